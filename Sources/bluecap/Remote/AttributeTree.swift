@@ -15,8 +15,12 @@ struct AttributeTree: Equatable, Sendable {
         var characteristics: [Characteristic] = []
     }
 
+        /// The name, or else the UUID.
+        var label: String { name ?? uuid.uuidString }
+
     struct Characteristic: Equatable, Sendable {
         var handle: UInt32
+        /// That of the declaration.
         var uuid: CBUUID
         var name: String?
         var properties: CBCharacteristicProperties
@@ -27,12 +31,19 @@ struct AttributeTree: Equatable, Sendable {
         var label: String { name ?? uuid.uuidString }
     }
 
+        /// The handles by which the characteristic is known: that of the declaration, and that of the value, which follows it
+        /// immediately (Core Specification 5.4, volume 3, part G, 3.3.2).
+        var handles: [UInt32] { handle < 0xFFFF ? [handle, handle + 1] : [handle] }
+
     struct Descriptor: Equatable, Sendable {
         var handle: UInt32
         var uuid: CBUUID
         var name: String?
         var reading = Reading.none
     }
+
+        /// The name, or else the UUID.
+        var label: String { name ?? uuid.uuidString }
 
     enum Reading: Equatable, Sendable {
         /// The value was not read: it is not readable, or values were not requested.

@@ -19,7 +19,9 @@ final class AttributeArgumentTests: XCTestCase {
         for text in [
             "2A37", "2a37", "0x2A37", "00002a37-0000-1000-8000-00805f9b34fb", "Heart Rate Measurement",
             "heart rate measurement", "@0029", "@29", "180D/2A37", "Heart Rate/2A37", "180d/Heart Rate Measurement",
-            "@0028/2A37", "@0028/@0029",
+            "@0028/2A37", "@0028/@0029", "@0x29",
+            // The handle of its value.
+            "@002a", "@0x2a", "180D/@002A",
         ] {
             XCTAssertEqual(try handle(text), 0x29, text)
         }
@@ -27,6 +29,38 @@ final class AttributeArgumentTests: XCTestCase {
 
     func testAnotherServicesCharacteristicIsNotMeant() {
         XCTAssertTrue(refusal("180D/2A19").hasPrefix("The peripheral has no characteristic \"180D/2A19\""))
+    }
+
+    func testAnotherHandleIsNamedAsWhatItIs() {
+        XCTAssertEqual(
+            refusal("@0028"),
+            "@0028 is the handle of a service, Heart Rate, and not of a characteristic: "
+                + "`bluecap explore C0:5A:17:00:18:0D` lists those that it has.")
+        XCTAssertEqual(
+            refusal("@002b"),
+            "@002b is the handle of a descriptor, Client Characteristic Configuration, and not of a characteristic: "
+                + "that of its characteristic, Heart Rate Measurement, is @0029.")
+        XCTAssertEqual(
+            refusal("180F/@0029"),
+            "@0029 is a characteristic of another service, Heart Rate: "
+                + "`bluecap explore C0:5A:17:00:18:0D` lists those that it has.")
+        XCTAssertEqual(
+            refusal("@0033"),
+            "The peripheral has no characteristic with the handle @0033: "
+                + "`bluecap explore C0:5A:17:00:18:0D` lists those that it has.")
+        // As gatttool spells them. One of four digits is a UUID.
+        for text in ["0x29", "0x0029"] {
+            XCTAssertTrue(refusal(text).contains("a handle begins with @, such as @\(text); "), refusal(text))
+        }
+    }
+
+    /// BlueZ reports some values, such as that of Battery1, as other objects: their numbers are no handles.
+    func testACharacteristicOutsideTheTableHasNoHandleOfAValue() throws {
+        var tree = TreeSamples.strap
+        tree.services[2].characteristics[0].handle = 0x1_0001
+        let argument = try XCTUnwrap(AttributeArgument(argument: "@10001"))
+        XCTAssertEqual(try argument.find(in: tree, usableFor: .read).handle, 0x1_0001)
+        XCTAssertThrowsError(try XCTUnwrap(AttributeArgument(argument: "@10002")).find(in: tree, usableFor: .read))
     }
 
     func testSeveralOfOneNameAreListed() {
