@@ -89,7 +89,7 @@ struct WriteCommand: AsyncParsableCommand {
 
     func validate() throws {
         // A value that no characteristic can have is refused without a radio.
-        guard form == .hex || form == .auto else { return }
+        guard form != .profile || value == "-" else { return }
         do { _ = try form.data(of: value, profile: nil) } catch { throw ValidationError("\(error)") }
     }
 

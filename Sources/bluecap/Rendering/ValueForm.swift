@@ -99,6 +99,10 @@ enum ValueForm: String, CaseIterable, ExpressibleByArgument, Sendable {
     }
 
     // MARK: Reading
+        // Other programs take it for their standard input. Written as text, it would look like a success.
+        guard text != "-" else {
+            throw ToolFailure("The value is not read from standard input: write it as an argument; a hyphen is 2d.")
+        }
 
     /// Returns the bytes that a text on the command line stands for.
     ///
@@ -123,16 +127,18 @@ enum ValueForm: String, CaseIterable, ExpressibleByArgument, Sendable {
             }
             return data
         }
+        guard !text.isEmpty else { return Data() }
     }
 
-    /// Digits in pairs, with or without the usual separators and `0x` before them; `nil` for anything else.
+    /// Digits in pairs, with or without the usual separators and `0x` before them; `nil` for anything else. No bytes are an
+    /// empty text, and not `0x` or a separator alone.
     static func bytes(_ text: String) -> Data? {
         var text = text[...]
         if text.lowercased().hasPrefix("0x") { text = text.dropFirst(2) }
         var bytes: [UInt8] = []
         while true {
             text = text.drop { " :-,\t".contains($0) }
-            guard !text.isEmpty else { return Data(bytes) }
+            guard !text.isEmpty else { return bytes.isEmpty ? nil : Data(bytes) }
             let pair = text.prefix(2)
             // A plain conversion would accept a sign as a digit.
             guard pair.utf8.count == 2, pair.allSatisfy(\.isHexDigit), let byte = UInt8(pair, radix: 16) else {

@@ -206,7 +206,9 @@ final class ExploreProcessTests: XCTestCase, StartsPrograms {
     func testBadArgumentsShowTheUsage() throws {
         let mistakes = [
             ["explore"], ["explore", ""], ["read", "x"], ["read", "x", "@zz"], ["read", "x", "2A19", "--as", "tea"],
-            ["write", "x", "2A39"], ["write", "x", "2A39", "0"], ["explore", "x", "--timeout", "0"],
+            ["write", "x", "2A39"], ["write", "x", "2A39", "0"], ["write", "x", "2A39", "0x"],
+            ["write", "x", "2A39", "-"], ["write", "x", "2A39", "-", "--as", "text"],
+            ["write", "x", "2A39", "-", "--as", "profile"], ["explore", "x", "--timeout", "0"],
             ["explore", "x", "--peripherals", "room"], ["notify", "x", "2A37", "--count", "0"],
             ["notify", "x", "2A37", "--duration", "-1"],
         ]

@@ -61,7 +61,22 @@ final class ValueFormTests: XCTestCase {
             XCTAssertEqual(bytes(text), [1, 0xA0, 0xFF], text)
         }
         XCTAssertEqual(bytes(""), [])
-        XCTAssertEqual(bytes("0x"), [])
+    }
+
+    func testWhatHasNoDigitsIsNotAnEmptyValue() {
+        for text in ["-", "0x", "0X", " ", ":", "--", "0x-"] {
+            XCTAssertNil(bytes(text), text)
+            XCTAssertNil(bytes(text, .hex), text)
+        }
+    }
+
+    func testAHyphenIsRefusedInEachForm() {
+        for form in ValueForm.allCases {
+            XCTAssertThrowsError(try form.data(of: "-", profile: location), "\(form)") { error in
+                XCTAssertTrue("\(error)".contains("standard input"), "\(error)")
+            }
+        }
+        XCTAssertEqual(bytes("--", .text), Array("--".utf8))
     }
 
     func testWhatIsNoDigitsIsRefusedAndNeverGuessed() {
