@@ -215,7 +215,10 @@ enum RemoteFailure {
         case CharacteristicError.invalidated:
             "The peripheral has changed its services, and this characteristic no longer exists: try again."
         case CharacteristicError.valueTooLong(let count, let maximum):
-            "The value has \(count) bytes, and at most \(maximum) can be written at once: write it in parts."
+            maximum < 512
+                ? "The value has \(count) bytes, and this link takes at most \(maximum) in a write without response: write it "
+                    + "in parts, each with a `bluecap write` of its own."
+                : "The value has \(count) bytes, and a value has at most \(maximum): write it in parts."
         case PeripheralError.serviceDiscoveryTimeout, ServiceError.characteristicDiscoveryTimeout:
             "The peripheral's services were not discovered in time: try again, or give it more time with --timeout."
         default: ToolFailure.text(of: error)
