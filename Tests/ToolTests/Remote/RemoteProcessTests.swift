@@ -133,6 +133,22 @@ final class ExploreProcessTests: XCTestCase, StartsPrograms {
         XCTAssertTrue(parts.last?.hasPrefix("bluecap: No peripheral named") == true, result.output)
     }
 
+    /// BlueZ exports the objects of the first link, and signals nothing about the packets of a later one.
+    func testALaterCommandKnowsAsMuchOfTheLinkAsTheFirst() throws {
+        let bench = try RemoteBench()
+        let first = try bench.run("explore", RemoteBench.text, "--no-values")
+        XCTAssertTrue(first.lines.first?.hasSuffix("MTU 247") == true, "\(first)")
+        XCTAssertEqual(try bench.run("explore", RemoteBench.text, "--no-values").lines, first.lines)
+        let bytes = [UInt8](repeating: 7, count: 244)
+        let digits = bytes.map { _ in "07" }.joined()
+        let write = try bench.run("write", RemoteBench.text, "AA02", digits, "--without-response")
+        XCTAssertEqual(write.status, 0, "\(write)")
+        XCTAssertEqual(bench.value("AA02"), bytes)
+        assertOneLine(
+            try bench.run("write", RemoteBench.text, "AA02", digits + "07"),
+            "this link takes at most 244 in a write without response")
+    }
+
     func testWithoutValuesNothingIsRead() throws {
         let result = try Self.results.get()[2]
         XCTAssertEqual(result.status, 0)
