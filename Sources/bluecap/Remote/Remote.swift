@@ -8,11 +8,74 @@ struct Remote: Sendable {
     typealias Events = FutureStream<(peripheral: Peripheral, connectionEvent: ConnectionEvent)>
 
     let peripheral: Peripheral
-    /// The events of its connection, from the beginning.
-    let events: Events
     /// In seconds, for each response.
     let timeout: Double
+    /// Whether a lost link is restored.
+    let isPersistent: Bool
+    /// Whether another program has made the link.
+    let isForeign: Bool
     let console: Console
+    private let newest: Locked<Events>
+
+    /// Starts to connect.
+    ///
+    /// - Parameter connectionTimeout: The time limit of the first connection, in seconds.
+    init(
+        _ peripheral: Peripheral, connectionTimeout: Double, timeout: Double, isPersistent: Bool, isForeign: Bool,
+        console: Console
+    ) {
+        (self.peripheral, self.timeout, self.console) = (peripheral, timeout, console)
+        (self.isPersistent, self.isForeign) = (isPersistent, isForeign)
+        newest = Locked(Self.connect(to: peripheral, within: connectionTimeout, isPersistent: isPersistent))
+    }
+
+    /// The events of its connection, from the beginning.
+    var events: Events { newest.withLock { $0 } }
+
+    // MARK: The link
+
+    private static func connect(to peripheral: Peripheral, within limit: Double, isPersistent: Bool) -> Events {
+        let retries: UInt = isPersistent ? .max : 0
+        return peripheral.connect(
+            timeoutRetries: retries, disconnectRetries: retries, connectionTimeout: max(1, limit))
+    }
+
+    func waitForLink() async throws {
+        for await outcome in events.outcomes {
+            switch try outcome.get().connectionEvent {
+            case .connect: return
+            case .timeout, .giveUp: throw PeripheralError.connectionTimeout
+            case .disconnect: throw PeripheralError.disconnected
+            case .forceDisconnect: throw PeripheralError.forcedDisconnect
+            }
+        }
+        // The loop ends if the task was cancelled.
+        throw CancellationError()
+    }
+
+    /// Ends the link, and returns when BlueZ has confirmed that. Without that, the next command would find a link that is about
+    /// to end.
+    func disconnect() async {
+        peripheral.disconnect()
+        // Earlier events come first, and are skipped.
+        for await case .success((_, let event)) in events.outcomes where event == .forceDisconnect { break }
+    }
+
+    /// Replaces the link, also if it is lost.
+    ///
+    /// - Throws: `PeripheralError.disconnected` if another program has made the link, which is not ended.
+    func replaceLink() async throws {
+        if peripheral.state == .connected {
+            guard !isForeign else { throw PeripheralError.disconnected }
+            await disconnect()
+            try Task.checkCancellation()
+        }
+        let events = Self.connect(to: peripheral, within: timeout, isPersistent: isPersistent)
+        newest.withLock { $0 = events }
+        try await waitForLink()
+    }
+
+    // MARK: Attributes
 
     /// Discovers all attributes.
     func discover() async throws -> AttributeDirectory {
@@ -61,19 +124,15 @@ struct RemoteSession: Sendable {
     ) async throws {
         let clock = Stopwatch()
         let peripheral = try await find(with: manager)
-        // A link of another program is not ended here, and a simulated bus ends together with the command.
-        let keepsLink =
-            radio.busAddress != nil || manager.retrieveConnectedPeripherals(withServices: []).contains(peripheral)
         await console.stage("Connecting to \(peripheral.name) …")
-        let retries: UInt = isPersistent ? .max : 0
-        let events: Remote.Events = peripheral.connect(
-            timeoutRetries: retries, disconnectRetries: retries, connectionTimeout: max(1, timeout - clock.seconds))
-        let remote = Remote(peripheral: peripheral, events: events, timeout: timeout, console: console)
+        let remote = Remote(
+            peripheral, connectionTimeout: timeout - clock.seconds, timeout: timeout, isPersistent: isPersistent,
+            isForeign: manager.retrieveConnectedPeripherals(withServices: []).contains(peripheral), console: console)
         let wasAsked = Locked(false)
         let result: Result<Void, any Error>
         do {
             try await pairing.answerRequests(of: manager, console, wasAsked) {
-                try await waitForLink(events)
+                try await remote.waitForLink()
                 do {
                     try await work(remote)
                 } catch  where RemoteFailure.mayLackSecurity(error) {
@@ -86,7 +145,8 @@ struct RemoteSession: Sendable {
             let failure = RemoteFailure.ofPairing(error, peripheral, Self.circumstances(manager, wasAsked))
             result = .failure(failure ?? error)
         }
-        if !keepsLink { await disconnect(remote) }
+        // A link of another program is not ended here, and a simulated bus ends together with the command.
+        if !remote.isForeign, radio.busAddress == nil { await disconnect(remote) }
         try result.get()
     }
 
@@ -168,27 +228,11 @@ struct RemoteSession: Sendable {
 
     // MARK: The link
 
-    private func waitForLink(_ events: Remote.Events) async throws {
-        for await outcome in events.outcomes {
-            switch try outcome.get().connectionEvent {
-            case .connect: return
-            case .timeout, .giveUp: throw PeripheralError.connectionTimeout
-            case .disconnect: throw PeripheralError.disconnected
-            case .forceDisconnect: throw PeripheralError.forcedDisconnect
-            }
-        }
-        // The loop ends if the task was cancelled.
-        throw CancellationError()
-    }
-
-    /// Waits until BlueZ has confirmed the link's end. Without that, the next command would find a link that is about to end.
     private func disconnect(_ remote: Remote) async {
-        let peripheral = remote.peripheral
         await console.stage("Disconnecting …")
         await cleanUp(within: Self.farewell) {
-            peripheral.disconnect()
-            // Earlier events come first, and are skipped.
-            for await case .success((_, let event)) in remote.events.outcomes where event == .forceDisconnect { break }
+            await remote.disconnect()
+            let peripheral = remote.peripheral
             // Else the next command, which knows nothing of the operation, could not use the value.
             guard await peripheral.hasForgottenOperation(), !peripheral.isPaired, !peripheral.isTrusted else { return }
             _ = try? await peripheral.unpair(timeout: Self.farewell).value

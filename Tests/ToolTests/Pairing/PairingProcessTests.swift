@@ -399,12 +399,15 @@ final class PairingOnDemandTests: XCTestCase, StartsPrograms {
     func testAPairingWithoutPasskeyDoesNotSufficeForAnAuthenticatedValue() throws {
         let bench = try LockBench(.noInputNoOutput)
         let tree = try bench.run("explore", LockBench.text, "--pair", "just-works")
-        XCTAssertEqual(tree.status, 0)
-        XCTAssertTrue(
-            tree.output.contains("B004  @0010  read  (needs a pairing with a passkey or a number)"), tree.output)
-        // On the next link BlueZ tries to pair again, and the link ends.
-        assertOneLine(
-            try bench.run("read", LockBench.text, "B004"),
-            "If the value needs a pairing with a passkey, `bluecap unpair \(LockBench.text)`")
+        XCTAssertEqual(tree.status, 1)
+        XCTAssertTrue(tree.output.contains("B002  @000b  read write  02"), tree.output)
+        // BlueZ tries to pair again, and the link ends. The next value is read over another one.
+        XCTAssertTrue(tree.output.contains("B004  @0010  read  (link lost)"), tree.output)
+        XCTAssertTrue(tree.output.contains("B005  @0012  read  05"), tree.output)
+        XCTAssertTrue(tree.problems.count == 1 && tree.problems[0].contains(hint), "\(tree.errors)")
+        let other = try LockBench(.noInputNoOutput)
+        XCTAssertEqual(try other.run("pair", LockBench.text, "--yes").status, 0)
+        assertOneLine(try other.run("read", LockBench.text, "B004"), hint)
     }
 }
+        let hint = "If the value needs a pairing with a passkey, `bluecap unpair \(LockBench.text)`"

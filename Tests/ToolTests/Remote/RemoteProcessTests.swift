@@ -13,11 +13,12 @@ final class RemoteBench {
 
     let simulator: Simulator
 
-    init() throws {
+    /// - Parameter services: Those of the strap; `nil` for its usual ones.
+    init(services: [VirtualService]? = nil, bluez: BlueZVersion = .default) throws {
         let strap = VirtualPeripheral(
             Self.address, addressType: .random,
             advertisement: Advertisement(localName: Self.name, serviceUUIDs: ["180D"]), interval: 0.05,
-            services: [
+            services: services ?? [
                 VirtualService(
                     "180D",
                     characteristics: [
@@ -39,7 +40,7 @@ final class RemoteBench {
                         VirtualCharacteristic("AA03", [.read], value: [4]),
                     ]),
             ])
-        simulator = try Simulator.onPrivateBus(room: Room(peripherals: [strap]))
+        simulator = try Simulator.onPrivateBus(room: Room(peripherals: [strap]), bluez: bluez)
     }
 
     deinit { simulator.end() }
@@ -147,6 +148,50 @@ final class ExploreProcessTests: XCTestCase, StartsPrograms {
         assertOneLine(
             try bench.run("write", RemoteBench.text, "AA02", digits + "07"),
             "this link takes at most 244 in a write without response")
+    }
+
+    /// Between two others there is a value that needs a pairing, which the command is not allowed to make. Up to 5.66 BlueZ ends
+    /// the link, later it does not reply, and sends nothing else meanwhile.
+    func testAProtectedValueCostsNoOtherItsValue() throws {
+        let services = [
+            VirtualService("AA00", characteristics: [VirtualCharacteristic("AA01", [.read, .notify], value: [1])]),
+            VirtualService(
+                "AB00",
+                characteristics: [
+                    VirtualCharacteristic("AB01", [.read], value: [2], security: .authenticated),
+                    VirtualCharacteristic("AB02", [.read], value: [3], descriptors: [.description("Third")]),
+                ]),
+        ]
+        let benches = try ["5.66", "5.82"].map {
+            try RemoteBench(services: services, bluez: XCTUnwrap(BlueZVersion($0)))
+        }
+        for _ in 0..<2 {
+            let runs = try benches.map { try $0.start("explore", RemoteBench.text, "--timeout", "10") }
+            for (bench, (run, reason)) in zip(benches, zip(runs, ["link lost", "no response"])) {
+                let result = try run.finish()
+                XCTAssertEqual(result.status, 1, "\(result)")
+                for line in ["AA01  @000b  read notify  01", "AB02  @0011  read  03", "2901  @0013  \"Third\""] {
+                    XCTAssertTrue(result.output.contains(line), "\(line) \(result)")
+                }
+                XCTAssertTrue(result.output.contains("AB01  @000f  read  (\(reason))"), "\(result)")
+                XCTAssertEqual(result.output.components(separatedBy: "  (").count, 2, "\(result)")
+                XCTAssertEqual(result.problems.count, 1, "\(result)")
+                XCTAssertTrue(
+                    result.problems.first?.contains("`bluecap pair \(RemoteBench.text)`") == true, "\(result)")
+                XCTAssertTrue(bench.simulator.links.isEmpty, "\(result)")
+            }
+        }
+    }
+
+    /// A peripheral that replies to nothing is not asked for each of its values.
+    func testAPeripheralThatDoesNotRespondIsNotAskedForEachValue() throws {
+        let values = (1...9).map { VirtualCharacteristic("AA0\($0)", [.read], value: [UInt8($0)]) }
+        let bench = try RemoteBench(services: [VirtualService("AA00", characteristics: values)])
+        bench.simulator.simulateUnansweredAttributes(of: RemoteBench.address)
+        let result = try bench.run("explore", RemoteBench.text, "--timeout", "3")
+        XCTAssertEqual(result.status, 1, "\(result)")
+        XCTAssertEqual(result.output.components(separatedBy: "(no response)").count, 4, "\(result)")
+        XCTAssertTrue(result.output.contains("AA09  @001b  read  (not read)"), "\(result)")
     }
 
     func testWithoutValuesNothingIsRead() throws {
@@ -390,10 +435,6 @@ final class NotifyProcessTests: XCTestCase, StartsPrograms {
         }
     }
 
-    func testWhatDoesNotNotifyIsOneLine() throws {
-        assertOneLine(try Self.results.get()[2], "sends no values")
-    }
-}
     /// GNU `timeout` sends its signal to the command and to its process group, systemd SIGHUP after SIGTERM.
     func testTwoSignalsAtOnceAreOneRequest() throws {
         for (first, second) in [(SIGINT, SIGINT), (SIGTERM, SIGTERM), (SIGHUP, SIGHUP), (SIGTERM, SIGHUP)] {
@@ -414,3 +455,7 @@ final class NotifyProcessTests: XCTestCase, StartsPrograms {
         }
     }
 
+    func testWhatDoesNotNotifyIsOneLine() throws {
+        assertOneLine(try Self.results.get()[2], "sends no values")
+    }
+}
