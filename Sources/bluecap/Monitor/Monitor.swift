@@ -84,7 +84,8 @@ struct Monitor: Sendable {
         for argument in arguments {
             let entry = try argument.find(in: directory.tree, usableFor: sending.union(.read))
             guard let target = directory.characteristics[entry.handle] else { throw CharacteristicError.invalidated }
-            let source = MonitorLoop.Source(label: entry.label, characteristic: target)
+            let source = MonitorLoop.Source(
+                label: entry.label, characteristic: target, profile: directory.profiles[entry.handle])
             // The newest value at once: the next one may be sent only when it changes.
             if entry.properties.contains(.read) { loop.readings.append(source) }
             guard !entry.properties.isDisjoint(with: sending) else {
@@ -131,8 +132,9 @@ private struct MonitorLoop {
     struct Source: Sendable {
         let label: String
         let characteristic: Characteristic
+        let profile: CharacteristicProfile?
 
-        func value(_ data: Data) -> AttributeValue { AttributeValue(data, profile: characteristic.profile) }
+        func value(_ data: Data) -> AttributeValue { AttributeValue(data, profile: profile) }
     }
 
     enum Input: Sendable {

@@ -1,5 +1,6 @@
 import BlueCapKit
 import Foundation
+import Profiles
 
 /// What a peripheral offers, as a value: all that is printed of it.
 ///
@@ -85,19 +86,22 @@ extension AttributeTree {
 
 extension AttributeTree.Service {
     /// The service without its characteristics.
-    init(_ service: Service) {
+    ///
+    /// - Parameter profile: The service's profile; `nil` if it has none.
+    init(_ service: Service, profile: ServiceProfile?) {
         self.init(
-            handle: service.number, uuid: service.uuid, name: service.name == "Unknown" ? nil : service.name,
+            handle: service.number, uuid: service.uuid,
+            name: profile?.name ?? AssignedNumbers.serviceName(service.uuid),
             isPrimary: service.isPrimary, includes: service.includedServices.map(\.number))
     }
 }
 
 extension AttributeTree.Characteristic {
-    init(_ characteristic: Characteristic) {
-        let name = characteristic.name == "Unknown" ? nil : characteristic.name
+    /// - Parameter profile: The characteristic's profile; `nil` if it has none.
+    init(_ characteristic: Characteristic, profile: CharacteristicProfile?) {
         self.init(
             handle: characteristic.number, uuid: characteristic.uuid,
-            name: name ?? AssignedNumbers.characteristicName(characteristic.uuid),
+            name: profile?.name ?? AssignedNumbers.characteristicName(characteristic.uuid),
             properties: characteristic.properties,
             descriptors: characteristic.descriptors.map {
                 .init(handle: $0.number, uuid: $0.uuid, name: AssignedNumbers.descriptorName($0.uuid))
@@ -105,10 +109,33 @@ extension AttributeTree.Characteristic {
     }
 }
 
+/// The ready-made profiles that apply to a peripheral.
+///
+/// A 16-bit UUID that the Bluetooth SIG has not assigned does not say whose service it is: FFE0 is that of the keys of TI's
+/// SensorTag, and of many serial modules. Its profile applies only beside a long UUID of the same vendor.
+struct KnownProfiles: Sendable {
+    private static let ready = ProfileManager.ready
+
+    private let vendors: Set<String>
+
+    /// - Parameter services: The UUIDs of the peripheral's services.
+    init(of services: [CBUUID]) {
+        vendors = Set(services.filter { $0.assignedNumber == nil }.compactMap { Self.ready.service($0)?.tag })
+    }
+
+    func service(_ uuid: CBUUID) -> ServiceProfile? {
+        guard let profile = Self.ready.service(uuid) else { return nil }
+        guard uuid.assignedNumber != nil, AssignedNumbers.serviceName(uuid) == nil else { return profile }
+        return vendors.contains(profile.tag) ? profile : nil
+    }
+}
+
 /// The attributes of a connected peripheral: as a value, and the library's objects by their handles.
 struct AttributeDirectory: Sendable {
     var tree: AttributeTree
     private(set) var characteristics: [UInt32: Characteristic] = [:]
+    /// The profiles of the characteristics that have one.
+    private(set) var profiles: [UInt32: CharacteristicProfile] = [:]
     private(set) var descriptors: [UInt32: Descriptor] = [:]
 
     /// Discovers everything, and reads no value.
@@ -117,15 +144,19 @@ struct AttributeDirectory: Sendable {
     init(of peripheral: Peripheral, timeout: Double) async throws {
         _ = try await peripheral.discoverAllServices(timeout: timeout).value
         tree = AttributeTree(peripheral)
+        let known = KnownProfiles(of: peripheral.services.map(\.uuid))
         let discoveries: [Future<Service>] = peripheral.services.map {
             $0.discoverAllCharacteristics(timeout: timeout)
         }
         for discovery in discoveries {
             let service = try await discovery.value
-            var entry = AttributeTree.Service(service)
+            let profile = known.service(service.uuid)
+            var entry = AttributeTree.Service(service, profile: profile)
             for characteristic in service.characteristics {
-                entry.characteristics.append(AttributeTree.Characteristic(characteristic))
+                let profile = profile?.characteristic(characteristic.uuid)
+                entry.characteristics.append(AttributeTree.Characteristic(characteristic, profile: profile))
                 characteristics[characteristic.number] = characteristic
+                profiles[characteristic.number] = profile
                 for descriptor in characteristic.descriptors { descriptors[descriptor.number] = descriptor }
             }
             tree.services.append(entry)
@@ -174,9 +205,10 @@ private struct ValueReader {
     }
 
     mutating func read(characteristic handle: UInt32) async throws -> AttributeTree.Reading {
-        try await reading(of: directory.characteristics[handle]) { characteristic, timeout in
+        let profile = directory.profiles[handle]
+        return try await reading(of: directory.characteristics[handle]) { characteristic, timeout in
             let read: Characteristic = try await characteristic.read(timeout: timeout).value
-            return AttributeValue(read.dataValue ?? Data(), profile: read.profile)
+            return AttributeValue(read.dataValue ?? Data(), profile: profile)
         }
     }
 

@@ -1,7 +1,6 @@
 import BlueCapKit
 import Foundation
 import Logging
-import Profiles
 
 /// A peripheral that a command is connected to.
 struct Remote: Sendable {
@@ -87,11 +86,11 @@ struct Remote: Sendable {
     /// - Throws: As ``AttributeArgument/find(in:usableFor:)``.
     func find(
         _ argument: AttributeArgument, usableFor wanted: CBCharacteristicProperties
-    ) async throws -> (entry: AttributeTree.Characteristic, target: Characteristic) {
+    ) async throws -> (entry: AttributeTree.Characteristic, target: Characteristic, profile: CharacteristicProfile?) {
         let directory = try await discover()
         let entry = try argument.find(in: directory.tree, usableFor: wanted)
         guard let target = directory.characteristics[entry.handle] else { throw CharacteristicError.invalidated }
-        return (entry, target)
+        return (entry, target, directory.profiles[entry.handle])
     }
 }
 
