@@ -45,6 +45,17 @@ final class ValueFormTests: XCTestCase {
         XCTAssertNil(ValueForm.profile.text(of: value([1, 2, 3], battery)))
     }
 
+    func testZerosThatFillUpAValueAreNotShownInAnyForm() {
+        let padded = Array("Model 7".utf8) + [0, 0, 0]
+        let model = ProfileManager.ready.service(CBUUID(string: "180A"))?.characteristic(CBUUID(string: "2A24"))
+        XCTAssertEqual(ValueForm.auto.text(of: value(padded, model)), "Model 7")
+        XCTAssertEqual(ValueForm.profile.text(of: value(padded, model)), "Model 7")
+        XCTAssertEqual(ValueForm.text.text(of: value(padded, model)), "Model 7")
+        XCTAssertEqual(ValueForm.auto.text(of: value(padded)), "\"Model 7\"")
+        // A zero within the text is shown.
+        XCTAssertEqual(ValueForm.text.text(of: value([0x61, 0, 0x62, 0])), "a\\u{0}b")
+    }
+
     func testTextIsMadeSafe() {
         XCTAssertEqual(ValueForm.text.text(of: value(Array("a\u{1B}b".utf8))), "a\\u{1B}b")
         XCTAssertNil(ValueForm.text.text(of: value([0xFF])))
