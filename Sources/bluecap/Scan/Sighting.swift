@@ -86,24 +86,25 @@ extension ScanEvent {
 }
 
 extension Sighting {
-    /// "Heart Rate, Battery"; a service without a name by its UUID, a long UUID by its first digits. An iBeacon is named by
-    /// its kind, which other fields of the advertisement contain.
+    /// "Heart Rate, Battery, data of FE95"; a service without a name by its UUID, a long UUID by its first digits. An iBeacon is
+    /// named by its kind, which other fields of the advertisement contain; service data of a beacon is not named.
     var servicesText: String {
-        var words = services.map { service in
-            let uuid = service.uuidString
-            return AssignedNumbers.serviceName(service) ?? (uuid.utf8.count <= 8 ? uuid : uuid.prefix(8) + "…")
-        }
-        if manufacturerData[IBeacon.company]?.starts(with: Self.iBeaconPrefix) == true { words.append("iBeacon") }
+        var words = services.map(Self.short)
+        if beacons.contains(where: { $0.kind == .iBeacon }) { words.append("iBeacon") }
+        words += serviceData.filter { Beacon(service: $0.key, serviceData: $0.value) == nil }.keys
+            .map { "data of \(Self.short($0))" }.sorted()
         return words.joined(separator: ", ")
+    }
+
+    private static func short(_ service: CBUUID) -> String {
+        let uuid = service.uuidString
+        return AssignedNumbers.serviceName(service) ?? (uuid.utf8.count <= 8 ? uuid : uuid.prefix(8) + "…")
     }
 
     /// "Apple"; "company 0x1234" if the company has no name.
     var makersText: String { manufacturerData.keys.sorted().map(Wording.company).joined(separator: ", ") }
 
     var nameText: String { name.map(DisplayText.name) ?? "(no name)" }
-
-    /// Type and length of an iBeacon in Apple's manufacturer data (Proximity Beacon Specification, 2.2).
-    private static let iBeaconPrefix: [UInt8] = [0x02, 0x15]
 
     fileprivate func line(_ event: String, _ format: Format) -> String {
         guard format != .json else { return JSON([("event", JSON(event))] + members).text }
