@@ -40,6 +40,7 @@ struct ExploreCommand: AsyncParsableCommand {
             let name = remote.peripheral.name
             await remote.console.stage("Discovering the services of \(name) …")
             var directory = try await remote.discover()
+            directory.tree.name = remote.name ?? directory.tree.name
             var failure: (any Error)?
             if values {
                 await remote.console.stage("Reading the values of \(name) …")

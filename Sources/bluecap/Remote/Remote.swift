@@ -7,6 +7,8 @@ struct Remote: Sendable {
     typealias Events = FutureStream<(peripheral: Peripheral, connectionEvent: ConnectionEvent)>
 
     let peripheral: Peripheral
+    /// The name when it was found; `nil` if it had none. BlueZ replaces it during the connection by one that it reads.
+    let name: String?
     /// In seconds, for each response.
     let timeout: Double
     /// Whether a lost link is restored.
@@ -25,6 +27,7 @@ struct Remote: Sendable {
     ) {
         (self.peripheral, self.timeout, self.console) = (peripheral, timeout, console)
         (self.isPersistent, self.isForeign) = (isPersistent, isForeign)
+        name = peripheral.knownName
         newest = Locked(Self.connect(to: peripheral, within: connectionTimeout, isPersistent: isPersistent))
     }
 
@@ -144,9 +147,17 @@ struct RemoteSession: Sendable {
             let failure = RemoteFailure.ofPairing(error, peripheral, Self.circumstances(manager, wasAsked))
             result = .failure(failure ?? error)
         }
+        noteNames(of: remote)
         // A link of another program is not ended here, and a simulated bus ends together with the command.
         if !remote.isForeign, radio.busAddress == nil { await disconnect(remote) }
         try result.get()
+    }
+
+    /// Keeps both names of a bonded device, by which it can be addressed later.
+    private func noteNames(of remote: Remote) {
+        guard remote.peripheral.isBonded else { return }
+        let names = [remote.name, remote.peripheral.knownName].compactMap { $0 }
+        KnownNames.file(for: radio)?.change { $0.add(names, of: remote.peripheral.bluetoothAddress) }
     }
 
     private static func circumstances(
@@ -198,6 +209,10 @@ struct RemoteSession: Sendable {
             group.yield(.timeIsOver(wait: nil), to: feed, after: timeout)
             var search = PeripheralSearch(for: argument, patience: timeout)
             var known: [BluetoothAddress: Peripheral] = [:]
+            let kept = KnownNames.file(for: radio)?.read() ?? KnownNames()
+            // Of a device that BlueZ knows, the first advertisement replaces the name.
+            var names = Dictionary(manager.bonds().map { ($0.address, $0.name.map { [$0] } ?? []) }) { first, _ in first
+            }
             var waits = 0
             for await input in inputs {
                 let effect: PeripheralSearch.Effect?
@@ -206,7 +221,12 @@ struct RemoteSession: Sendable {
                 case .sighted(let peripheral):
                     let address = peripheral.bluetoothAddress
                     known[address] = peripheral
-                    effect = search.discovered(.init(address: address, name: peripheral.knownName))
+                    if let name = peripheral.knownName, names[address]?.first != name {
+                        names[address, default: []].removeAll { $0 == name }
+                        names[address, default: []].insert(name, at: 0)
+                    }
+                    effect = search.discovered(
+                        .init(address: address, names: names[address, default: []] + kept[address]))
                 // A timer that a later one has replaced.
                 case .timeIsOver(let wait?) where wait != waits: continue
                 case .timeIsOver: effect = search.decide()

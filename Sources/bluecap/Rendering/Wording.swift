@@ -80,6 +80,6 @@ extension CBCharacteristicProperties {
 }
 
 extension Peripheral {
-    /// The peripheral's name; `nil` for the library's text for a peripheral without one.
-    var knownName: String? { name == "Unknown" ? nil : name }
+    /// The peripheral's name; `nil` if it has none. The library's `name` is "Unknown" then, which a peripheral can be called, too.
+    var knownName: String? { advertisements.localName }
 }

@@ -38,7 +38,7 @@ extension Sighting {
         self.init(
             identifier: peripheral.identifier, address: peripheral.address,
             addressType: peripheral.addressType.rawValue,
-            name: peripheral.knownName ?? advertisements.localName,
+            name: advertisements.localName,
             rssi: peripheral.rssi, txPower: advertisements.txPower?.intValue,
             // Short UUIDs, which have names, before long ones, so that lines can be compared.
             services: (advertisements.serviceUUIDs ?? []).sorted {

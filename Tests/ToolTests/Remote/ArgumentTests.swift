@@ -110,7 +110,7 @@ final class PeripheralSearchTests: XCTestCase {
     }
 
     private func candidate(_ last: UInt64, _ name: String?) -> PeripheralSearch.Candidate {
-        .init(address: BluetoothAddress(rawValue: 0xC05A_1700_1800 + last), name: name)
+        .init(address: BluetoothAddress(rawValue: 0xC05A_1700_1800 + last), names: name.map { [$0] } ?? [])
     }
 
     func testAnAddressIsFoundAtOnce() throws {
@@ -155,6 +155,16 @@ final class PeripheralSearchTests: XCTestCase {
         XCTAssertEqual(search.discovered(candidate(1, "Pulse")), .wait(PeripheralSearch.waitForNamesakes))
     }
 
+    func testEachOfItsNamesNamesAPeripheral() throws {
+        for text in ["Kitchen", "blueZ 5.66"] {
+            var search = try search(text)
+            var candidate = candidate(1, "BlueZ 5.66")
+            candidate.names.append("Kitchen")
+            XCTAssertEqual(search.discovered(candidate), .wait(PeripheralSearch.waitForNamesakes), text)
+            XCTAssertEqual(search.decide(), .found(candidate), text)
+        }
+    }
+
     func testASearchWithoutAMatchFailsWhenTheTimeIsOver() throws {
         var search = try search("Pulse")
         _ = search.discovered(candidate(1, "Kitchen"))
@@ -168,5 +178,32 @@ final class PeripheralSearchTests: XCTestCase {
             .failed(
                 "No peripheral with the address C0:5A:17:00:18:07 was found in 10 s, nor any other: "
                     + "`bluecap scan` lists what is in range."))
+    }
+}
+
+final class KnownNamesTests: XCTestCase {
+    private func address(_ last: UInt64) -> BluetoothAddress { BluetoothAddress(rawValue: 0xC05A_1700_1800 + last) }
+
+    func testTheNamesOfADeviceAreKeptOnceEach() {
+        var names = KnownNames()
+        names.add(["Kitchen", "BlueZ 5.66"], of: address(1))
+        let before = names
+        names.add(["BlueZ 5.66", "Kitchen"], of: address(1))
+        XCTAssertEqual(names, before)
+        XCTAssertEqual(names[address(1)], ["Kitchen", "BlueZ 5.66"])
+        XCTAssertEqual(names[address(2)], [])
+        names.remove(address(1))
+        XCTAssertEqual(names, KnownNames())
+    }
+
+    func testTheNewestAreKept() {
+        var names = KnownNames()
+        for number in 0..<200 {
+            names.add(["a", "b"], of: address(UInt64(number)))
+            names.add(["name \(number)"], of: address(0))
+        }
+        XCTAssertEqual(names.devices.count, 100)
+        XCTAssertEqual(names[address(0)].count, 4)
+        XCTAssertEqual(names[address(0)].last, "name 199")
     }
 }

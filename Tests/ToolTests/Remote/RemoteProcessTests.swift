@@ -14,10 +14,10 @@ final class RemoteBench {
     let simulator: Simulator
 
     /// - Parameter services: Those of the strap; `nil` for its usual ones.
-    init(services: [VirtualService]? = nil, bluez: BlueZVersion = .default) throws {
+    init(name: String = RemoteBench.name, services: [VirtualService]? = nil, bluez: BlueZVersion = .default) throws {
         let strap = VirtualPeripheral(
             Self.address, addressType: .random,
-            advertisement: Advertisement(localName: Self.name, serviceUUIDs: ["180D"]), interval: 0.05,
+            advertisement: Advertisement(localName: name, serviceUUIDs: ["180D"]), interval: 0.05,
             services: services ?? [
                 VirtualService(
                     "180D",
@@ -192,6 +192,14 @@ final class ExploreProcessTests: XCTestCase, StartsPrograms {
         XCTAssertEqual(result.status, 1, "\(result)")
         XCTAssertEqual(result.output.components(separatedBy: "(no response)").count, 4, "\(result)")
         XCTAssertTrue(result.output.contains("AA09  @001b  read  (not read)"), "\(result)")
+    }
+
+    /// The library's text for a peripheral without a name is a name, too.
+    func testAPeripheralThatIsCalledUnknownIsFoundByItsName() throws {
+        let bench = try RemoteBench(name: "Unknown")
+        let result = try bench.run("explore", "Unknown", "--no-values")
+        XCTAssertEqual(result.status, 0, "\(result)")
+        XCTAssertTrue(result.lines.first?.hasPrefix("Unknown  \(RemoteBench.text)") == true, "\(result)")
     }
 
     func testWithoutValuesNothingIsRead() throws {
