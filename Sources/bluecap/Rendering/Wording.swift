@@ -79,6 +79,14 @@ extension CBCharacteristicProperties {
     }
 }
 
+extension Double {
+    /// Reads a number in decimal digits. A plain conversion also takes hexadecimal ones: `0x10` is 16.
+    init?(decimal text: some StringProtocol) {
+        guard !text.lowercased().contains("x") else { return nil }
+        self.init(text)
+    }
+}
+
 extension Peripheral {
     /// The peripheral's name; `nil` if it has none. The library's `name` is "Unknown" then, which a peripheral can be called, too.
     var knownName: String? { advertisements.localName }
