@@ -22,6 +22,19 @@ final class JSONLinesTests: XCTestCase {
                 + #""serviceData":{"180D":"ff00","FEAA":"10"},"connectable":true,"beacons":[]}"#)
     }
 
+    func testTelemetryHasNumbersAsNumbers() throws {
+        for (temperature, expected) in [(12.55078125, "12.55"), (-3.0, "-3"), (0.1 + 0.2, "0.3")] {
+            let frame = Eddystone.TLM(
+                batteryMillivolts: 3213, temperature: temperature, advertisementCount: 4, tenthsOfUptime: 15)
+            XCTAssertEqual(
+                Beacon.eddystoneTLM(frame).json.text,
+                #"{"kind":"eddystoneTLM","batteryMillivolts":3213,"temperature":\#(expected),"#
+                    + #""advertisements":4,"uptime":1.500}"#)
+        }
+        let unknown = Eddystone.TLM(advertisementCount: 4, tenthsOfUptime: 15)
+        XCTAssertTrue(Beacon.eddystoneTLM(unknown).json.text.contains(#""temperature":null"#))
+    }
+
     func testWhatIsNotKnownIsNullOrEmpty() throws {
         let line = try XCTUnwrap(news(.discovered(Samples.nameless)))
         XCTAssertTrue(line.contains(#""name":null,"rssi":null,"txPower":null,"services":[],"manufacturerData":{}"#))

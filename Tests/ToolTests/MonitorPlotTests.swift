@@ -91,6 +91,48 @@ final class MonitorPlotTests: XCTestCase {
             ])
     }
 
+    func testEachNumberThatAPeripheralCanSendHasAPlot() {
+        let great = Double.greatestFiniteMagnitude
+        let numbers = [
+            0, 1, -1, 1e-300, 0x1p53, 0x1p54, Double(UInt64.max), Double(UInt64.max) - 4096, 1e300, great, -great,
+        ]
+        for first in numbers {
+            for second in numbers {
+                // The first one is no longer in the window; a line begins there.
+                let all: [[(Double, Double)]] = [
+                    [(0, first), (5, second), (10, second)], [(0, first), (5, first), (10, second)],
+                    [(0, first), (9, second), (10, first)],
+                ]
+                for samples in all {
+                    let lines = text(board(samples, window: 6), width: 50, glyphs: .unicode)
+                    XCTAssertTrue(lines[2...5].contains { $0.dropFirst(9).contains { $0 != " " } }, "\(lines)")
+                    XCTAssertNil(lines.first { $0.contains("nan") }, "\(lines)")
+                }
+            }
+        }
+    }
+
+    func testANumberThatDoesNotChangeIsDrawnInTheMiddle() {
+        for number in [0, 72, 0x1p54, Double(UInt64.max), 1e300] {
+            let lines = text(board([(0, number), (10, number)]), width: 50, glyphs: .unicode)
+            XCTAssertEqual(
+                lines[2...5].map { $0.contains("⠤") || $0.contains("⣀") || $0.contains("⠒") || $0.contains("⠉") },
+                [false, false, true, false], "\(number) \(lines)")
+        }
+    }
+
+    func testTheScaleGivesEachNumberAFinitePlace() {
+        let great = Double.greatestFiniteMagnitude
+        XCTAssertEqual(PlotScale([70, 76]).place(of: 73), 0.5)
+        XCTAssertEqual(PlotScale([-great, great]).place(of: 0), 0.5)
+        XCTAssertEqual(PlotScale([]), PlotScale([0, 1]))
+        for number in [0, 72, 0x1p54, great, -great] {
+            let scale = PlotScale([number])
+            XCTAssertLessThan(scale.low, scale.high)
+            for other in [0, great, -great] { XCTAssertTrue(scale.place(of: other).isFinite, "\(number) \(other)") }
+        }
+    }
+
     func testBrailleHasEightDotsInACell() {
         let lines = text(board([(0, 0), (10, 7)]), width: 14, glyphs: .unicode)
         XCTAssertEqual(lines[2...5].map { $0 }, ["      7 ┤   ⡜", "        │  ⡜ ", "        │ ⡜  ", "      0 ┤⡜   "])

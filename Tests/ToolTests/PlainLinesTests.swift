@@ -27,6 +27,20 @@ final class PlainLinesTests: XCTestCase {
             "expired     C0:5A:17:00:18:01   -70 dBm  Lamp  [AA80, 6E400009…]  (company 0x0ABC)")
     }
 
+    func testServiceDataIsNamedByItsService() {
+        var thermometer = Samples.sighting(1, name: "SBDW-002C", rssi: -52, services: ["180F"])
+        thermometer.serviceData = [
+            CBUUID(string: "FE95"): Data([0x31, 0x20]), CBUUID(string: "FCD2"): Data([0x40]),
+        ]
+        XCTAssertEqual(
+            news(.discovered(thermometer)),
+            "discovered  C0:5A:17:00:18:01   -52 dBm  SBDW-002C  [Battery, data of FCD2, data of Xiaomi]")
+        // The end of the line shows the frame.
+        var eddystone = Samples.sighting(1, name: nil, rssi: -70, services: ["FEAA"])
+        eddystone.serviceData = [CBUUID(string: "FEAA"): Eddystone.TLM(advertisementCount: 1, tenthsOfUptime: 10).data]
+        XCTAssertEqual(eddystone.servicesText, "Eddystone")
+    }
+
     func testBeaconsAreCalledWhatTheyAre() {
         let eddystone = Samples.sighting(1, name: nil, rssi: -70, services: ["FEAA"])
         XCTAssertEqual(eddystone.servicesText, "Eddystone")

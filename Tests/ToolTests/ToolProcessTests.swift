@@ -135,7 +135,7 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
 
         run.signal(SIGINT)
         try run.errorLine { $0.contains("scan stopped") }
-        run.signal(SIGINT)
+        run.signalUntilItEnds(SIGINT)
 
         let result = try run.finish()
         XCTAssertEqual(result.status, 128 + SIGINT)
@@ -269,7 +269,7 @@ final class ToolFailureTests: XCTestCase, StartsPrograms {
     func testNumbersOutOfRangeAreRefusedWithTheRange() throws {
         let seconds = "It takes a number of seconds from 0.001 to 1000000000."
         let options: [(command: String, option: String, values: [String], sentence: String)] = [
-            ("scan", "--duration", ["nan", "inf", "0", "1e10", "soon"], seconds),
+            ("scan", "--duration", ["nan", "inf", "0", "1e10", "soon", "0x10", "0X1p4"], seconds),
             ("scan", "--rssi", ["-128", "21", "nan"], "It takes a whole number of dBm from -127 to 20."),
             ("serve battery", "--duration", ["nan"], seconds),
             ("notify x 2A37", "--duration", ["infinity"], seconds),
@@ -293,7 +293,7 @@ final class ToolFailureTests: XCTestCase, StartsPrograms {
             ("beacon", "--measured-power", ["-128", "21"], "It takes a whole number of dBm from -127 to 20."),
             ("advertise", "--tx-power", ["21", "nan"], "It takes a whole number of dBm from -127 to 20."),
             (
-                "advertise", "--interval", ["19", "10241", "nan", "200-100"],
+                "advertise", "--interval", ["19", "10241", "nan", "200-100", "0x20", "0x20-0x40"],
                 "It takes a time from 20 to 10240 milliseconds, or two such as 100-200."
             ),
             ("advertise", "--appearance", ["65536"], "It takes a number from 0 to 65535, such as 0x00C0"),

@@ -95,6 +95,15 @@ final class ToolRun {
             errors.wait { $0.first(where: condition) }, "no such line: \(errors.text)", file: file, line: line)
     }
 
+    /// Sends a signal again and again until the process ends: signals in quick succession are one request.
+    func signalUntilItEnds(_ number: Int32) {
+        let deadline = Date(timeIntervalSinceNow: Self.limit)
+        repeat {
+            signal(number)
+        } while !output.waitForEnd(until: min(deadline, Date(timeIntervalSinceNow: 0.1)))
+            && deadline.timeIntervalSinceNow > 0
+    }
+
     /// Waits until the process has ended and all it wrote has been read.
     func finish(file: StaticString = #filePath, line: UInt = #line) throws -> Result {
         guard output.waitForEnd(), errors.waitForEnd() else {
@@ -191,9 +200,8 @@ private final class Collector: @unchecked Sendable {
         }
     }
 
-    func waitForEnd() -> Bool {
-        let deadline = Date(timeIntervalSinceNow: ToolRun.limit)
-        return condition.withLock {
+    func waitForEnd(until deadline: Date = Date(timeIntervalSinceNow: ToolRun.limit)) -> Bool {
+        condition.withLock {
             while !hasEnded {
                 guard condition.wait(until: deadline) else { return false }
             }

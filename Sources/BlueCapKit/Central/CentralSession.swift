@@ -251,6 +251,7 @@ final class CentralSession: ManagerSession {
         case .forget: forget(key)
 
         case .fence(let device, let link):
+            client.connector.readMTU(of: device)
             client.connector.fence(device) { [weak self] in
                 self?.decideHere(key) { $0.attributes.fencePassed(link: link, into: &$1) }
             }

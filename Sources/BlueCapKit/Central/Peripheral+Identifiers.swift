@@ -200,7 +200,9 @@ extension Peripheral {
     /// found or the subscription is refused, that failure is the last element.
     ///
     /// If the link is lost before the subscription has begun, the subscription is retried on each following link until
-    /// it succeeds. The same applies if this method is called while the peripheral is being connected or is to be
+    /// it succeeds. If links end one after the other while it is requested, the peripheral may refuse it, for example
+    /// because it needs a pairing: from the third on, each is the failure ``PeripheralError/disconnected`` in the
+    /// stream, which continues. The same applies if this method is called while the peripheral is being connected or is to be
     /// reconnected. If there is no link and no connection was requested, the stream fails with
     /// ``PeripheralError/disconnected``.
     /// - Parameters:

@@ -153,6 +153,10 @@ struct SubscriptionMachine {
     private var hasBegun = false
     /// Whether a refusal on this link counted as the end of the link, so that the call is repeated once.
     private var hasRepeatedCall = false
+    /// How many links in succession may end while BlueZ executes the request to begin, before the streams receive the error.
+    private static let mostUnreportedEnds = 2
+    /// How many have.
+    private var endedAttempts = 0
     private var lastCall: UInt32 = 0
 
     /// - Parameter isReady: Whether the link is up and the characteristic exists on it.
@@ -241,7 +245,7 @@ struct SubscriptionMachine {
         switch state {
         case .off where attribute == .away:
             state = .suspended(transport)
-            hasBegun = false
+            (hasBegun, endedAttempts) = (false, 0)
         case .off:
             begin(transport, waiter: waiter, &orders)
         case .interrupted(let kept, _):
@@ -381,7 +385,7 @@ struct SubscriptionMachine {
         _ orders: inout Orders
     ) {
         let call = makeCall()
-        if !isResumption { hasBegun = false }
+        if !isResumption { (hasBegun, endedAttempts) = (false, 0) }
         state = .starting(Start(call: call, transport: transport, waiter: waiter, isResumption: isResumption))
         // Before the call, so that the gate is open for the first value.
         orders.append(.openGate(transport, afterGap: hasBegun))
@@ -416,6 +420,7 @@ struct SubscriptionMachine {
         state = .on(start.transport, start.call)
         hasBegun = true
         hasRepeatedCall = false
+        endedAttempts = 0
         orders.append(.markGap)
         if let waiter = start.waiter { settle(waiter, nil, &orders) }
         settleWaiting(nil, &orders)
@@ -568,6 +573,7 @@ struct SubscriptionMachine {
     private mutating func linkWentDown(_ error: PeripheralError, canCall: Bool, _ orders: inout Orders) {
         attribute = .away
         hasRepeatedCall = false
+        reportEndedAttempt(error, &orders)
         var wanted = abandon(.peripheral(error), canCall: canCall, &orders)
         for request in takeRequests() {
             switch request {
@@ -589,6 +595,15 @@ struct SubscriptionMachine {
         } else {
             state = wanted.map { .suspended($0) } ?? .off
         }
+    }
+
+    /// A peripheral can refuse a subscription by ending the link, and BlueZ up to 5.66 does so if the value needs a pairing. One or
+    /// two links may end for another reason. From the third in succession on, the streams receive the error; the subscription is
+    /// still requested on the next link.
+    private mutating func reportEndedAttempt(_ error: PeripheralError, _ orders: inout Orders) {
+        guard case .starting(let start) = state, error != .forcedDisconnect, isWantedBeyond(start) else { return }
+        endedAttempts += 1
+        if endedAttempts > Self.mostUnreportedEnds { orders.append(.deliver(.peripheral(error))) }
     }
 
     private mutating func attributesReady(_ orders: inout Orders) {

@@ -3,7 +3,7 @@ import Foundation
 /// The state that a manager with a restore identifier keeps on the disk, as a value. Each role has one such type.
 ///
 /// It is coded in the form of its file, from which usual values are left out.
-protocol KeptState: Codable, Equatable, Sendable {
+package protocol KeptState: Codable, Equatable, Sendable {
     /// Creates an empty state.
     init()
 

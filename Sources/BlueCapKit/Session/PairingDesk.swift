@@ -74,7 +74,7 @@ final class PairingDesk: Sendable {
         client.agent.want(nil, for: delegate)
         let ended = state.withLock { state in
             defer { state.open = [:] }
-            return state.open.values.map(\.ended)
+            return state.open.sorted { $0.key < $1.key }.map(\.value.ended)
         }
         for promise in ended { complete(promise) }
     }

@@ -74,8 +74,11 @@ extension CharacteristicError: LocalizedError, CustomStringConvertible {
             "The peripheral has changed its services and no longer has this characteristic: "
                 + "discover its services and characteristics again."
         case .valueTooLong(let count, let maximum):
-            "The value has \(count) bytes and at most \(maximum) can be written at once: "
-                + "see maximumWriteValueLength(for:), or write it in parts."
+            "The value has \(count) bytes, and "
+                + (maximum < 512
+                    ? "this link takes at most \(maximum) in a write without response: transfer(_:) sends it in parts, "
+                        + "and maximumWriteValueLength(for:) has the limit."
+                    : "a value has at most \(maximum): write it in parts.")
         case .readFailed(let failure):
             "The read was refused (\(failure)).\(failure.advice)"
         case .writeFailed(let failure):

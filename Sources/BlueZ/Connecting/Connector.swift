@@ -202,6 +202,31 @@ package final class Connector: @unchecked Sendable {
         daemon.getProperty("ServicesResolved", of: device) { _ in completion() }
     }
 
+    /// Reads the size of packets on a new link if BlueZ exports characteristics of an earlier one: their property `MTU` exists
+    /// while there is a link, and no signal reports that it exists again or has changed. The reply is reported like a signal, and
+    /// precedes that of a later ``fence(_:completion:)``. An error, as of BlueZ before 5.62, changes nothing.
+    package func readMTU(of device: ObjectKey) {
+        daemon.requireLoop()
+        let characteristic = daemon.objects.attributes(of: device).first { $0.kind == .characteristic }
+        guard let characteristic,
+            let path = daemon.objects.path(of: characteristic.key).flatMap({ ObjectPath(validating: $0) })
+        else {
+            return
+        }
+        daemon.call(
+            path: path, interface: BlueZName.properties, member: "Get",
+            body: {
+                $0.string(static: AttributeKind.characteristic.table.interface)
+                $0.string("MTU")
+            }
+        ) { [weak self] result in
+            guard let self, case .success(let reply) = result else { return }
+            var reader = reply.reader
+            guard let mtu = reader.variant({ $0.uint16() }) else { return }
+            daemon.change { $0.mtuRead(mtu, of: device, into: &$1) }
+        }
+    }
+
     /// Reads whether a device is connected if the signal that says so has not come: BlueZ from 5.66 on leaves it out if the
     /// ATT socket is up before the kernel's event (`device_add_connection`), in the radio lab at about every other
     /// connection. The reply is reported like the signal.

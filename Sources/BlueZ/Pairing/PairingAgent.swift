@@ -37,6 +37,8 @@ package final class PairingAgent: @unchecked Sendable {
     private var open: Exchange?
     /// Displayed passkeys: BlueZ does not report their end.
     private var displays: [ObjectKey: Exchange] = [:]
+    /// The same in the order of the requests.
+    private var openDisplays: [Exchange] { displays.values.sorted { $0.request.number < $1.request.number } }
     /// End them.
     private var displayTimers: [ObjectKey: LoopTimer] = [:]
     /// Seconds after which a passkey is of no use any more: the Security Manager Protocol waits 30 for the next packet (Core
@@ -73,7 +75,7 @@ package final class PairingAgent: @unchecked Sendable {
         } else if let index {
             wishes.remove(at: index)
             if let open, open.delegate === delegate { answer(open, .reject) }
-            for display in displays.values where display.delegate === delegate {
+            for display in openDisplays where display.delegate === delegate {
                 answer(display.request.number, with: .reject)
             }
         }
@@ -157,7 +159,7 @@ package final class PairingAgent: @unchecked Sendable {
             open.invocation?.fail(.cancelled)
             self.end(open, end)
         }
-        for display in displays.values { self.end(display, end) }
+        for display in openDisplays { self.end(display, end) }
     }
 
     /// A request or a `Pair` has begun or ended.

@@ -97,6 +97,9 @@ final class ApplicationContent: RegisteredContent, @unchecked Sendable {
         var paths: [ObjectPath] = []
         var characteristics: [ServerAttributeID: CharacteristicRecord] = [:]
         var descriptors: [DescriptorRecord] = []
+
+        /// The characteristics in one order, in which changes are reported.
+        var records: [CharacteristicRecord] { characteristics.values.sorted { $0.id.rawValue < $1.id.rawValue } }
     }
 
     let client: BlueZClient
@@ -157,7 +160,7 @@ final class ApplicationContent: RegisteredContent, @unchecked Sendable {
     func treeChanged(_ change: Change, in tree: borrowing ObjectTree) {
         switch change {
         case .adapterChanged(adapter, let fields) where fields.contains(.capabilities):
-            for record in exported?.characteristics.values ?? [:].values { record.report() }
+            for record in exported?.records ?? [] { record.report() }
         case .deviceChanged(let handle, let fields, _):
             guard fields.contains(.isConnected) else { return }
             let device = tree[handle]
@@ -174,7 +177,7 @@ final class ApplicationContent: RegisteredContent, @unchecked Sendable {
         of handle: DeviceHandle, isConnected: Bool, isBonded: Bool, in tree: borrowing ObjectTree
     ) {
         guard let exported, let device = tree.key(of: handle) else { return }
-        for record in exported.characteristics.values {
+        for record in exported.records {
             record.linkChanged(of: device, isConnected: isConnected, isBonded: isBonded)
         }
     }
@@ -250,7 +253,7 @@ final class ApplicationContent: RegisteredContent, @unchecked Sendable {
             for path in exported.paths { client.daemon.connection?.unexport(path) }
         }
         for descriptor in exported.descriptors { descriptor.forget() }
-        for record in exported.characteristics.values.sorted(by: { $0.id.rawValue < $1.id.rawValue }) { record.close() }
+        for record in exported.records { record.close() }
     }
 }
 

@@ -141,6 +141,16 @@ extension ObjectTree {
         return key
     }
 
+    /// Stores the daemon's reply with the size of packets, which is that of the link, for all characteristics of a device.
+    mutating func mtuRead(_ mtu: UInt16, of device: ObjectKey, into changes: inout ChangeBuffer) {
+        for (key, kind) in attributes(of: device) where kind == .characteristic {
+            guard let index = index(of: key), attributes[index].mtu != Int(mtu) else { continue }
+            attributes[index].rawMTU = mtu
+            attributes[index].fields.insert(.mtu)
+            changes.append(.attributeChanged(key, .mtu))
+        }
+    }
+
     mutating func attributeRemoved(
         _ kind: AttributeKind, path: UnsafeBufferPointer<UInt8>, into changes: inout ChangeBuffer
     ) {

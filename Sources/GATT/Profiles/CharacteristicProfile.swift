@@ -125,12 +125,21 @@ public struct CharacteristicText<Configuration: CharacteristicConfigurable>: Cha
     /// Creates a value of this text.
     public init(_ text: String) { self.text = text }
 
-    /// Returns the text of the bytes, or `nil` if they are not UTF-8.
+    /// Returns the text of the bytes, without zeros at its end, or `nil` if they are not UTF-8.
     public static func deserialize(_ data: Data) -> CharacteristicText? {
-        String(validating: data, as: UTF8.self).map { CharacteristicText($0) }
+        String(paddedText: data).map { CharacteristicText($0) }
     }
 
     public func serialize() -> Data { Data(text.utf8) }
+}
+
+extension String {
+    /// Creates the text of bytes in UTF-8, or returns `nil` if they are not UTF-8. Zeros at the end, with which devices fill up a
+    /// value of fixed length, are not a part of it.
+    package init?(paddedText data: Data) {
+        let end = data.lastIndex { $0 != 0 }.map { $0 + 1 } ?? data.startIndex
+        self.init(validating: data[..<end], as: UTF8.self)
+    }
 }
 
 extension CharacteristicText: CharacteristicConfigurable {

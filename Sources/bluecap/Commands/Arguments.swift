@@ -23,7 +23,9 @@ enum Arguments {
     static func number(_ range: ClosedRange<Double>, _ noun: String) -> @Sendable (String) throws -> Double {
         { text in
             // No range contains "nan".
-            guard let value = Double(text), range.contains(value) else { throw refusal("a number", range, noun) }
+            guard let value = Double(decimal: text), range.contains(value) else {
+                throw refusal("a number", range, noun)
+            }
             return value
         }
     }
@@ -97,7 +99,7 @@ enum Arguments {
     /// The time between two packets in milliseconds, `100` or `100-200`; returned in seconds.
     @Sendable static func interval(_ text: String) throws -> ClosedRange<TimeInterval> {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
-        let bounds = parts.compactMap { Double($0) }.filter { (20...10_240).contains($0) }
+        let bounds = parts.compactMap { Double(decimal: $0) }.filter { (20...10_240).contains($0) }
         guard (1...2).contains(parts.count), bounds.count == parts.count, bounds[0] <= bounds[bounds.count - 1] else {
             throw ValidationError("It takes a time from 20 to 10240 milliseconds, or two such as 100-200.")
         }

@@ -9,7 +9,9 @@ struct ExploreCommand: AsyncParsableCommand {
         discussion: """
             It connects, and prints the peripheral's services, characteristics and descriptors as a tree, each with its \
             name, its UUID and its handle; a characteristic with its properties; and all values that can be read: by \
-            profile if one decodes the value, in quotes if it reads as text, else in hexadecimal digits.
+            profile if one decodes the value, in quotes if it reads as text, else in hexadecimal digits. A value that may \
+            need a pairing has the reason in its place: then the status is 1, or 4 if BlueZ says so, and standard error names \
+            the way to pair. If the read of such a value ends or blocks the link, the others are read over a new one.
 
             With --json it is one object on one line, with the members identifier, address, addressType, name, rssi, \
             mtu, paired, bonded and services; of a service uuid, name, handle, primary, includes (handles) and \
@@ -38,9 +40,11 @@ struct ExploreCommand: AsyncParsableCommand {
             let name = remote.peripheral.name
             await remote.console.stage("Discovering the services of \(name) …")
             var directory = try await remote.discover()
+            directory.tree.name = remote.name ?? directory.tree.name
+            var failure: (any Error)?
             if values {
                 await remote.console.stage("Reading the values of \(name) …")
-                try await directory.readValues(timeout: remote.timeout)
+                failure = try await directory.readValues(over: remote)
                 // A value may have needed a pairing.
                 directory.tree.isPaired = remote.peripheral.isPaired
                 directory.tree.isBonded = remote.peripheral.isBonded
@@ -49,6 +53,7 @@ struct ExploreCommand: AsyncParsableCommand {
             let text = TreeText(glyphs: terminal.glyphs, isColoured: terminal.isColoured)
             let lines = json.isOn ? [directory.tree.json.text] : text.lines(directory.tree).map(\.text)
             try await remote.console.write(lines.joined(separator: "\n"))
+            if let failure { throw failure }
         }
     }
 }

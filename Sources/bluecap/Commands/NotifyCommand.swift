@@ -44,14 +44,14 @@ struct NotifyCommand: AsyncParsableCommand {
     func run() async throws {
         try await remote.run(pairing.plan, isPersistent: true) { [self] remote in
             await remote.console.stage("Subscribing …")
-            let (_, target) = try await remote.find(characteristic, usableFor: [.notify, .indicate])
+            let (_, target, profile) = try await remote.find(characteristic, usableFor: [.notify, .indicate])
             let values: FutureStream<(characteristic: Characteristic, data: Data?)> =
                 target.receiveNotificationUpdates()
             let subscription: Future<Characteristic> = target.startNotifying(timeout: remote.timeout)
             _ = try await subscription.value
             await remote.console.clear()
             try await Subscription(
-                remote: remote, profile: target.profile, format: json.format(), form: form, count: count.values,
+                remote: remote, profile: profile, format: json.format(), form: form, count: count.values,
                 duration: duration.seconds
             ).run(values)
         }

@@ -132,24 +132,29 @@ struct UnpairCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await BondsCommand.run(radio, common) { [self] manager, console in
-            let bonds = try await chosen(manager.bonds(), console)
+        try await BondsCommand.run(radio, common) { [self] manager, radio, console in
+            let names = KnownNames.file(for: radio)
+            let bonds = try await chosen(manager.bonds(), names?.read() ?? KnownNames(), console)
             for bond in bonds {
                 let device = BondedDevice(bond)
                 await console.stage("Removing the bond with \(device.label) …")
                 try await manager.forget(bond).value
+                names?.change { $0.remove(bond.address) }
                 if json.isOn { try await console.write(device.json.text) }
                 await console.remark("Removed the bond with \(device.label). It keeps its own keys.")
             }
         }
     }
 
-    private func chosen(_ bonds: [Bond], _ console: Console) async throws -> [Bond] {
+    private func chosen(_ bonds: [Bond], _ names: KnownNames, _ console: Console) async throws -> [Bond] {
         guard let peripheral else {
             if !yes, !bonds.isEmpty { try await confirm(bonds.count, console) }
             return bonds
         }
-        let candidates = bonds.map { PeripheralSearch.Candidate(address: $0.address, name: $0.name) }
+        let candidates = bonds.map { bond in
+            PeripheralSearch.Candidate(
+                address: bond.address, names: (bond.name.map { [$0] } ?? []) + names[bond.address])
+        }
         let address = try PeripheralSearch.choice(of: peripheral, amongBonds: candidates)
         return bonds.filter { $0.address == address }
     }
@@ -194,7 +199,7 @@ struct BondsCommand: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-        try await Self.run(radio, common) { [self] manager, console in
+        try await Self.run(radio, common) { [self] manager, _, console in
             let devices = manager.bonds().map { BondedDevice($0) }
             for device in devices { try await console.write(json.isOn ? device.json.text : device.line) }
             if devices.isEmpty, !json.isOn {
@@ -212,12 +217,12 @@ struct BondsCommand: AsyncParsableCommand {
     /// Runs a command's work with a central manager that is powered on.
     static func run(
         _ radio: RadioOptions, _ common: CommonOptions,
-        _ work: @escaping @Sendable (CentralManager, Console) async throws -> Void
+        _ work: @escaping @Sendable (CentralManager, Radio, Console) async throws -> Void
     ) async throws {
         try await radio.run(common) { radio in
             let console = common.makeConsole()
             try await console.run {
-                try await work(try await radio.makeCentral(console), console)
+                try await work(try await radio.makeCentral(console), radio, console)
             } failure: {
                 ToolFailure(RemoteFailure.text(for: $0))
             }

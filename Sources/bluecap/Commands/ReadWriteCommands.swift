@@ -36,9 +36,9 @@ struct ReadCommand: AsyncParsableCommand {
     func run() async throws {
         try await remote.run(pairing.plan) { [self] remote in
             await remote.console.stage("Reading …")
-            let (entry, target) = try await remote.find(characteristic, usableFor: .read)
+            let (entry, target, profile) = try await remote.find(characteristic, usableFor: .read)
             let read: Characteristic = try await target.read(timeout: remote.timeout).value
-            let value = AttributeValue(read.dataValue ?? Data(), profile: read.profile)
+            let value = AttributeValue(read.dataValue ?? Data(), profile: profile)
             if !json.isOn, form.text(of: value) == nil { throw form.misfit(value, of: entry.label) }
             try await remote.console.write(entry.line(of: value, json.format(), form))
         }
@@ -89,7 +89,7 @@ struct WriteCommand: AsyncParsableCommand {
 
     func validate() throws {
         // A value that no characteristic can have is refused without a radio.
-        guard form == .hex || form == .auto else { return }
+        guard form != .profile || value == "-" else { return }
         do { _ = try form.data(of: value, profile: nil) } catch { throw ValidationError("\(error)") }
     }
 
@@ -98,8 +98,8 @@ struct WriteCommand: AsyncParsableCommand {
             await remote.console.stage("Writing …")
             let wanted: CBCharacteristicProperties =
                 withoutResponse ? .writeWithoutResponse : [.write, .writeWithoutResponse]
-            let (entry, target) = try await remote.find(characteristic, usableFor: wanted)
-            let data = try form.data(of: value, profile: target.profile)
+            let (entry, target, profile) = try await remote.find(characteristic, usableFor: wanted)
+            let data = try form.data(of: value, profile: profile)
             let canConfirm = entry.properties.contains(.write)
             let type: CBCharacteristicWriteType =
                 withoutResponse || (!canConfirm && entry.properties.contains(.writeWithoutResponse))
@@ -107,7 +107,7 @@ struct WriteCommand: AsyncParsableCommand {
             let write: Future<Characteristic> = target.write(data: data, timeout: remote.timeout, type: type)
             _ = try await write.value
             guard json.isOn else { return }
-            try await remote.console.write(entry.line(of: AttributeValue(data, profile: target.profile), .json, form))
+            try await remote.console.write(entry.line(of: AttributeValue(data, profile: profile), .json, form))
         }
     }
 }

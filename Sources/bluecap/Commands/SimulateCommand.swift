@@ -77,7 +77,7 @@ struct SimulateCommand: AsyncParsableCommand {
     /// Prints the address, alone on its line for scripts, and waits for a signal.
     private func stay(_ simulator: Simulator, _ socket: ControlSocket?, _ state: SimulatedState) async throws {
         let (signals, feed) = AsyncStream.makeStream(of: Int32.self)
-        Signals.watch(Signals.endings) { signal, count in
+        Signals.watchRequests(to: Signals.endings) { signal, count in
             if count > 1 {
                 socket?.end()
                 state.remove()
@@ -109,7 +109,7 @@ struct SimulateCommand: AsyncParsableCommand {
         let logger = common.makeLogger()
         // Before the command starts: a signal in between must not end the tool without the command.
         let (signals, feed) = AsyncStream.makeStream(of: Int32.self)
-        Signals.watch(Signals.endings + [SIGQUIT]) { signal, _ in feed.yield(signal) }
+        Signals.watchRequests(to: Signals.endings + [SIGQUIT]) { signal, _ in feed.yield(signal) }
         var environment = [Self.busVariable: address, SimulatedState.variable: state.path]
         environment[ControlSocket.variable] = socket?.path
         let child = try ChildProcess(command, environment: environment)

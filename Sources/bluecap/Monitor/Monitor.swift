@@ -82,8 +82,9 @@ struct Monitor: Sendable {
         }
         let sending: CBCharacteristicProperties = [.notify, .indicate]
         for argument in arguments {
-            let (entry, target) = try await remote.find(argument, in: directory, usableFor: sending.union(.read))
-            let source = MonitorLoop.Source(label: entry.label, characteristic: target)
+            let (entry, target, profile) = try await remote.find(
+                argument, in: directory, usableFor: sending.union(.read))
+            let source = MonitorLoop.Source(label: entry.label, characteristic: target, profile: profile)
             // The newest value at once: the next one may be sent only when it changes.
             if entry.properties.contains(.read) { loop.readings.append(source) }
             guard !entry.properties.isDisjoint(with: sending) else {
@@ -130,8 +131,9 @@ private struct MonitorLoop {
     struct Source: Sendable {
         let label: String
         let characteristic: Characteristic
+        let profile: CharacteristicProfile?
 
-        func value(_ data: Data) -> AttributeValue { AttributeValue(data, profile: characteristic.profile) }
+        func value(_ data: Data) -> AttributeValue { AttributeValue(data, profile: profile) }
     }
 
     enum Input: Sendable {

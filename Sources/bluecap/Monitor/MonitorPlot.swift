@@ -100,15 +100,12 @@ struct MonitorPlot: Sendable {
         _ series: Series, _ board: MonitorBoard, _ tint: Tint, rows: Int, width: Int, at now: Double
     ) -> [StyledLine] {
         let start = now - board.window
-        let visible = series.samples.filter { $0.time >= start }
-        var (low, high) = (visible.map(\.number).min() ?? 0, visible.map(\.number).max() ?? 1)
-        // A line that does not change is drawn in the middle.
-        if high - low < max(abs(high), 1) * 1e-9 { (low, high) = (low - 1, high + 1) }
+        let scale = PlotScale(series.samples.filter { $0.time >= start }.map(\.number))
         var canvas = Canvas(width: width, height: rows, hasBraille: glyphs.hasBraille)
         func point(_ sample: Series.Sample) -> (x: Double, y: Double) {
             (
                 (sample.time - start) / board.window * Double(canvas.columns - 1),
-                (high - sample.number) / (high - low) * Double(canvas.rows - 1)
+                (1 - scale.place(of: sample.number)) * Double(canvas.rows - 1)
             )
         }
         for (index, sample) in series.samples.enumerated() {
@@ -120,7 +117,7 @@ struct MonitorPlot: Sendable {
         }
         let gaps = gapCells(board, from: start, to: now, width: width)
         return (0..<rows).map { row in
-            let label = row == 0 ? Quantity.text(high) : row == rows - 1 ? Quantity.text(low) : ""
+            let label = row == 0 ? Quantity.text(scale.high) : row == rows - 1 ? Quantity.text(scale.low) : ""
             var line = StyledLine()
             line.append(
                 DisplayText.padded(cut(label, to: Self.labelWidth - 1), to: Self.labelWidth - 1, alignment: .trailing)
@@ -159,6 +156,34 @@ struct MonitorPlot: Sendable {
     }
 }
 
+/// The numbers at the lower and the upper edge of a plot. Numbers come from outside: any finite number has a place.
+struct PlotScale: Equatable, Sendable {
+    private(set) var low: Double
+    /// Always greater than `low`.
+    private(set) var high: Double
+
+    /// How far from the plot a place can be, in heights of the plot. What is farther away cannot be seen, and its dots could not
+    /// be counted.
+    private static let farthest = 1e6
+
+    init(_ numbers: [Double]) {
+        (low, high) = (numbers.min() ?? 0, numbers.max() ?? 1)
+        // A line that does not change is drawn in the middle. What is less than the margin is an error of rounding.
+        let margin = max(1, abs(low), abs(high)) * 1e-9
+        guard high - low < margin else { return }
+        let space = max(1, margin)
+        low = max(low - space, -.greatestFiniteMagnitude)
+        high = min(high + space, .greatestFiniteMagnitude)
+    }
+
+    /// Returns 0 for the lower edge and 1 for the upper one; always finite.
+    func place(of number: Double) -> Double {
+        // Halves, since the difference of two great numbers can be infinite.
+        let share = (number / 2 - low / 2) / (high / 2 - low / 2)
+        return min(max(share, -Self.farthest), Self.farthest)
+    }
+}
+
 /// A field of dots: eight in each cell with Braille patterns (Unicode 15, block 2800), otherwise one.
 private struct Canvas {
     let hasBraille: Bool
@@ -180,8 +205,9 @@ private struct Canvas {
     private static let bits: [[UInt32]] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]]
 
     mutating func dot(_ point: (x: Double, y: Double)) {
-        let (x, y) = (Int(point.x.rounded()), Int(point.y.rounded()))
-        guard point.x >= 0, (0..<columns).contains(x), (0..<rows).contains(y) else { return }
+        guard point.x >= 0, let x = Int(exactly: point.x.rounded()), let y = Int(exactly: point.y.rounded()),
+            (0..<columns).contains(x), (0..<rows).contains(y)
+        else { return }
         if hasBraille {
             cells[y / 4 * width + x / 2] |= Self.bits[y % 4][x % 2]
         } else {

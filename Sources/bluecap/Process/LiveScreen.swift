@@ -54,8 +54,8 @@ struct LiveScreen: Sendable {
     static func watchTerminal(
         changed: @escaping @Sendable () -> Void, resumed: @escaping @Sendable () -> Void
     ) {
-        Signals.watch([SIGWINCH]) { _, _ in changed() }
-        Signals.watch([SIGTSTP]) { _, _ in
+        Signals.watch([SIGWINCH]) { _ in changed() }
+        Signals.watch([SIGTSTP]) { _ in
             // Ctrl-Z: the shell needs its cursor, and what it writes must not be drawn over.
             try? Output.standard.write(LiveScreen.end)
             kill(getpid(), SIGSTOP)

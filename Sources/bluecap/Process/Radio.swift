@@ -1,7 +1,6 @@
 import BlueCapKit
 import Foundation
 import Logging
-import Profiles
 
 /// The Bluetooth adapter that a command uses, and the waiting until it is usable.
 struct Radio: Sendable {
@@ -34,7 +33,7 @@ struct Radio: Sendable {
     ///
     /// - Throws: As ``waitUntilUsable(_:for:standing:)``.
     func makeCentral(_ console: Console, _ policy: PairingPolicy = .reject) async throws -> CentralManager {
-        let manager = CentralManager(profileManager: .ready, options: centralOptions)
+        let manager = CentralManager(options: centralOptions)
         manager.pairingPolicy = policy
         await console.stage("Waiting for Bluetooth …")
         try await waitUntilUsable(manager.whenStateChanges()) { manager.standing }

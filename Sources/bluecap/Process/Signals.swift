@@ -1,11 +1,12 @@
 import ArgumentParser
+import BlueCapKit
 import Dispatch
 import Foundation
 
 /// How a command ends: the one place that turns a signal, or a reader that leaves, into an exit status.
 enum CommandRun {
     /// Runs the work of a command in a task. The first signal, or a reader that closes the output, cancels it; a second
-    /// signal ends the process at once.
+    /// request to end, as ``EndRequests`` counts them, ends the process at once.
     ///
     /// | the work | ends with status |
     /// |---|---|
@@ -22,7 +23,7 @@ enum CommandRun {
         ignoreBrokenPipes()
         // A signal's number; `nil` for a reader that has left.
         let (ends, feed) = AsyncStream.makeStream(of: Int32?.self)
-        Signals.watch(Signals.endings) { signal, count in
+        Signals.watchRequests(to: Signals.endings) { signal, count in
             if count > 1 {
                 restore()
                 Output.remark("A second signal has ended the command before it was finished.")
@@ -56,6 +57,29 @@ enum CommandRun {
     }
 }
 
+/// Counts the requests to end a command, as a value.
+///
+/// One request can arrive as several signals: `timeout` of GNU coreutils sends its signal to the command and then to the
+/// command's process group, a terminal that closes sends SIGHUP from the kernel and from the shell, and systemd can send SIGHUP
+/// after SIGTERM. So all signals that arrive soon after one that is counted are the same request.
+struct EndRequests: Sendable {
+    /// For how many seconds signals are the same request.
+    static let repetition = 0.3
+
+    /// How many requests there were.
+    private(set) var count = 0
+    /// The time of the newest request.
+    private var newest: Double?
+
+    /// Records a signal; times are seconds of any one clock. Returns whether it is a new request.
+    mutating func receive(at now: Double) -> Bool {
+        if let newest, now < newest + Self.repetition { return false }
+        newest = now
+        count += 1
+        return true
+    }
+}
+
 /// Turns signals into calls on a queue.
 enum Signals {
     private static let queue = DispatchQueue(label: "bluecap.signals")
@@ -75,22 +99,33 @@ enum Signals {
         return ignored
     }()
 
-    /// Calls `handler` with each of the signals, and with how many have arrived, until the process ends.
+    /// Calls `handler` with the signal of each request, and with the number of requests so far, until the process ends.
+    ///
+    /// A signal that ``EndRequests`` takes for a repetition is not a request. Otherwise as ``watch(_:_:)``.
+    static func watchRequests(
+        to signals: [Int32], _ handler: @escaping @Sendable (_ signal: Int32, _ count: Int) -> Void
+    ) {
+        let clock = Stopwatch()
+        let requests = Locked(EndRequests())
+        watch(signals) { signal in
+            let count = requests.withLock { $0.receive(at: clock.seconds) ? $0.count : nil }
+            if let count { handler(signal, count) }
+        }
+    }
+
+    /// Calls `handler` with each of the signals, until the process ends.
     ///
     /// Returns when all of them are watched: a source is registered on another thread, and a signal that arrives earlier is
     /// lost. A hang-up that was ignored stays ignored, for `nohup`. An interrupt is watched also if it was ignored: shells
     /// ignore it for every command in the background, and scripts end a command with `kill -INT`.
-    static func watch(_ signals: [Int32], _ handler: @escaping @Sendable (_ signal: Int32, _ count: Int) -> Void) {
-        let tally = Tally()
+    static func watch(_ signals: [Int32], _ handler: @escaping @Sendable (_ signal: Int32) -> Void) {
         for number in signals where number != SIGHUP || !ignoredAtStart.contains(SIGHUP) {
             // The default action would end the process before the source is asked.
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-            source.setEventHandler {
-                tally.count += 1
-                handler(number, tally.count)
-            }
-            tally.sources.append(source)
+            source.setEventHandler { handler(number) }
+            // A source ends with its last reference.
+            sources.withLock { $0.append(source) }
             let isRegistered = DispatchSemaphore(value: 0)
             source.setRegistrationHandler { isRegistered.signal() }
             source.activate()
@@ -98,11 +133,5 @@ enum Signals {
         }
     }
 
-    /// Unchecked because each property is used in one place only.
-    private final class Tally: @unchecked Sendable {
-        /// Used on the signal queue only.
-        var count = 0
-        /// Used only while the watch is set up; kept because a source ends with its last reference.
-        var sources: [any DispatchSourceSignal] = []
-    }
+    private static let sources = Locked<[any DispatchSourceSignal]>([])
 }

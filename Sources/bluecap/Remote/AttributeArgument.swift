@@ -8,7 +8,7 @@ import Foundation
 /// |---|---|
 /// | `2A37`, `0x2a37`, 36 characters | a UUID |
 /// | `Heart Rate Measurement` | a name, in upper or lower case |
-/// | `@002b` | a handle, as `bluecap explore` prints it |
+/// | `@002b`, `@0x2b` | a handle: that of the declaration, as `bluecap explore` prints it, or that of the value |
 /// | `180D/2A37`, `Heart Rate/Heart Rate Measurement` | the same within a service |
 struct AttributeArgument: ExpressibleByArgument, Equatable, Sendable {
     enum Name: Equatable, Sendable {
@@ -19,7 +19,7 @@ struct AttributeArgument: ExpressibleByArgument, Equatable, Sendable {
         init?(_ text: String) {
             let digits = text.lowercased().hasPrefix("0x") ? String(text.dropFirst(2)) : text
             if text.hasPrefix("@") {
-                let number = text.dropFirst()
+                let number = text.lowercased().hasPrefix("@0x") ? text.dropFirst(3) : text.dropFirst()
                 guard number.count <= 5, number.allSatisfy(\.isHexDigit), let handle = UInt32(number, radix: 16) else {
                     return nil
                 }
@@ -33,10 +33,10 @@ struct AttributeArgument: ExpressibleByArgument, Equatable, Sendable {
             }
         }
 
-        func matches(_ uuid: CBUUID, _ handle: UInt32, _ name: String?) -> Bool {
+        func matches(_ uuid: CBUUID, _ handles: [UInt32], _ name: String?) -> Bool {
             switch self {
             case .uuid(let wanted): uuid == wanted
-            case .handle(let wanted): handle == wanted
+            case .handle(let wanted): handles.contains(wanted)
             case .text(let wanted): name?.lowercased() == wanted.lowercased()
             }
         }
@@ -45,7 +45,8 @@ struct AttributeArgument: ExpressibleByArgument, Equatable, Sendable {
     /// For the help of each command that takes one.
     static let discussion = """
         A characteristic is given by its UUID (2A37, or all 36 characters), by its name (\"Heart Rate Measurement\") or by \
-        its handle, as `bluecap explore` prints it (@002b); if several match, within its service: 180D/2A37.
+        its handle, as `bluecap explore` prints it (@002b), or that of its value, as gatttool takes it (@002c); if several \
+        match, within its service: 180D/2A37.
         """
 
     let text: String
@@ -79,11 +80,7 @@ struct AttributeArgument: ExpressibleByArgument, Equatable, Sendable {
         in tree: AttributeTree, usableFor wanted: CBCharacteristicProperties, descriptions: [UInt32: String] = [:]
     ) throws -> AttributeTree.Characteristic {
         let found = candidates(in: tree, usableFor: wanted)
-        guard let first = found.first else {
-            throw ToolFailure(
-                "The peripheral has no characteristic \"\(text)\":",
-                "`bluecap explore \(tree.address)` lists those that it has.")
-        }
+        guard let first = found.first else { throw absence(from: tree) }
         guard found.count == 1 else {
             throw ToolFailure(
                 "\"\(text)\" names \(found.count) characteristics; use the handle of one:",
@@ -120,16 +117,50 @@ struct AttributeArgument: ExpressibleByArgument, Equatable, Sendable {
 
     private func isNamed(_ characteristic: AttributeTree.Characteristic, of service: AttributeTree.Service) -> Bool {
         meanings.contains { meaning in
-            meaning.service?.matches(service.uuid, service.handle, service.name) != false
-                && meaning.characteristic.matches(characteristic.uuid, characteristic.handle, characteristic.name)
+            meaning.service?.matches(service.uuid, [service.handle], service.name) != false
+                && meaning.characteristic.matches(characteristic.uuid, characteristic.handles, characteristic.name)
         }
+    }
+
+    /// Why the text names no characteristic, and what it names instead.
+    private func absence(from tree: AttributeTree) -> ToolFailure {
+        let list = "`bluecap explore \(tree.address)` lists those that it has."
+        guard case .handle(let handle)? = meanings.last?.characteristic else {
+            // As gatttool spells a handle; with four digits it is a UUID.
+            let digits = text.lowercased().hasPrefix("0x") ? text.dropFirst(2) : ""
+            let isLikeHandle = (1...4).contains(digits.count) && digits.allSatisfy(\.isHexDigit)
+            return ToolFailure(
+                "The peripheral has no characteristic \"\(text)\":",
+                (isLikeHandle ? "a handle begins with @, such as @\(text); " : "") + list)
+        }
+        for service in tree.services {
+            if service.handle == handle {
+                return ToolFailure(
+                    "\(Self.text(of: handle)) is the handle of a service, \(service.label), and not of a characteristic:",
+                    list)
+            }
+            for characteristic in service.characteristics {
+                if let descriptor = characteristic.descriptors.first(where: { $0.handle == handle }) {
+                    return ToolFailure(
+                        "\(Self.text(of: handle)) is the handle of a descriptor, \(descriptor.label), and not of a "
+                            + "characteristic:",
+                        "that of its characteristic, \(characteristic.label), is \(Self.text(of: characteristic.handle))."
+                    )
+                }
+                if characteristic.handles.contains(handle) {
+                    return ToolFailure(
+                        "\(Self.text(of: handle)) is a characteristic of another service, \(service.label):", list)
+                }
+            }
+        }
+        return ToolFailure("The peripheral has no characteristic with the handle \(Self.text(of: handle)):", list)
     }
 
     /// Why a characteristic has none of the properties that a command needs, and which command it has them for.
     private static func misuse(
         of characteristic: AttributeTree.Characteristic, _ wanted: CBCharacteristicProperties
     ) -> ToolFailure {
-        let name = characteristic.name ?? characteristic.uuid.uuidString
+        let name = characteristic.label
         let properties = characteristic.properties
         let words = properties.names.joined(separator: ", ")
         let reason = words.isEmpty ? "it has no properties." : "its properties are: \(words)."

@@ -1,5 +1,6 @@
 import BlueCapKit
 import Foundation
+import Profiles
 
 /// What a peripheral offers, as a value: all that is printed of it.
 ///
@@ -13,9 +14,13 @@ struct AttributeTree: Equatable, Sendable {
         /// The handles of the services that it includes.
         var includes: [UInt32] = []
         var characteristics: [Characteristic] = []
+
+        /// The name, or else the UUID.
+        var label: String { name ?? uuid.uuidString }
     }
 
     struct Characteristic: Equatable, Sendable {
+        /// That of the declaration.
         var handle: UInt32
         var uuid: CBUUID
         var name: String?
@@ -25,6 +30,10 @@ struct AttributeTree: Equatable, Sendable {
 
         /// The name, or else the UUID.
         var label: String { name ?? uuid.uuidString }
+
+        /// The handles by which the characteristic is known: that of the declaration, and that of the value, which follows it
+        /// immediately (Core Specification 5.4, volume 3, part G, 3.3.2).
+        var handles: [UInt32] { handle < 0xFFFF ? [handle, handle + 1] : [handle] }
     }
 
     struct Descriptor: Equatable, Sendable {
@@ -32,6 +41,9 @@ struct AttributeTree: Equatable, Sendable {
         var uuid: CBUUID
         var name: String?
         var reading = Reading.none
+
+        /// The name, or else the UUID.
+        var label: String { name ?? uuid.uuidString }
     }
 
     enum Reading: Equatable, Sendable {
@@ -74,19 +86,22 @@ extension AttributeTree {
 
 extension AttributeTree.Service {
     /// The service without its characteristics.
-    init(_ service: Service) {
+    ///
+    /// - Parameter profile: The service's profile; `nil` if it has none.
+    init(_ service: Service, profile: ServiceProfile?) {
         self.init(
-            handle: service.number, uuid: service.uuid, name: service.name == "Unknown" ? nil : service.name,
+            handle: service.number, uuid: service.uuid,
+            name: profile?.name ?? AssignedNumbers.serviceName(service.uuid),
             isPrimary: service.isPrimary, includes: service.includedServices.map(\.number))
     }
 }
 
 extension AttributeTree.Characteristic {
-    init(_ characteristic: Characteristic) {
-        let name = characteristic.name == "Unknown" ? nil : characteristic.name
+    /// - Parameter profile: The characteristic's profile; `nil` if it has none.
+    init(_ characteristic: Characteristic, profile: CharacteristicProfile?) {
         self.init(
             handle: characteristic.number, uuid: characteristic.uuid,
-            name: name ?? AssignedNumbers.characteristicName(characteristic.uuid),
+            name: profile?.name ?? AssignedNumbers.characteristicName(characteristic.uuid),
             properties: characteristic.properties,
             descriptors: characteristic.descriptors.map {
                 .init(handle: $0.number, uuid: $0.uuid, name: AssignedNumbers.descriptorName($0.uuid))
@@ -94,11 +109,34 @@ extension AttributeTree.Characteristic {
     }
 }
 
+/// The ready-made profiles that apply to a peripheral.
+///
+/// A 16-bit UUID that the Bluetooth SIG has not assigned does not say whose service it is: FFE0 is that of the keys of TI's
+/// SensorTag, and of many serial modules. Its profile applies only beside a long UUID of the same vendor.
+struct KnownProfiles: Sendable {
+    private static let ready = ProfileManager.ready
+
+    private let vendors: Set<String>
+
+    /// - Parameter services: The UUIDs of the peripheral's services.
+    init(of services: [CBUUID]) {
+        vendors = Set(services.filter { $0.assignedNumber == nil }.compactMap { Self.ready.service($0)?.tag })
+    }
+
+    func service(_ uuid: CBUUID) -> ServiceProfile? {
+        guard let profile = Self.ready.service(uuid) else { return nil }
+        guard uuid.assignedNumber != nil, AssignedNumbers.serviceName(uuid) == nil else { return profile }
+        return vendors.contains(profile.tag) ? profile : nil
+    }
+}
+
 /// The attributes of a connected peripheral: as a value, and the library's objects by their handles.
 struct AttributeDirectory: Sendable {
     var tree: AttributeTree
     private(set) var characteristics: [UInt32: Characteristic] = [:]
-    private var descriptors: [UInt32: Descriptor] = [:]
+    /// The profiles of the characteristics that have one.
+    private(set) var profiles: [UInt32: CharacteristicProfile] = [:]
+    private(set) var descriptors: [UInt32: Descriptor] = [:]
 
     /// Discovers everything, and reads no value.
     ///
@@ -106,54 +144,116 @@ struct AttributeDirectory: Sendable {
     init(of peripheral: Peripheral, timeout: Double) async throws {
         _ = try await peripheral.discoverAllServices(timeout: timeout).value
         tree = AttributeTree(peripheral)
+        let known = KnownProfiles(of: peripheral.services.map(\.uuid))
         let discoveries: [Future<Service>] = peripheral.services.map {
             $0.discoverAllCharacteristics(timeout: timeout)
         }
         for discovery in discoveries {
             let service = try await discovery.value
-            var entry = AttributeTree.Service(service)
+            let profile = known.service(service.uuid)
+            var entry = AttributeTree.Service(service, profile: profile)
             for characteristic in service.characteristics {
-                entry.characteristics.append(AttributeTree.Characteristic(characteristic))
+                let profile = profile?.characteristic(characteristic.uuid)
+                entry.characteristics.append(AttributeTree.Characteristic(characteristic, profile: profile))
                 characteristics[characteristic.number] = characteristic
+                profiles[characteristic.number] = profile
                 for descriptor in characteristic.descriptors { descriptors[descriptor.number] = descriptor }
             }
             tree.services.append(entry)
         }
     }
 
-    /// Reads every value that can be read into the tree. All reads are started together; the library performs them one after
-    /// the other.
-    mutating func readValues(timeout: Double) async throws {
-        let readable = characteristics.filter { $0.value.propertyEnabled(.read) }
-        let values: [UInt32: Future<Characteristic>] = readable.mapValues { $0.read(timeout: timeout) }
-        let descriptorValues: [UInt32: Future<Descriptor>] = descriptors.mapValues { $0.read(timeout: timeout) }
+    /// Reads every value that can be read into the tree, one after the other in the order of their handles.
+    ///
+    /// BlueZ often reports nothing if the link lacks the security that a value needs: the link ends, or BlueZ sends nothing else
+    /// while it waits for a pairing. Such a value is not read again, and the rest is read over a new link.
+    ///
+    /// - Returns: The first failure that may be due to a lack of security; `nil` if there is none.
+    mutating func readValues(over remote: Remote) async throws -> (any Error)? {
+        var reader = ValueReader(remote: remote, directory: self)
         for service in tree.services.indices {
             for place in tree.services[service].characteristics.indices {
                 var entry = tree.services[service].characteristics[place]
-                if let value = values[entry.handle] {
-                    entry.reading = try await reading {
-                        let characteristic = try await value.value
-                        return AttributeValue(characteristic.dataValue ?? Data(), profile: characteristic.profile)
-                    }
+                if entry.properties.contains(.read) {
+                    entry.reading = try await reader.read(characteristic: entry.handle)
                 }
                 for place in entry.descriptors.indices {
-                    guard let value = descriptorValues[entry.descriptors[place].handle] else { continue }
-                    entry.descriptors[place].reading = try await reading {
-                        AttributeValue(try await value.value.dataValue ?? Data())
-                    }
+                    entry.descriptors[place].reading = try await reader.read(
+                        descriptor: entry.descriptors[place].handle)
                 }
                 tree.services[service].characteristics[place] = entry
             }
         }
+        return reader.failure
+    }
+}
+
+/// Reads values one by one, and replaces the link if one of them has made it unusable.
+private struct ValueReader {
+    /// How many values in succession may cost the link. Then the peripheral is likely to be away, or to protect everything.
+    private static let mostLosses = 3
+
+    let remote: Remote
+    /// With the objects of the present link.
+    var directory: AttributeDirectory
+    /// The first failure that may be due to a lack of security.
+    private(set) var failure: (any Error)?
+    private var losses = 0
+
+    init(remote: Remote, directory: AttributeDirectory) {
+        (self.remote, self.directory) = (remote, directory)
     }
 
-    private func reading(_ read: () async throws -> AttributeValue) async throws -> AttributeTree.Reading {
+    mutating func read(characteristic handle: UInt32) async throws -> AttributeTree.Reading {
+        let profile = directory.profiles[handle]
+        return try await reading(of: directory.characteristics[handle]) { characteristic, timeout in
+            let read: Characteristic = try await characteristic.read(timeout: timeout).value
+            return AttributeValue(read.dataValue ?? Data(), profile: profile)
+        }
+    }
+
+    mutating func read(descriptor handle: UInt32) async throws -> AttributeTree.Reading {
+        try await reading(of: directory.descriptors[handle]) { descriptor, timeout in
+            let read: Descriptor = try await descriptor.read(timeout: timeout).value
+            return AttributeValue(read.dataValue ?? Data())
+        }
+    }
+
+    /// - Parameter attribute: `nil` if the peripheral has changed its services.
+    private mutating func reading<Attribute>(
+        of attribute: Attribute?, _ read: (Attribute, _ timeout: Double) async throws -> AttributeValue
+    ) async throws -> AttributeTree.Reading {
+        guard losses < Self.mostLosses else { return .failed("not read") }
+        guard let attribute else { return .none }
         do {
-            return .value(try await read())
+            let value = try await read(attribute, remote.timeout)
+            losses = 0
+            return .value(value)
         } catch let error as CancellationError {
             throw error
         } catch {
+            if RemoteFailure.mayLackSecurity(error) {
+                failure = failure ?? error
+                try await replaceLink(after: error)
+            }
             return .failed(RemoteFailure.brief(error))
+        }
+    }
+
+    private mutating func replaceLink(after error: any Error) async throws {
+        if case CharacteristicError.readTimeout = error {
+        } else if remote.peripheral.state == .connected {
+            return
+        }
+        losses += 1
+        guard losses < Self.mostLosses else { return }
+        do {
+            try await remote.replaceLink()
+            directory = try await remote.discover()
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            losses = Self.mostLosses
         }
     }
 }

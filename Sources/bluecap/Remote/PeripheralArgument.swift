@@ -23,12 +23,14 @@ struct PeripheralArgument: ExpressibleByArgument, Equatable, Sendable {
         address = BluetoothAddress(argument.replacing("-", with: ":"))
     }
 
-    /// Returns how well a peripheral with this address and name fits; `nil` if it does not.
-    func fit(address: BluetoothAddress, name: String?) -> Fit? {
+    /// Returns how well a peripheral with this address and these names fits; `nil` if it does not.
+    func fit(address: BluetoothAddress, names: [String]) -> Fit? {
         if let wanted = self.address { return address == wanted ? .address : nil }
-        guard let name = name?.lowercased() else { return nil }
         let wanted = text.lowercased()
-        return name == wanted ? .name : name.hasPrefix(wanted) ? .beginning : nil
+        return names.compactMap { name in
+            let name = name.lowercased()
+            return name == wanted ? .name : name.hasPrefix(wanted) ? .beginning : nil
+        }.max()
     }
 }
 
@@ -39,7 +41,8 @@ struct PeripheralArgument: ExpressibleByArgument, Equatable, Sendable {
 struct PeripheralSearch: Sendable {
     struct Candidate: Equatable, Sendable {
         var address: BluetoothAddress
-        var name: String?
+        /// The present name first, then those that it had before, or may have again.
+        var names: [String]
     }
 
     enum Effect: Equatable, Sendable {
@@ -70,7 +73,7 @@ struct PeripheralSearch: Sendable {
     /// Handles a sighting.
     mutating func discovered(_ candidate: Candidate) -> Effect? {
         guard !isOver else { return nil }
-        guard let fit = argument.fit(address: candidate.address, name: candidate.name) else {
+        guard let fit = argument.fit(address: candidate.address, names: candidate.names) else {
             others.insert(candidate.address)
             return nil
         }
@@ -95,7 +98,7 @@ struct PeripheralSearch: Sendable {
         isOver = true
         guard let candidates = best?.candidates, let first = candidates.first else { return .failed(nothingFound) }
         guard candidates.count > 1 else { return .found(first) }
-        let list = candidates.map { "\($0.address) (\($0.name.map(DisplayText.name) ?? "no name"))" }
+        let list = candidates.map { "\($0.address) (\($0.names.first.map(DisplayText.name) ?? "no name"))" }
         return .failed(
             "\"\(argument.text)\" is the name of \(candidates.count) peripherals; use the address of one: "
                 + list.joined(separator: ", ") + ".")

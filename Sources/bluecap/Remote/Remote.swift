@@ -1,18 +1,83 @@
 import BlueCapKit
 import Foundation
 import Logging
-import Profiles
 
 /// A peripheral that a command is connected to.
 struct Remote: Sendable {
     typealias Events = FutureStream<(peripheral: Peripheral, connectionEvent: ConnectionEvent)>
 
     let peripheral: Peripheral
-    /// The events of its connection, from the beginning.
-    let events: Events
+    /// The name when it was found; `nil` if it had none. BlueZ replaces it during the connection by one that it reads.
+    let name: String?
     /// In seconds, for each response.
     let timeout: Double
+    /// Whether a lost link is restored.
+    let isPersistent: Bool
+    /// Whether another program has made the link.
+    let isForeign: Bool
     let console: Console
+    private let newest: Locked<Events>
+
+    /// Starts to connect.
+    ///
+    /// - Parameter connectionTimeout: The time limit of the first connection, in seconds.
+    init(
+        _ peripheral: Peripheral, connectionTimeout: Double, timeout: Double, isPersistent: Bool, isForeign: Bool,
+        console: Console
+    ) {
+        (self.peripheral, self.timeout, self.console) = (peripheral, timeout, console)
+        (self.isPersistent, self.isForeign) = (isPersistent, isForeign)
+        name = peripheral.knownName
+        newest = Locked(Self.connect(to: peripheral, within: connectionTimeout, isPersistent: isPersistent))
+    }
+
+    /// The events of its connection, from the beginning.
+    var events: Events { newest.withLock { $0 } }
+
+    // MARK: The link
+
+    private static func connect(to peripheral: Peripheral, within limit: Double, isPersistent: Bool) -> Events {
+        let retries: UInt = isPersistent ? .max : 0
+        return peripheral.connect(
+            timeoutRetries: retries, disconnectRetries: retries, connectionTimeout: max(1, limit))
+    }
+
+    func waitForLink() async throws {
+        for await outcome in events.outcomes {
+            switch try outcome.get().connectionEvent {
+            case .connect: return
+            case .timeout, .giveUp: throw PeripheralError.connectionTimeout
+            case .disconnect: throw PeripheralError.disconnected
+            case .forceDisconnect: throw PeripheralError.forcedDisconnect
+            }
+        }
+        // The loop ends if the task was cancelled.
+        throw CancellationError()
+    }
+
+    /// Ends the link, and returns when BlueZ has confirmed that. Without that, the next command would find a link that is about
+    /// to end.
+    func disconnect() async {
+        peripheral.disconnect()
+        // Earlier events come first, and are skipped.
+        for await case .success((_, let event)) in events.outcomes where event == .forceDisconnect { break }
+    }
+
+    /// Replaces the link, also if it is lost.
+    ///
+    /// - Throws: `PeripheralError.disconnected` if another program has made the link, which is not ended.
+    func replaceLink() async throws {
+        if peripheral.state == .connected {
+            guard !isForeign else { throw PeripheralError.disconnected }
+            await disconnect()
+            try Task.checkCancellation()
+        }
+        let events = Self.connect(to: peripheral, within: timeout, isPersistent: isPersistent)
+        newest.withLock { $0 = events }
+        try await waitForLink()
+    }
+
+    // MARK: Attributes
 
     /// Discovers all attributes.
     func discover() async throws -> AttributeDirectory {
@@ -24,14 +89,14 @@ struct Remote: Sendable {
     /// - Throws: As ``AttributeArgument/find(in:usableFor:)``.
     func find(
         _ argument: AttributeArgument, usableFor wanted: CBCharacteristicProperties
-    ) async throws -> (entry: AttributeTree.Characteristic, target: Characteristic) {
+    ) async throws -> (entry: AttributeTree.Characteristic, target: Characteristic, profile: CharacteristicProfile?) {
         try await find(argument, in: try await discover(), usableFor: wanted)
     }
 
     /// Finds the characteristic that an argument names. If it can be several, their descriptions are read for the error.
     func find(
         _ argument: AttributeArgument, in directory: AttributeDirectory, usableFor wanted: CBCharacteristicProperties
-    ) async throws -> (entry: AttributeTree.Characteristic, target: Characteristic) {
+    ) async throws -> (entry: AttributeTree.Characteristic, target: Characteristic, profile: CharacteristicProfile?) {
         let candidates = argument.candidates(in: directory.tree, usableFor: wanted)
         var descriptions: [UInt32: String] = [:]
         for (_, entry) in candidates where candidates.count > 1 {
@@ -40,7 +105,7 @@ struct Remote: Sendable {
         }
         let entry = try argument.find(in: directory.tree, usableFor: wanted, descriptions: descriptions)
         guard let target = directory.characteristics[entry.handle] else { throw CharacteristicError.invalidated }
-        return (entry, target)
+        return (entry, target, directory.profiles[entry.handle])
     }
 
     /// Reads the description (2901) of a characteristic; `nil` if it has none that can be read.
@@ -86,19 +151,15 @@ struct RemoteSession: Sendable {
     ) async throws {
         let clock = Stopwatch()
         let peripheral = try await find(with: manager)
-        // A link of another program is not ended here, and a simulated bus ends together with the command.
-        let keepsLink =
-            radio.busAddress != nil || manager.retrieveConnectedPeripherals(withServices: []).contains(peripheral)
         await console.stage("Connecting to \(peripheral.name) …")
-        let retries: UInt = isPersistent ? .max : 0
-        let events: Remote.Events = peripheral.connect(
-            timeoutRetries: retries, disconnectRetries: retries, connectionTimeout: max(1, timeout - clock.seconds))
-        let remote = Remote(peripheral: peripheral, events: events, timeout: timeout, console: console)
+        let remote = Remote(
+            peripheral, connectionTimeout: timeout - clock.seconds, timeout: timeout, isPersistent: isPersistent,
+            isForeign: manager.retrieveConnectedPeripherals(withServices: []).contains(peripheral), console: console)
         let wasAsked = Locked(false)
         let result: Result<Void, any Error>
         do {
             try await pairing.answerRequests(of: manager, console, wasAsked) {
-                try await waitForLink(events)
+                try await remote.waitForLink()
                 do {
                     try await work(remote)
                 } catch  where RemoteFailure.mayLackSecurity(error) {
@@ -111,8 +172,17 @@ struct RemoteSession: Sendable {
             let failure = RemoteFailure.ofPairing(error, peripheral, Self.circumstances(manager, wasAsked))
             result = .failure(failure ?? error)
         }
-        if !keepsLink { await disconnect(remote) }
+        noteNames(of: remote)
+        // A link of another program is not ended here, and a simulated bus ends together with the command.
+        if !remote.isForeign, radio.busAddress == nil { await disconnect(remote) }
         try result.get()
+    }
+
+    /// Keeps both names of a bonded device, by which it can be addressed later.
+    private func noteNames(of remote: Remote) {
+        guard remote.peripheral.isBonded else { return }
+        let names = [remote.name, remote.peripheral.knownName].compactMap { $0 }
+        KnownNames.file(for: radio)?.change { $0.add(names, of: remote.peripheral.bluetoothAddress) }
     }
 
     private static func circumstances(
@@ -164,6 +234,10 @@ struct RemoteSession: Sendable {
             group.yield(.timeIsOver(wait: nil), to: feed, after: timeout)
             var search = PeripheralSearch(for: argument, patience: timeout)
             var known: [BluetoothAddress: Peripheral] = [:]
+            let kept = KnownNames.file(for: radio)?.read() ?? KnownNames()
+            // Of a device that BlueZ knows, the first advertisement replaces the name.
+            var names = Dictionary(manager.bonds().map { ($0.address, $0.name.map { [$0] } ?? []) }) { first, _ in first
+            }
             var waits = 0
             for await input in inputs {
                 let effect: PeripheralSearch.Effect?
@@ -172,7 +246,12 @@ struct RemoteSession: Sendable {
                 case .sighted(let peripheral):
                     let address = peripheral.bluetoothAddress
                     known[address] = peripheral
-                    effect = search.discovered(.init(address: address, name: peripheral.knownName))
+                    if let name = peripheral.knownName, names[address]?.first != name {
+                        names[address, default: []].removeAll { $0 == name }
+                        names[address, default: []].insert(name, at: 0)
+                    }
+                    effect = search.discovered(
+                        .init(address: address, names: names[address, default: []] + kept[address]))
                 // A timer that a later one has replaced.
                 case .timeIsOver(let wait?) where wait != waits: continue
                 case .timeIsOver: effect = search.decide()
@@ -193,27 +272,11 @@ struct RemoteSession: Sendable {
 
     // MARK: The link
 
-    private func waitForLink(_ events: Remote.Events) async throws {
-        for await outcome in events.outcomes {
-            switch try outcome.get().connectionEvent {
-            case .connect: return
-            case .timeout, .giveUp: throw PeripheralError.connectionTimeout
-            case .disconnect: throw PeripheralError.disconnected
-            case .forceDisconnect: throw PeripheralError.forcedDisconnect
-            }
-        }
-        // The loop ends if the task was cancelled.
-        throw CancellationError()
-    }
-
-    /// Waits until BlueZ has confirmed the link's end. Without that, the next command would find a link that is about to end.
     private func disconnect(_ remote: Remote) async {
-        let peripheral = remote.peripheral
         await console.stage("Disconnecting …")
         await cleanUp(within: Self.farewell) {
-            peripheral.disconnect()
-            // Earlier events come first, and are skipped.
-            for await case .success((_, let event)) in remote.events.outcomes where event == .forceDisconnect { break }
+            await remote.disconnect()
+            let peripheral = remote.peripheral
             // Else the next command, which knows nothing of the operation, could not use the value.
             guard await peripheral.hasForgottenOperation(), !peripheral.isPaired, !peripheral.isTrusted else { return }
             _ = try? await peripheral.unpair(timeout: Self.farewell).value
@@ -240,7 +303,10 @@ enum RemoteFailure {
         case CharacteristicError.invalidated:
             "The peripheral has changed its services, and this characteristic no longer exists: try again."
         case CharacteristicError.valueTooLong(let count, let maximum):
-            "The value has \(count) bytes, and at most \(maximum) can be written at once: write it in parts."
+            maximum < 512
+                ? "The value has \(count) bytes, and this link takes at most \(maximum) in a write without response: write it "
+                    + "in parts, each with a `bluecap write` of its own."
+                : "The value has \(count) bytes, and a value has at most \(maximum): write it in parts."
         case PeripheralError.serviceDiscoveryTimeout, ServiceError.characteristicDiscoveryTimeout:
             "The peripheral's services were not discovered in time: try again, or give it more time with --timeout."
         default: ToolFailure.text(of: error)

@@ -54,7 +54,7 @@ struct Subscription: Sendable {
     }
 
     let remote: Remote
-    let profile: CharacteristicProfile
+    let profile: CharacteristicProfile?
     let format: Format
     let form: ValueForm
     /// The number of values; `nil` for no limit.

@@ -39,7 +39,7 @@ extension Beacon {
             return JSON(
                 members + [
                     ("batteryMillivolts", JSON(frame.batteryMillivolts)),
-                    ("temperature", JSON(frame.temperature.map { String(format: "%.2f", $0) })),
+                    ("temperature", frame.temperature.map { JSON(number: ($0 * 100).rounded() / 100) } ?? .null),
                     ("advertisements", JSON(frame.advertisementCount)), ("uptime", JSON(seconds: frame.uptime)),
                 ])
         }

@@ -57,7 +57,7 @@ enum ValueForm: String, CaseIterable, ExpressibleByArgument, Sendable {
     func text(of value: AttributeValue) -> String? {
         switch self {
         case .hex: value.data.hexStringValue()
-        case .text: Self.readable(value.data).map(DisplayText.safe)
+        case .text: String(paddedText: value.data).map(DisplayText.safe)
         case .profile: Self.parts(of: value)
         case .auto: Self.parts(of: value) ?? Self.quoted(value.data) ?? value.data.hexStringValue()
         }
@@ -77,17 +77,12 @@ enum ValueForm: String, CaseIterable, ExpressibleByArgument, Sendable {
     private static let shortestWord = 4
 
     private static func quoted(_ data: Data) -> String? {
-        guard let text = readable(data), text.unicodeScalars.count >= shortestWord, DisplayText.safe(text) == text
+        guard let text = String(paddedText: data), text.unicodeScalars.count >= shortestWord,
+            DisplayText.safe(text) == text
         else {
             return nil
         }
         return "\"\(text)\""
-    }
-
-    /// UTF-8, without the zeros that fill up a field of fixed length.
-    private static func readable(_ data: Data) -> String? {
-        let end = data.lastIndex { $0 != 0 }.map { $0 + 1 } ?? data.startIndex
-        return String(validating: data[..<end], as: UTF8.self)
     }
 
     /// The failure of a value that does not have this form.
@@ -104,6 +99,10 @@ enum ValueForm: String, CaseIterable, ExpressibleByArgument, Sendable {
     ///
     /// - Throws: ``ToolFailure`` with what the form takes.
     func data(of text: String, profile: CharacteristicProfile?) throws -> Data {
+        // Other programs take it for their standard input. Written as text, it would look like a success.
+        guard text != "-" else {
+            throw ToolFailure("The value is not read from standard input: write it as an argument; a hyphen is 2d.")
+        }
         switch self {
         case .text:
             return Data(text.utf8)
@@ -125,14 +124,16 @@ enum ValueForm: String, CaseIterable, ExpressibleByArgument, Sendable {
         }
     }
 
-    /// Digits in pairs, with or without the usual separators and `0x` before them; `nil` for anything else.
+    /// Digits in pairs, with or without the usual separators and `0x` before them; `nil` for anything else. No bytes are an
+    /// empty text, and not `0x` or a separator alone.
     static func bytes(_ text: String) -> Data? {
+        guard !text.isEmpty else { return Data() }
         var text = text[...]
         if text.lowercased().hasPrefix("0x") { text = text.dropFirst(2) }
         var bytes: [UInt8] = []
         while true {
             text = text.drop { " :-,\t".contains($0) }
-            guard !text.isEmpty else { return Data(bytes) }
+            guard !text.isEmpty else { return bytes.isEmpty ? nil : Data(bytes) }
             let pair = text.prefix(2)
             // A plain conversion would accept a sign as a digit.
             guard pair.utf8.count == 2, pair.allSatisfy(\.isHexDigit), let byte = UInt8(pair, radix: 16) else {

@@ -31,7 +31,7 @@ enum Wording {
     }
 
     /// "10", "0.5": without a fraction if there is none.
-    static func number(_ number: Double) -> String { number == number.rounded() ? "\(Int(number))" : "\(number)" }
+    static func number(_ number: Double) -> String { Int(exactly: number).map { "\($0)" } ?? "\(number)" }
 
     /// "now", "4 s", "3 min", "2 h".
     static func age(_ seconds: Double) -> String {
@@ -56,7 +56,15 @@ enum Wording {
     }
 }
 
+extension Double {
+    /// Reads a number in decimal digits. A plain conversion also takes hexadecimal ones: `0x10` is 16.
+    init?(decimal text: some StringProtocol) {
+        guard !text.lowercased().contains("x") else { return nil }
+        self.init(text)
+    }
+}
+
 extension Peripheral {
-    /// The peripheral's name; `nil` for the library's text for a peripheral without one.
-    var knownName: String? { name == "Unknown" ? nil : name }
+    /// The peripheral's name; `nil` if it has none. The library's `name` is "Unknown" then, which a peripheral can be called, too.
+    var knownName: String? { advertisements.localName }
 }

@@ -38,7 +38,7 @@ extension Sighting {
         self.init(
             identifier: peripheral.identifier, address: peripheral.address,
             addressType: peripheral.addressType.rawValue,
-            name: peripheral.knownName ?? advertisements.localName,
+            name: advertisements.localName,
             rssi: peripheral.rssi, txPower: advertisements.txPower?.intValue,
             // Short UUIDs, which have names, before long ones, so that lines can be compared.
             services: (advertisements.serviceUUIDs ?? []).sorted {
@@ -86,15 +86,19 @@ extension ScanEvent {
 }
 
 extension Sighting {
-    /// "Heart Rate, Battery"; a service without a name by its UUID, a long UUID by its first digits. An iBeacon is named by
-    /// its kind, which other fields of the advertisement contain.
+    /// "Heart Rate, Battery, data of FE95"; a service without a name by its UUID, a long UUID by its first digits. An iBeacon is
+    /// named by its kind, which other fields of the advertisement contain; service data of a beacon is not named.
     var servicesText: String {
-        var words = services.map { service in
-            let uuid = service.uuidString
-            return AssignedNumbers.serviceName(service) ?? (uuid.utf8.count <= 8 ? uuid : uuid.prefix(8) + "…")
-        }
+        var words = services.map(Self.short)
         if beacons.contains(where: { $0.kind == .iBeacon }) { words.append("iBeacon") }
+        words += serviceData.filter { Beacon(service: $0.key, serviceData: $0.value) == nil }.keys
+            .map { "data of \(Self.short($0))" }.sorted()
         return words.joined(separator: ", ")
+    }
+
+    private static func short(_ service: CBUUID) -> String {
+        let uuid = service.uuidString
+        return AssignedNumbers.serviceName(service) ?? (uuid.utf8.count <= 8 ? uuid : uuid.prefix(8) + "…")
     }
 
     /// "Apple"; "company 0x1234" if the company has no name.

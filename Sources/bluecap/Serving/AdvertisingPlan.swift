@@ -45,7 +45,9 @@ struct AdvertisingPlan: Sendable {
             AdvertisingData(
                 Eddystone.TLM(
                     batteryMillivolts: batteryMillivolts, temperature: temperature,
-                    advertisementCount: UInt32(seconds / usualInterval), tenthsOfUptime: UInt32(seconds * 10)))
+                    // The counters begin again at zero, the second one after thirteen years.
+                    advertisementCount: UInt32(truncatingIfNeeded: Int(seconds / usualInterval)),
+                    tenthsOfUptime: UInt32(truncatingIfNeeded: Int(seconds * 10))))
         }
         var plan = AdvertisingPlan(frame(0))
         plan.change = Change(every: 10, to: frame)

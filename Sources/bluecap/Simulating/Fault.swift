@@ -193,7 +193,7 @@ struct Fault: Sendable {
             count = number
         case .seconds(let usual):
             guard let text = word ?? usual.map({ "\($0)" }) else { throw misuse("A number of seconds is missing") }
-            guard let number = Double(text), (0...3600).contains(number) else {
+            guard let number = Double(decimal: text), (0...3600).contains(number) else {
                 throw misuse("\"\(text)\" is not a number of seconds from 0 to 3600")
             }
             seconds = number

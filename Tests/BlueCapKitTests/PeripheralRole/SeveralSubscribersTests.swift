@@ -19,6 +19,36 @@ final class SeveralSubscribersTests: PeripheralStage {
         super.tearDown()
     }
 
+    /// A central that leaves has several subscriptions: their ends are reported in one order in each run.
+    func testTheEndsOfSubscriptionsAreReportedInTheOrderOfTheCharacteristics() throws {
+        for bluez in Self.versions {
+            held = nil
+            simulator = Simulator.inProcess(room: .empty, bluez: bluez)
+            let manager = manager()
+            held = manager
+            let service = MutableService(uuid: "AA00")
+            service.characteristics = (0..<8).map {
+                MutableCharacteristic(
+                    uuid: "AA1\($0)", properties: [.notify], permissions: [.readable], value: Data([0]))
+            }
+            try serve(service, with: manager)
+            let link = phone()
+            let ended = Locked<[String]>([])
+            for characteristic in service.characteristics {
+                let uuid = characteristic.uuid.uuidString
+                _ = result(of: link.subscribe(to: .uuid(uuid)))
+                characteristic.whenSubscribersChange().onSuccess(context: ImmediateContext()) { subscribers in
+                    if subscribers.isEmpty { ended.withLock { $0.append(uuid) } }
+                }
+            }
+            simulator.advance(by: 1)
+            ended.withLock { $0 = [] }
+            link.disconnect()
+            wait { ended.withLock { $0.count } == 8 }
+            XCTAssertEqual(ended.withLock { $0 }, service.characteristics.map(\.uuid.uuidString), "\(bluez)")
+        }
+    }
+
     private func served(
         _ bluez: BlueZVersion, _ properties: CBCharacteristicProperties = [.read, .notify]
     ) throws -> MutableCharacteristic {

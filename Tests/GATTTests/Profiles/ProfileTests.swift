@@ -99,6 +99,14 @@ final class CharacteristicProfileTests: XCTestCase {
         XCTAssertNil(profile.stringValue(Data([0xC3])))
         XCTAssertNil(profile.data(fromString: [:]))
     }
+
+    func testZerosThatFillUpATextAreNotAPartOfIt() {
+        let profile = StringCharacteristicProfile<Label>()
+
+        XCTAssertEqual(profile.stringValue(Data("Model 7".utf8) + Data(count: 4)), ["Label": "Model 7"])
+        XCTAssertEqual(profile.stringValue(Data(count: 4)), ["Label": ""])
+        XCTAssertEqual(profile.stringValue(Data("a\0b".utf8)), ["Label": "a\0b"])
+    }
 }
 
 final class ServiceProfileTests: XCTestCase {

@@ -16,14 +16,20 @@ private final class LockBench {
     let simulator: Simulator
     private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("lock-\(UUID().uuidString)")
 
-    /// - Parameter security: Of the lock's value.
+    /// - Parameters:
+    ///   - security: Of the lock's value.
+    ///   - name: The advertised name.
+    ///   - deviceName: The name that BlueZ reads from it; `nil` for the same.
     init(
         _ capability: PairingCapability, value security: AttributeSecurity = .encrypted, name: String = "Front Door",
-        bluez: BlueZVersion = .default
+        deviceName: String? = nil, bluez: BlueZVersion = .default
     ) throws {
+        let access = deviceName.map {
+            VirtualService("1800", characteristics: [VirtualCharacteristic("2A00", [.read], value: Array($0.utf8))])
+        }
         let lock = VirtualPeripheral(
             Self.address, addressType: .random, advertisement: Advertisement(localName: name), interval: 0.05,
-            services: [
+            services: (access.map { [$0] } ?? []) + [
                 VirtualService(
                     "B001",
                     characteristics: [
@@ -396,15 +402,34 @@ final class PairingOnDemandTests: XCTestCase, StartsPrograms {
         }
     }
 
+    /// A connection replaces the advertised name by the one that BlueZ reads, and the next advertisement that again.
+    func testABondIsAddressedByEachOfItsNames() throws {
+        for name in ["Front Door", "Gateway 2000"] {
+            let bench = try LockBench(.noInputNoOutput, deviceName: "Gateway 2000")
+            XCTAssertEqual(try bench.run("pair", "Front Door", "--yes").status, 0)
+            XCTAssertEqual(try bench.run("read", "Front Door", "B005").lines, ["05"])
+            let bonds = try bench.run("bonds")
+            XCTAssertTrue(bonds.output.contains("Gateway 2000"), "\(bonds)")
+            XCTAssertEqual(try bench.run("read", name, "B005", "--timeout", "20").lines, ["05"], name)
+            let removal = try bench.run("unpair", name)
+            XCTAssertEqual(removal.status, 0, "\(removal)")
+            XCTAssertEqual(try bench.run("bonds").output, "")
+            assertOneLine(try bench.run("unpair", name), "no bond with a device named")
+        }
+    }
+
     func testAPairingWithoutPasskeyDoesNotSufficeForAnAuthenticatedValue() throws {
         let bench = try LockBench(.noInputNoOutput)
+        let hint = "If the value needs a pairing with a passkey, `bluecap unpair \(LockBench.text)`"
         let tree = try bench.run("explore", LockBench.text, "--pair", "just-works")
-        XCTAssertEqual(tree.status, 0)
-        XCTAssertTrue(
-            tree.output.contains("B004  @0010  read  (needs a pairing with a passkey or a number)"), tree.output)
-        // On the next link BlueZ tries to pair again, and the link ends.
-        assertOneLine(
-            try bench.run("read", LockBench.text, "B004"),
-            "If the value needs a pairing with a passkey, `bluecap unpair \(LockBench.text)`")
+        XCTAssertEqual(tree.status, 1)
+        XCTAssertTrue(tree.output.contains("B002  @000b  read write  02"), tree.output)
+        // BlueZ tries to pair again, and the link ends. The next value is read over another one.
+        XCTAssertTrue(tree.output.contains("B004  @0010  read  (link lost)"), tree.output)
+        XCTAssertTrue(tree.output.contains("B005  @0012  read  05"), tree.output)
+        XCTAssertTrue(tree.problems.count == 1 && tree.problems[0].contains(hint), "\(tree.errors)")
+        let other = try LockBench(.noInputNoOutput)
+        XCTAssertEqual(try other.run("pair", LockBench.text, "--yes").status, 0)
+        assertOneLine(try other.run("read", LockBench.text, "B004"), hint)
     }
 }

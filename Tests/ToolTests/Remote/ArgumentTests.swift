@@ -19,7 +19,9 @@ final class AttributeArgumentTests: XCTestCase {
         for text in [
             "2A37", "2a37", "0x2A37", "00002a37-0000-1000-8000-00805f9b34fb", "Heart Rate Measurement",
             "heart rate measurement", "@0029", "@29", "180D/2A37", "Heart Rate/2A37", "180d/Heart Rate Measurement",
-            "@0028/2A37", "@0028/@0029",
+            "@0028/2A37", "@0028/@0029", "@0x29",
+            // The handle of its value.
+            "@002a", "@0x2a", "180D/@002A",
         ] {
             XCTAssertEqual(try handle(text), 0x29, text)
         }
@@ -27,6 +29,38 @@ final class AttributeArgumentTests: XCTestCase {
 
     func testAnotherServicesCharacteristicIsNotMeant() {
         XCTAssertTrue(refusal("180D/2A19").hasPrefix("The peripheral has no characteristic \"180D/2A19\""))
+    }
+
+    func testAnotherHandleIsNamedAsWhatItIs() {
+        XCTAssertEqual(
+            refusal("@0028"),
+            "@0028 is the handle of a service, Heart Rate, and not of a characteristic: "
+                + "`bluecap explore C0:5A:17:00:18:0D` lists those that it has.")
+        XCTAssertEqual(
+            refusal("@002b"),
+            "@002b is the handle of a descriptor, Client Characteristic Configuration, and not of a characteristic: "
+                + "that of its characteristic, Heart Rate Measurement, is @0029.")
+        XCTAssertEqual(
+            refusal("180F/@0029"),
+            "@0029 is a characteristic of another service, Heart Rate: "
+                + "`bluecap explore C0:5A:17:00:18:0D` lists those that it has.")
+        XCTAssertEqual(
+            refusal("@0033"),
+            "The peripheral has no characteristic with the handle @0033: "
+                + "`bluecap explore C0:5A:17:00:18:0D` lists those that it has.")
+        // As gatttool spells them. One of four digits is a UUID.
+        for text in ["0x29", "0x0029"] {
+            XCTAssertTrue(refusal(text).contains("a handle begins with @, such as @\(text); "), refusal(text))
+        }
+    }
+
+    /// BlueZ reports some values, such as that of Battery1, as other objects: their numbers are no handles.
+    func testACharacteristicOutsideTheTableHasNoHandleOfAValue() throws {
+        var tree = TreeSamples.strap
+        tree.services[2].characteristics[0].handle = 0x1_0001
+        let argument = try XCTUnwrap(AttributeArgument(argument: "@10001"))
+        XCTAssertEqual(try argument.find(in: tree, usableFor: .read).handle, 0x1_0001)
+        XCTAssertThrowsError(try XCTUnwrap(AttributeArgument(argument: "@10002")).find(in: tree, usableFor: .read))
     }
 
     func testSeveralOfOneNameAreListed() {
@@ -86,7 +120,7 @@ final class PeripheralSearchTests: XCTestCase {
     }
 
     private func candidate(_ last: UInt64, _ name: String?) -> PeripheralSearch.Candidate {
-        .init(address: BluetoothAddress(rawValue: 0xC05A_1700_1800 + last), name: name)
+        .init(address: BluetoothAddress(rawValue: 0xC05A_1700_1800 + last), names: name.map { [$0] } ?? [])
     }
 
     func testAnAddressIsFoundAtOnce() throws {
@@ -131,6 +165,16 @@ final class PeripheralSearchTests: XCTestCase {
         XCTAssertEqual(search.discovered(candidate(1, "Pulse")), .wait(PeripheralSearch.waitForNamesakes))
     }
 
+    func testEachOfItsNamesNamesAPeripheral() throws {
+        for text in ["Kitchen", "blueZ 5.66"] {
+            var search = try search(text)
+            var candidate = candidate(1, "BlueZ 5.66")
+            candidate.names.append("Kitchen")
+            XCTAssertEqual(search.discovered(candidate), .wait(PeripheralSearch.waitForNamesakes), text)
+            XCTAssertEqual(search.decide(), .found(candidate), text)
+        }
+    }
+
     func testASearchWithoutAMatchFailsWhenTheTimeIsOver() throws {
         var search = try search("Pulse")
         _ = search.discovered(candidate(1, "Kitchen"))
@@ -144,5 +188,32 @@ final class PeripheralSearchTests: XCTestCase {
             .failed(
                 "No peripheral with the address C0:5A:17:00:18:07 was found in 10 s, nor any other: "
                     + "`bluecap scan` lists what is in range."))
+    }
+}
+
+final class KnownNamesTests: XCTestCase {
+    private func address(_ last: UInt64) -> BluetoothAddress { BluetoothAddress(rawValue: 0xC05A_1700_1800 + last) }
+
+    func testTheNamesOfADeviceAreKeptOnceEach() {
+        var names = KnownNames()
+        names.add(["Kitchen", "BlueZ 5.66"], of: address(1))
+        let before = names
+        names.add(["BlueZ 5.66", "Kitchen"], of: address(1))
+        XCTAssertEqual(names, before)
+        XCTAssertEqual(names[address(1)], ["Kitchen", "BlueZ 5.66"])
+        XCTAssertEqual(names[address(2)], [])
+        names.remove(address(1))
+        XCTAssertEqual(names, KnownNames())
+    }
+
+    func testTheNewestAreKept() {
+        var names = KnownNames()
+        for number in 0..<200 {
+            names.add(["a", "b"], of: address(UInt64(number)))
+            names.add(["name \(number)"], of: address(0))
+        }
+        XCTAssertEqual(names.devices.count, 100)
+        XCTAssertEqual(names[address(0)].count, 4)
+        XCTAssertEqual(names[address(0)].last, "name 199")
     }
 }

@@ -13,11 +13,12 @@ final class RemoteBench {
 
     let simulator: Simulator
 
-    init() throws {
+    /// - Parameter services: Those of the strap; `nil` for its usual ones.
+    init(name: String = RemoteBench.name, services: [VirtualService]? = nil, bluez: BlueZVersion = .default) throws {
         let strap = VirtualPeripheral(
             Self.address, addressType: .random,
-            advertisement: Advertisement(localName: Self.name, serviceUUIDs: ["180D"]), interval: 0.05,
-            services: [
+            advertisement: Advertisement(localName: name, serviceUUIDs: ["180D"]), interval: 0.05,
+            services: services ?? [
                 VirtualService(
                     "180D",
                     characteristics: [
@@ -39,7 +40,7 @@ final class RemoteBench {
                         VirtualCharacteristic("AA03", [.read], value: [4], descriptors: [.description("Right")]),
                     ]),
             ])
-        simulator = try Simulator.onPrivateBus(room: Room(peripherals: [strap]))
+        simulator = try Simulator.onPrivateBus(room: Room(peripherals: [strap]), bluez: bluez)
     }
 
     deinit { simulator.end() }
@@ -133,6 +134,74 @@ final class ExploreProcessTests: XCTestCase, StartsPrograms {
         XCTAssertTrue(parts.last?.hasPrefix("bluecap: No peripheral named") == true, result.output)
     }
 
+    /// BlueZ exports the objects of the first link, and signals nothing about the packets of a later one.
+    func testALaterCommandKnowsAsMuchOfTheLinkAsTheFirst() throws {
+        let bench = try RemoteBench()
+        let first = try bench.run("explore", RemoteBench.text, "--no-values")
+        XCTAssertTrue(first.lines.first?.hasSuffix("MTU 247") == true, "\(first)")
+        XCTAssertEqual(try bench.run("explore", RemoteBench.text, "--no-values").lines, first.lines)
+        let bytes = [UInt8](repeating: 7, count: 244)
+        let digits = bytes.map { _ in "07" }.joined()
+        let write = try bench.run("write", RemoteBench.text, "AA02", digits, "--without-response")
+        XCTAssertEqual(write.status, 0, "\(write)")
+        XCTAssertEqual(bench.value("AA02"), bytes)
+        assertOneLine(
+            try bench.run("write", RemoteBench.text, "AA02", digits + "07"),
+            "this link takes at most 244 in a write without response")
+    }
+
+    /// Between two others there is a value that needs a pairing, which the command is not allowed to make. Up to 5.66 BlueZ ends
+    /// the link, later it does not reply, and sends nothing else meanwhile.
+    func testAProtectedValueCostsNoOtherItsValue() throws {
+        let services = [
+            VirtualService("AA00", characteristics: [VirtualCharacteristic("AA01", [.read, .notify], value: [1])]),
+            VirtualService(
+                "AB00",
+                characteristics: [
+                    VirtualCharacteristic("AB01", [.read], value: [2], security: .authenticated),
+                    VirtualCharacteristic("AB02", [.read], value: [3], descriptors: [.description("Third")]),
+                ]),
+        ]
+        let benches = try ["5.66", "5.82"].map {
+            try RemoteBench(services: services, bluez: XCTUnwrap(BlueZVersion($0)))
+        }
+        for _ in 0..<2 {
+            let runs = try benches.map { try $0.start("explore", RemoteBench.text, "--timeout", "10") }
+            for (bench, (run, reason)) in zip(benches, zip(runs, ["link lost", "no response"])) {
+                let result = try run.finish()
+                XCTAssertEqual(result.status, 1, "\(result)")
+                for line in ["AA01  @000b  read notify  01", "AB02  @0011  read  03", "2901  @0013  \"Third\""] {
+                    XCTAssertTrue(result.output.contains(line), "\(line) \(result)")
+                }
+                XCTAssertTrue(result.output.contains("AB01  @000f  read  (\(reason))"), "\(result)")
+                XCTAssertEqual(result.output.components(separatedBy: "  (").count, 2, "\(result)")
+                XCTAssertEqual(result.problems.count, 1, "\(result)")
+                XCTAssertTrue(
+                    result.problems.first?.contains("`bluecap pair \(RemoteBench.text)`") == true, "\(result)")
+                XCTAssertTrue(bench.simulator.links.isEmpty, "\(result)")
+            }
+        }
+    }
+
+    /// A peripheral that replies to nothing is not asked for each of its values.
+    func testAPeripheralThatDoesNotRespondIsNotAskedForEachValue() throws {
+        let values = (1...9).map { VirtualCharacteristic("AA0\($0)", [.read], value: [UInt8($0)]) }
+        let bench = try RemoteBench(services: [VirtualService("AA00", characteristics: values)])
+        bench.simulator.simulateUnansweredAttributes(of: RemoteBench.address)
+        let result = try bench.run("explore", RemoteBench.text, "--timeout", "3")
+        XCTAssertEqual(result.status, 1, "\(result)")
+        XCTAssertEqual(result.output.components(separatedBy: "(no response)").count, 4, "\(result)")
+        XCTAssertTrue(result.output.contains("AA09  @001b  read  (not read)"), "\(result)")
+    }
+
+    /// The library's text for a peripheral without a name is a name, too.
+    func testAPeripheralThatIsCalledUnknownIsFoundByItsName() throws {
+        let bench = try RemoteBench(name: "Unknown")
+        let result = try bench.run("explore", "Unknown", "--no-values")
+        XCTAssertEqual(result.status, 0, "\(result)")
+        XCTAssertTrue(result.lines.first?.hasPrefix("Unknown  \(RemoteBench.text)") == true, "\(result)")
+    }
+
     func testWithoutValuesNothingIsRead() throws {
         let result = try Self.results.get()[2]
         XCTAssertEqual(result.status, 0)
@@ -206,7 +275,9 @@ final class ExploreProcessTests: XCTestCase, StartsPrograms {
     func testBadArgumentsShowTheUsage() throws {
         let mistakes = [
             ["explore"], ["explore", ""], ["read", "x"], ["read", "x", "@zz"], ["read", "x", "2A19", "--as", "tea"],
-            ["write", "x", "2A39"], ["write", "x", "2A39", "0"], ["explore", "x", "--timeout", "0"],
+            ["write", "x", "2A39"], ["write", "x", "2A39", "0"], ["write", "x", "2A39", "0x"],
+            ["write", "x", "2A39", "-"], ["write", "x", "2A39", "-", "--as", "text"],
+            ["write", "x", "2A39", "-", "--as", "profile"], ["explore", "x", "--timeout", "0"],
             ["explore", "x", "--peripherals", "room"], ["notify", "x", "2A37", "--count", "0"],
             ["notify", "x", "2A37", "--duration", "-1"],
         ]
@@ -371,6 +442,26 @@ final class NotifyProcessTests: XCTestCase, StartsPrograms {
             let next = try bench.start("read", RemoteBench.text, "Battery Level").finish()
             XCTAssertEqual(next.lines, ["100 %"], "\(next.errors)")
             XCTAssertEqual(simulator.links.count, 1)
+        }
+    }
+
+    /// GNU `timeout` sends its signal to the command and to its process group, systemd SIGHUP after SIGTERM.
+    func testTwoSignalsAtOnceAreOneRequest() throws {
+        for (first, second) in [(SIGINT, SIGINT), (SIGTERM, SIGTERM), (SIGHUP, SIGHUP), (SIGTERM, SIGHUP)] {
+            let bench = try RemoteBench()
+            // These tests may run with `nohup`.
+            let run = try ToolRun(
+                script: """
+                    export DBUS_SYSTEM_BUS_ADDRESS='\(bench.simulator.address)'
+                    exec env --default-signal=HUP "$BLUECAP" notify \(RemoteBench.text) 2A37
+                    """)
+            try run.waitForLines(2)
+            run.signal(first)
+            run.signal(second)
+            let result = try run.finish()
+            XCTAssertEqual(result.status, 0, "\(first) \(second) \(result)")
+            XCTAssertFalse(result.errors.contains { $0.contains("second signal") }, "\(first) \(second) \(result)")
+            XCTAssertTrue(bench.simulator.links.isEmpty, "\(first) \(second)")
         }
     }
 

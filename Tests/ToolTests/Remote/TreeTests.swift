@@ -47,6 +47,29 @@ final class TreeTextTests: XCTestCase {
     }
 }
 
+final class KnownProfilesTests: XCTestCase {
+    private let keys = CBUUID(string: "FFE0")
+
+    func testAServiceOfATagIsNamedBesideAnotherOfTheSameVendor() {
+        let accelerometer = CBUUID(string: "F000AA10-0451-4000-B000-000000000000")
+        XCTAssertEqual(KnownProfiles(of: [keys, accelerometer]).service(keys)?.name, "TI Key Pressed")
+        XCTAssertNotNil(KnownProfiles(of: [accelerometer]).service(accelerometer))
+    }
+
+    /// As that of an HM-10, a serial module.
+    func testAShortUUIDThatIsNotAssignedDoesNotNameItsVendor() {
+        XCTAssertNil(KnownProfiles(of: [keys]).service(keys))
+        XCTAssertNil(KnownProfiles(of: [keys, CBUUID(string: "180A")]).service(keys))
+        let uart = CBUUID(string: "6E400001-B5A3-F393-E0A9-E50E24DCCA9E")
+        XCTAssertNil(KnownProfiles(of: [keys, uart]).service(keys))
+    }
+
+    func testAnAssignedServiceNeedsNoOther() {
+        let battery = CBUUID(string: "180F")
+        XCTAssertEqual(KnownProfiles(of: [battery]).service(battery)?.name, "Battery")
+    }
+}
+
 final class TreeJSONTests: XCTestCase {
     private func object(_ tree: AttributeTree) throws -> [String: Any] {
         try XCTUnwrap(JSONSerialization.jsonObject(with: Data(tree.json.text.utf8)) as? [String: Any])

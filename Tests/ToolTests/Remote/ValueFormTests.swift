@@ -45,6 +45,17 @@ final class ValueFormTests: XCTestCase {
         XCTAssertNil(ValueForm.profile.text(of: value([1, 2, 3], battery)))
     }
 
+    func testZerosThatFillUpAValueAreNotShownInAnyForm() {
+        let padded = Array("Model 7".utf8) + [0, 0, 0]
+        let model = ProfileManager.ready.service(CBUUID(string: "180A"))?.characteristic(CBUUID(string: "2A24"))
+        XCTAssertEqual(ValueForm.auto.text(of: value(padded, model)), "Model 7")
+        XCTAssertEqual(ValueForm.profile.text(of: value(padded, model)), "Model 7")
+        XCTAssertEqual(ValueForm.text.text(of: value(padded, model)), "Model 7")
+        XCTAssertEqual(ValueForm.auto.text(of: value(padded)), "\"Model 7\"")
+        // A zero within the text is shown.
+        XCTAssertEqual(ValueForm.text.text(of: value([0x61, 0, 0x62, 0])), "a\\u{0}b")
+    }
+
     func testTextIsMadeSafe() {
         XCTAssertEqual(ValueForm.text.text(of: value(Array("a\u{1B}b".utf8))), "a\\u{1B}b")
         XCTAssertNil(ValueForm.text.text(of: value([0xFF])))
@@ -61,7 +72,22 @@ final class ValueFormTests: XCTestCase {
             XCTAssertEqual(bytes(text), [1, 0xA0, 0xFF], text)
         }
         XCTAssertEqual(bytes(""), [])
-        XCTAssertEqual(bytes("0x"), [])
+    }
+
+    func testWhatHasNoDigitsIsNotAnEmptyValue() {
+        for text in ["-", "0x", "0X", " ", ":", "--", "0x-"] {
+            XCTAssertNil(bytes(text), text)
+            XCTAssertNil(bytes(text, .hex), text)
+        }
+    }
+
+    func testAHyphenIsRefusedInEachForm() {
+        for form in ValueForm.allCases {
+            XCTAssertThrowsError(try form.data(of: "-", profile: location), "\(form)") { error in
+                XCTAssertTrue("\(error)".contains("standard input"), "\(error)")
+            }
+        }
+        XCTAssertEqual(bytes("--", .text), Array("--".utf8))
     }
 
     func testWhatIsNoDigitsIsRefusedAndNeverGuessed() {

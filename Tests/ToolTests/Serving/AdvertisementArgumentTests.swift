@@ -10,7 +10,7 @@ final class AdvertisementArgumentTests: XCTestCase {
         XCTAssertEqual(try Arguments.manufacturer("0x004C=0215").company, 0x4C)
         XCTAssertEqual(try Arguments.manufacturer("76=02 15").data, Data([2, 0x15]))
         XCTAssertEqual(try Arguments.manufacturer("0xFFFF=").data, Data())
-        for wrong in ["", "=", "76", "x=01", "65536=01", "0x=01", "76=0", "+76=01"] {
+        for wrong in ["", "=", "76", "x=01", "65536=01", "0x=01", "76=0", "+76=01", "76=0x", "76=-"] {
             XCTAssertThrowsError(try Arguments.manufacturer(wrong), wrong)
         }
         XCTAssertEqual(try Arguments.serviceData("180F=64").service, CBUUID(string: "180F"))

@@ -100,7 +100,7 @@ final class ServingEventTests: XCTestCase {
         }
         XCTAssertEqual(
             Beacon.eddystoneTLM(telemetry).json.text,
-            #"{"kind":"eddystoneTLM","batteryMillivolts":2950,"temperature":"21.50","advertisements":12,"uptime":30.000}"#
+            #"{"kind":"eddystoneTLM","batteryMillivolts":2950,"temperature":21.5,"advertisements":12,"uptime":30.000}"#
         )
     }
 }
