@@ -333,6 +333,49 @@ final class PairingAgentTests: XCTestCase {
         XCTAssertEqual(daemon.calls, ["RegisterAgent", "Disconnect"])
         XCTAssertEqual(manager.ends.map(\.end), [.answered])
     }
+
+    /// A rejection comes from any thread: the display may have ended before it reaches the loop.
+    func testADisplayThatIsRejectedWhenItsPairingHasSucceededLeavesNoBond() {
+        let manager = FakeManager()
+        let client = scene.start()
+        scene.want(.keyboardDisplay, manager)
+        scene.change([("Connected", .bool(true))])
+        _ = scene.call("DisplayPasskey", [.uint32(4711), .uint16(0)])
+        scene.change([("Paired", .bool(true)), ("Bonded", .bool(true))])
+        XCTAssertEqual(manager.ends.map(\.end), [.answered])
+        client.agent.answer(manager.requests[0].number, with: .reject)
+        daemon.loop.run()
+        scene.change([("Connected", .bool(false))])
+        daemon.loop.advance(by: 10)
+        XCTAssertTrue(daemon.calls.contains("RemoveDevice"), "\(daemon.calls)")
+    }
+
+    func testABondThatIsOlderThanARejectedDisplayStays() {
+        let manager = FakeManager()
+        let client = scene.start(82, [("Paired", .bool(true)), ("Bonded", .bool(true))])
+        scene.want(.keyboardDisplay, manager)
+        scene.change([("Connected", .bool(true))])
+        _ = scene.call("DisplayPasskey", [.uint32(4711), .uint16(0)])
+        scene.change([("Connected", .bool(false))])
+        XCTAssertEqual(manager.ends.map(\.end), [.answered])
+        client.agent.answer(manager.requests[0].number, with: .reject)
+        daemon.loop.advance(by: 10)
+        XCTAssertEqual(daemon.count("RemoveDevice"), 0)
+    }
+
+    func testADisplayThatHasEndedIsNotRejectedAfterTheNextRequest() {
+        let manager = FakeManager()
+        let client = scene.start()
+        scene.want(.keyboardDisplay, manager)
+        scene.change([("Connected", .bool(true))])
+        _ = scene.call("DisplayPasskey", [.uint32(4711), .uint16(0)])
+        scene.change([("Connected", .bool(false))])
+        scene.change([("Connected", .bool(true))])
+        _ = scene.call("RequestAuthorization")
+        client.agent.answer(manager.requests[0].number, with: .reject)
+        daemon.loop.run()
+        XCTAssertEqual(daemon.count("Disconnect"), 0)
+    }
 }
 
 /// A manager that claims each request, and keeps a list of them.

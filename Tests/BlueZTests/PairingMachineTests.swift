@@ -213,6 +213,14 @@ final class PairingMachineTests: RandomTestCase {
         XCTAssertEqual(machine.displayRefused(isExpired: false), [])
     }
 
+    func testAPasskeyThatIsRejectedWhenThePairingHasSucceededFailsIt() {
+        var machine = pairing(linked)
+        _ = machine.pairReplied(nil)
+        XCTAssertTrue(machine.isPairing)
+        XCTAssertEqual(
+            machine.displayRefused(isExpired: false), [.cancelTimer(.bond)] + settled(.failed(.rejectedByUs, nil)))
+    }
+
     func testALostTurnToConnectIsTakenAgain() {
         var machine = pairing()
         XCTAssertEqual(machine.pairReplied(error("AuthenticationCanceled"), hasLostTurn: true), [.callPair])

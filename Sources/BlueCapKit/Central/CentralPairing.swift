@@ -163,11 +163,12 @@ final class CentralPairing: AgentDelegate {
         _ key: PeripheralKey, _ attempt: PairingState.Attempt, _ device: ObjectKey, _ outcome: PairingOutcome
     ) {
         calls.withLock { $0[key]?.attempt == attempt ? $0.removeValue(forKey: key) : nil }?.pause?.cancel()
-        var rejection = PairingParty.application
-        if case .rejected(by: let party)? = desk.takeRefusal(of: device) { rejection = party }
+        // A displayed passkey can be rejected in the moment in which the pairing succeeds.
+        var error = desk.takeRefusal(of: device)
         guard let session = reference.session else { return }
-        var error: PairingError?
         if case .failed(let cause, let failure) = outcome {
+            var rejection = PairingParty.application
+            if case .rejected(by: let party)? = error { rejection = party }
             error = PairingError(cause, failure, rejection: rejection)
         }
         session.decideHere(key) { $0.pairReplied(attempt, error, at: session.date, into: &$1) }

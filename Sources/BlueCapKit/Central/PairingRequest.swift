@@ -71,8 +71,9 @@ public final class PairingRequest: Sendable, CustomStringConvertible {
         kind == .enterPasskey ? desk.answer(number, .passkey(passkey.rawValue)) : false
     }
 
-    /// Rejects the pairing, also one with a displayed passkey.
-    /// - Returns: False if the request was answered before, or has ended.
+    /// Rejects the pairing, also one with a displayed passkey, and removes a bond of it.
+    /// - Returns: False if the request was answered before, or has ended. A displayed passkey ends with its pairing, which may
+    ///   have succeeded: BlueZ does not wait for an answer.
     @discardableResult
     public func reject() -> Bool { desk.answer(number, .reject) }
 

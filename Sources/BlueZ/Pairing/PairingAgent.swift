@@ -22,6 +22,8 @@ package final class PairingAgent: @unchecked Sendable {
         let delegate: any AgentDelegate
         /// Its message has the passkey. `nil` for a displayed one, of which BlueZ ignores the reply.
         let invocation: Invocation?
+        /// Whether there was a bond when it began.
+        let hadKeys: Bool
 
         var description: String { "\(request)" }
     }
@@ -39,6 +41,8 @@ package final class PairingAgent: @unchecked Sendable {
     private var displays: [ObjectKey: Exchange] = [:]
     /// The same in the order of the requests.
     private var openDisplays: [Exchange] { displays.values.sorted { $0.request.number < $1.request.number } }
+    /// The last one of each device that has ended. A rejection may be on its way to the loop then.
+    private var endedDisplays: [ObjectKey: Exchange] = [:]
     /// End them.
     private var displayTimers: [ObjectKey: LoopTimer] = [:]
     /// Seconds after which a passkey is of no use any more: the Security Manager Protocol waits 30 for the next packet (Core
@@ -116,10 +120,12 @@ package final class PairingAgent: @unchecked Sendable {
         daemon.loop.perform { [self] in
             if let open, open.request.number == number { return self.answer(open, answer) }
             guard answer == .reject || answer == .expire,
-                let device = displays.first(where: { $0.value.request.number == number })?.key
+                let display = (openDisplays + endedDisplays.values).first(where: { $0.request.number == number })
             else { return }
+            let device = display.request.device
             endDisplay(of: device)
-            pairings?.displayRefused(device, isExpired: answer == .expire)
+            endedDisplays[device] = nil
+            pairings?.displayRefused(device, hadKeys: display.hadKeys, isExpired: answer == .expire)
         }
     }
 
@@ -141,6 +147,7 @@ package final class PairingAgent: @unchecked Sendable {
     private func end(_ exchange: Exchange, _ end: AgentEnd) {
         if exchange.invocation == nil {
             displays[exchange.request.device] = nil
+            endedDisplays[exchange.request.device] = exchange
             displayTimers.removeValue(forKey: exchange.request.device)?.cancel()
         } else {
             open = nil
@@ -182,11 +189,12 @@ package final class PairingAgent: @unchecked Sendable {
 
     private func daemonLeft() {
         endAll(.daemonLeft)
+        endedDisplays = [:]
         perform(machine.daemonLeft())
     }
 
     func follow(_ change: Change) {
-        guard open != nil || !displays.isEmpty else { return }
+        guard open != nil || !displays.isEmpty || !endedDisplays.isEmpty else { return }
         switch change {
         case .deviceChanged(let handle, _, _):
             guard let device = daemon.objects.key(of: handle) else { return }
@@ -208,6 +216,7 @@ package final class PairingAgent: @unchecked Sendable {
     /// loop.
     func cancelRequests(about device: ObjectKey) {
         if let display = displays[device] { end(display, .cancelled) }
+        endedDisplays[device] = nil
         guard let open, open.request.device == device else { return }
         open.invocation?.fail(.cancelled)
         end(open, .cancelled)
@@ -281,6 +290,8 @@ package final class PairingAgent: @unchecked Sendable {
             daemon.objects.handle(of: device) != nil, let kind = kind(&reader)
         else { return invocation.fail(.rejected) }
         pairings?.asked(device)
+        endedDisplays[device] = nil
+        let hadKeys = daemon.objects.handle(of: device).map { daemon.objects[$0].hasKeys } ?? false
         let request = AgentRequest(
             number: daemon.makeID(), device: device, kind: kind, isOurs: pairings?.isPairing(device) ?? false)
         var isDisplay = false
@@ -289,7 +300,7 @@ package final class PairingAgent: @unchecked Sendable {
             invocation.fail(.rejected)
             // BlueZ ignores the reply to a display.
             if isDisplay {
-                pairings?.displayRefused(device, isExpired: false)
+                pairings?.displayRefused(device, hadKeys: hadKeys, isExpired: false)
             } else {
                 pairings?.refused(device, isExpired: false)
             }
@@ -298,12 +309,12 @@ package final class PairingAgent: @unchecked Sendable {
         if isDisplay {
             invocation.reply()
             endDisplay(of: device)
-            displays[device] = Exchange(request: request, delegate: delegate, invocation: nil)
+            displays[device] = Exchange(request: request, delegate: delegate, invocation: nil, hadKeys: hadKeys)
             let timer = LoopTimer(on: daemon.loop)
             displayTimers[device] = timer
             timer.start(after: Self.displayLimit) { [weak self] in self?.endDisplay(of: device) }
         } else {
-            open = Exchange(request: request, delegate: delegate, invocation: invocation)
+            open = Exchange(request: request, delegate: delegate, invocation: invocation, hadKeys: hadKeys)
         }
         busyChanged()
         delegate.agentRequested(request)

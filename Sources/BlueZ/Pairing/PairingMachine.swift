@@ -287,8 +287,13 @@ package struct PairingMachine {
 
     /// The user has rejected a passkey that is displayed, which BlueZ does not ask about.
     package mutating func displayRefused(isExpired: Bool) -> [Order] {
-        guard case .pairing = state else { return refused(isExpired: isExpired) }
-        return cancel(.failed(isExpired ? .timedOut : .rejectedByUs, nil))
+        let outcome = PairingOutcome.failed(isExpired ? .timedOut : .rejectedByUs, nil)
+        switch state {
+        case .pairing: return cancel(outcome)
+        case .bonding: return finish(outcome)
+        case .idle, .preparing, .unlinking, .queued, .foreign, .cancelling, .cleaning:
+            return refused(isExpired: isExpired)
+        }
     }
 
     package mutating func cancelReplied() -> [Order] {

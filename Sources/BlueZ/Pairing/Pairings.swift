@@ -114,14 +114,14 @@ package final class Pairings: @unchecked Sendable {
     func refused(_ device: ObjectKey, isExpired: Bool) { run(device) { $0.refused(isExpired: isExpired) } }
 
     /// BlueZ does not ask whether a passkey that it displays is accepted: the pairing is cancelled, or, if this process has
-    /// not begun it, the link is ended.
-    func displayRefused(_ device: ObjectKey, isExpired: Bool) {
+    /// not begun it, or it has succeeded meanwhile, the link is ended and a bond of it is removed.
+    /// - Parameter hadKeys: Whether there was a bond when the passkey was displayed. It stays.
+    func displayRefused(_ device: ObjectKey, hadKeys: Bool, isExpired: Bool) {
         let isCalling = sessions[device]?.machine.isCalling ?? false
         run(device) { $0.displayRefused(isExpired: isExpired) }
         guard !isCalling else { return }
-        // BlueZ ends the link two seconds after `Disconnect`, and until then the peer's user can enter the passkey. A bond that
-        // was there before stays.
-        if !hasKeys(device) { refuse(device) }
+        // BlueZ ends the link two seconds after `Disconnect`, and until then the peer's user can enter the passkey.
+        if !hadKeys { refuse(device) }
         connector.disconnect(device)
     }
 

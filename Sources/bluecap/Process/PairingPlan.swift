@@ -41,18 +41,28 @@ struct PairingPlan: Sendable {
         return nil
     }
 
+    /// Rejects a request to display a passkey if there is no terminal: the pairing does not wait for an answer, and must not
+    /// succeed with a passkey that nobody has seen. To be called before the loop receives BlueZ's next message.
+    ///
+    /// - Parameter rejecting: Called with the reason before it is rejected.
+    func rejectUnseen(_ request: PairingRequest, rejecting: (String) -> Void = { _ in }) {
+        guard case .displayPasskey = request.kind, !PasskeyPrompt.isPossible else { return }
+        rejecting(Self.unseen(request))
+        request.reject()
+    }
+
+    private static func unseen(_ request: PairingRequest) -> String {
+        "\(request.peer.label) asks its user for a passkey that this side shows, and there is no terminal to show it: "
+            + "run the command on a terminal, or pair without a passkey. No option can choose this passkey."
+    }
+
     /// Decides about a request: with the options, or by asking the user until the request ends.
     private func decide(_ request: PairingRequest) async -> Answer {
         let name = request.peer.label
         let prompt = PasskeyPrompt()
         switch (request.kind, passkey) {
         case (.displayPasskey(let passkey, _), _):
-            guard let prompt else {
-                return .reject(
-                    "\(name) asks its user for a passkey that this side shows, and there is no terminal to show it: "
-                        + "run the command on a terminal, or pair without a passkey. No option can choose this passkey."
-                )
-            }
+            guard let prompt else { return .reject(Self.unseen(request)) }
             prompt.show("The passkey to enter at \(name) is \(passkey.digits).")
             return .confirm
         case (.enterPasskey, .option(let passkey)):
@@ -128,10 +138,16 @@ struct PairingPlan: Sendable {
         let (requests, feed) = AsyncStream.makeStream(of: PairingRequest.self)
         let token = CancelToken()
         let stream = manager.whenPairingIsRequested()
-        stream.onSuccess(context: ImmediateContext(), cancelToken: token) { feed.yield($0) }
-        defer { stream.cancel(token) }
         // The rejection also fails the work, perhaps first.
         let refusal = Locked<ToolFailure?>(nil)
+        let rejecting: @Sendable (String) -> Void = { why in
+            refusal.withLock { $0 = ToolFailure(why, status: ToolFailure.notPaired) }
+        }
+        stream.onSuccess(context: ImmediateContext(), cancelToken: token) { request in
+            rejectUnseen(request, rejecting: rejecting)
+            feed.yield(request)
+        }
+        defer { stream.cancel(token) }
         try await withThrowingTaskGroup(of: Bool.self) { group in
             defer { group.cancelAll() }
             group.addTask {
@@ -145,9 +161,7 @@ struct PairingPlan: Sendable {
             group.addTask {
                 for await request in requests {
                     wasAsked.withLock { $0 = true }
-                    let why = await answer(request, console) { why in
-                        refusal.withLock { $0 = ToolFailure(why, status: ToolFailure.notPaired) }
-                    }
+                    let why = await answer(request, console, rejecting: rejecting)
                     if let why { throw ToolFailure(why, status: ToolFailure.notPaired) }
                 }
                 // The stream ends if the task was cancelled. Whether that is a failure is decided by the work, which may

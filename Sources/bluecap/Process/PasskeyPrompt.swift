@@ -9,7 +9,14 @@ struct PasskeyPrompt: Sendable {
     private let terminal: Output
     private let lines: InputLines
 
-    /// Returns `nil` without a terminal, and in the background.
+    /// False without a terminal, and in the background.
+    static var isPossible: Bool {
+        guard let descriptor = Terminal.openInForeground() else { return false }
+        close(descriptor)
+        return true
+    }
+
+    /// Returns `nil` if it is not ``isPossible``.
     init?() {
         guard let descriptor = Terminal.openInForeground() else { return nil }
         // What was typed before the question is no answer to it.

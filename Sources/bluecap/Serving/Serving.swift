@@ -82,7 +82,10 @@ struct Serving: Sendable {
         }
         defer { notice.cancel() }
         let machine = ServingMachine(services)
-        manager.whenPairingIsRequested().onSuccess(context: ImmediateContext()) { feed.yield(.pairing($0, Date())) }
+        manager.whenPairingIsRequested().onSuccess(context: ImmediateContext()) { [pairing] request in
+            pairing.rejectUnseen(request)
+            feed.yield(.pairing(request, Date()))
+        }
         manager.whenPairingChanges().onSuccess(context: ImmediateContext()) { feed.yield(.paired($0, $1, Date())) }
         let table = try await register(with: manager, machine, feed, clock)
         if let pairableTime {
