@@ -248,9 +248,12 @@ private struct AttributeMatching {
             spots[Spot(handle: declaration.handle, uuid: declaration.uuid, kind: declaration.kind)]
         }
         isTaken.formUnion(matched.compactMap { $0 })
-        let groups = declarations.map { declaration in
-            Siblings(
-                parent: declaration.parent.flatMap { parents[$0] }, uuid: declaration.uuid, kind: declaration.kind)
+        var groups: [Siblings] = []
+        for declaration in declarations {
+            // With a closure in place of this `if`, the optimizer of Swift 6.3.1 ends with an "ownership error".
+            var parent: AttributeID?
+            if let handle = declaration.parent { parent = parents[handle] }
+            groups.append(Siblings(parent: parent, uuid: declaration.uuid, kind: declaration.kind))
         }
         let counts = Dictionary(groups.map { ($0, 1) }, uniquingKeysWith: +)
         for (index, group) in groups.enumerated() where matched[index] == nil && counts[group] == 1 {
