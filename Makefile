@@ -59,6 +59,9 @@ $(TOOL): Package.swift $(shell find Sources -type f)
 build: dependencies-build ## Build all, the tests too
 	swift build --build-tests
 
+build-optimized: dependencies-build ## Build the library and the tool as programs are shipped, with -c release
+	swift build -c release --scratch-path .build/optimized
+
 test: dependencies-build dependencies-test python ## Run all tests but the radio tests
 	swift build --build-tests
 	Scripts/run-tests 2>&1 | Scripts/count-tests
@@ -163,5 +166,5 @@ help:
 	@echo "BlueCap for Linux. What to make:"
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: run run-example install uninstall deb deb-test consumer-test check-api test test-fast explore radio-test radio-test-all radio-self-test lint test-optimized test-tsan test-asan test-arm64 soak coverage bench-bus bench-futures format \
+.PHONY: build-optimized run run-example install uninstall deb deb-test consumer-test check-api test test-fast explore radio-test radio-test-all radio-self-test lint test-optimized test-tsan test-asan test-arm64 soak coverage bench-bus bench-futures format \
     docs docs-open picture python clean help
