@@ -18,24 +18,19 @@ package final class ManualLoop: EventLoop, WatchingLoop, @unchecked Sendable {
         /// Continuations to resume when nothing else is left to do at the current instant.
         var resting: [CheckedContinuation<Void, Never>] = []
         var driver: pthread_t?
-        var isWaiting = false
+        /// What ends the wait of the driving thread; it exists only while that waits, so that a loop owns no descriptor.
+        var wake: Int32?
         /// How many works for this loop other threads have begun and not ended.
         var worksElsewhere = 0
     }
 
     private let shared = Locked(Shared())
     private let start: Date
-    private let wake: Int32
     var watches: [Int32: [Watch]] = [:]
 
     /// - Parameter date: The initial date of the wall clock, constant by default so that runs are alike.
     package init(date: Date = Date(timeIntervalSince1970: 1_700_000_000)) {
         start = date
-        wake = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
-    }
-
-    deinit {
-        close(wake)
     }
 
     package var now: Instant { shared.withLock { $0.now } }
@@ -47,22 +42,20 @@ package final class ManualLoop: EventLoop, WatchingLoop, @unchecked Sendable {
     }
 
     package func post(_ work: @escaping @Sendable () -> Void) {
-        let isWaiting = shared.withLock { shared in
+        shared.withLock { shared in
             shared.work.post(work)
-            return shared.isWaiting
+            if let wake = shared.wake { eventfd_write(wake, 1) }
         }
-        if isWaiting { eventfd_write(wake, 1) }
     }
 
     package func beginWorkElsewhere() { shared.withLock { $0.worksElsewhere += 1 } }
 
     package func endWorkElsewhere() {
-        let isWaiting = shared.withLock { shared in
+        shared.withLock { shared in
             precondition(shared.worksElsewhere > 0, "Call beginWorkElsewhere before endWorkElsewhere.")
             shared.worksElsewhere -= 1
-            return shared.isWaiting
+            if let wake = shared.wake { eventfd_write(wake, 1) }
         }
-        if isWaiting { eventfd_write(wake, 1) }
     }
 
     @discardableResult
@@ -194,20 +187,18 @@ package final class ManualLoop: EventLoop, WatchingLoop, @unchecked Sendable {
     private func poll(milliseconds: Int32, whileOthersWork: Bool = false) -> Bool {
         let wanted = watches.keys.sorted().map { pollfd($0, interest(in: $0)) }.filter { $0.events != 0 }
         guard !wanted.isEmpty || milliseconds > 0 else { return false }
-        var polled = wanted + [pollfd(wake, .readable)]
+        var polled = wanted
         let isIdle = shared.withLock { shared in
-            shared.isWaiting = milliseconds > 0
-            return !shared.work.hasPosts && (!whileOthersWork || shared.worksElsewhere > 0)
+            let isIdle = milliseconds > 0 && !shared.work.hasPosts && (!whileOthersWork || shared.worksElsewhere > 0)
+            if isIdle { shared.wake = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK)) }
+            if let wake = shared.wake { polled.append(pollfd(wake, .readable)) }
+            return isIdle
         }
         let count = Glibc.poll(&polled, nfds_t(polled.count), isIdle ? milliseconds : 0)
-        shared.withLock { $0.isWaiting = false }
+        let wake = shared.withLock { exchange(&$0.wake, with: nil) }
+        if let wake { close(wake) }
         guard count > 0 else { return false }
-        for entry in polled where entry.revents != 0 {
-            guard entry.fd != wake else {
-                var value: eventfd_t = 0
-                eventfd_read(wake, &value)
-                continue
-            }
+        for entry in polled where entry.revents != 0 && entry.fd != wake {
             deliver(IOEvents(pollFlags: UInt32(UInt16(bitPattern: entry.revents))), of: entry.fd)
         }
         return true
