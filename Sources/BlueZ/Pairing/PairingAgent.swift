@@ -22,8 +22,6 @@ package final class PairingAgent: @unchecked Sendable {
         let delegate: any AgentDelegate
         /// Its message has the passkey. `nil` for a displayed one, of which BlueZ ignores the reply.
         let invocation: Invocation?
-        /// Whether there was a bond when it began.
-        let hadKeys: Bool
 
         var description: String { "\(request)" }
     }
@@ -41,8 +39,9 @@ package final class PairingAgent: @unchecked Sendable {
     private var displays: [ObjectKey: Exchange] = [:]
     /// The same in the order of the requests.
     private var openDisplays: [Exchange] { displays.values.sorted { $0.request.number < $1.request.number } }
-    /// The last one of each device that has ended. A rejection may be on its way to the loop then.
-    private var endedDisplays: [ObjectKey: Exchange] = [:]
+    /// The last one of each device, also after its end, when a rejection may be on its way to the loop; and whether there was a
+    /// bond when it began.
+    private var lastDisplays: [ObjectKey: (number: AgentRequest.Number, hadKeys: Bool)] = [:]
     /// End them.
     private var displayTimers: [ObjectKey: LoopTimer] = [:]
     /// Seconds after which a passkey is of no use any more: the Security Manager Protocol waits 30 for the next packet (Core
@@ -120,11 +119,10 @@ package final class PairingAgent: @unchecked Sendable {
         daemon.loop.perform { [self] in
             if let open, open.request.number == number { return self.answer(open, answer) }
             guard answer == .reject || answer == .expire,
-                let display = (openDisplays + endedDisplays.values).first(where: { $0.request.number == number })
+                let (device, display) = lastDisplays.first(where: { $0.value.number == number })
             else { return }
-            let device = display.request.device
             endDisplay(of: device)
-            endedDisplays[device] = nil
+            lastDisplays[device] = nil
             pairings?.displayRefused(device, hadKeys: display.hadKeys, isExpired: answer == .expire)
         }
     }
@@ -147,7 +145,6 @@ package final class PairingAgent: @unchecked Sendable {
     private func end(_ exchange: Exchange, _ end: AgentEnd) {
         if exchange.invocation == nil {
             displays[exchange.request.device] = nil
-            endedDisplays[exchange.request.device] = exchange
             displayTimers.removeValue(forKey: exchange.request.device)?.cancel()
         } else {
             open = nil
@@ -189,22 +186,23 @@ package final class PairingAgent: @unchecked Sendable {
 
     private func daemonLeft() {
         endAll(.daemonLeft)
-        endedDisplays = [:]
+        lastDisplays = [:]
         perform(machine.daemonLeft())
     }
 
     func follow(_ change: Change) {
-        guard open != nil || !displays.isEmpty || !endedDisplays.isEmpty else { return }
         switch change {
         case .deviceChanged(let handle, _, _):
-            guard let device = daemon.objects.key(of: handle) else { return }
+            guard !displays.isEmpty, let device = daemon.objects.key(of: handle) else { return }
             let values = daemon.objects[handle]
             if values.isPaired || values.keepsKeys || daemon.objects.disconnected(by: change) != nil {
                 endDisplay(of: device)
             }
         case .deviceRemoved(let handle):
             // If the daemon has ended, that is the reason.
-            guard daemon.availability == .ready, let device = daemon.objects.key(of: handle) else { return }
+            guard open != nil || !lastDisplays.isEmpty, daemon.availability == .ready,
+                let device = daemon.objects.key(of: handle)
+            else { return }
             cancelRequests(about: device)
         case .deviceAdded, .adapterAdded, .adapterChanged, .adapterRemoved, .attributeAdded, .attributeChanged,
             .attributeRemoved:
@@ -216,7 +214,7 @@ package final class PairingAgent: @unchecked Sendable {
     /// loop.
     func cancelRequests(about device: ObjectKey) {
         if let display = displays[device] { end(display, .cancelled) }
-        endedDisplays[device] = nil
+        lastDisplays[device] = nil
         guard let open, open.request.device == device else { return }
         open.invocation?.fail(.cancelled)
         end(open, .cancelled)
@@ -290,8 +288,8 @@ package final class PairingAgent: @unchecked Sendable {
             daemon.objects.handle(of: device) != nil, let kind = kind(&reader)
         else { return invocation.fail(.rejected) }
         pairings?.asked(device)
-        endedDisplays[device] = nil
-        let hadKeys = daemon.objects.handle(of: device).map { daemon.objects[$0].hasKeys } ?? false
+        if displays[device] == nil { lastDisplays[device] = nil }
+        let hadKeys = pairings?.hasKeys(device) ?? false
         let request = AgentRequest(
             number: daemon.makeID(), device: device, kind: kind, isOurs: pairings?.isPairing(device) ?? false)
         var isDisplay = false
@@ -309,12 +307,13 @@ package final class PairingAgent: @unchecked Sendable {
         if isDisplay {
             invocation.reply()
             endDisplay(of: device)
-            displays[device] = Exchange(request: request, delegate: delegate, invocation: nil, hadKeys: hadKeys)
+            lastDisplays[device] = (request.number, hadKeys)
+            displays[device] = Exchange(request: request, delegate: delegate, invocation: nil)
             let timer = LoopTimer(on: daemon.loop)
             displayTimers[device] = timer
             timer.start(after: Self.displayLimit) { [weak self] in self?.endDisplay(of: device) }
         } else {
-            open = Exchange(request: request, delegate: delegate, invocation: invocation, hadKeys: hadKeys)
+            open = Exchange(request: request, delegate: delegate, invocation: invocation)
         }
         busyChanged()
         delegate.agentRequested(request)

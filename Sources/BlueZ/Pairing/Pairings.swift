@@ -127,7 +127,7 @@ package final class Pairings: @unchecked Sendable {
 
     // MARK: Bonds of refused pairings
 
-    private func hasKeys(_ device: ObjectKey) -> Bool {
+    func hasKeys(_ device: ObjectKey) -> Bool {
         daemon.objects.handle(of: device).map { daemon.objects[$0].hasKeys } ?? false
     }
 
