@@ -133,15 +133,6 @@ public struct CharacteristicText<Configuration: CharacteristicConfigurable>: Cha
     public func serialize() -> Data { Data(text.utf8) }
 }
 
-extension String {
-    /// Creates the text of bytes in UTF-8, or returns `nil` if they are not UTF-8. Zeros at the end, with which devices fill up a
-    /// value of fixed length, are not a part of it.
-    package init?(paddedText data: Data) {
-        let end = data.lastIndex { $0 != 0 }.map { $0 + 1 } ?? data.startIndex
-        self.init(validating: data[..<end], as: UTF8.self)
-    }
-}
-
 extension CharacteristicText: CharacteristicConfigurable {
     public static var name: String { Configuration.name }
     public static var uuid: String { Configuration.uuid }

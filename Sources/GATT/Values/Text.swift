@@ -9,11 +9,15 @@ extension String: CharacteristicCodable {
     /// Returns the text of the bytes; `nil` if they are not UTF-8.
     ///
     /// Some peripherals fill a value of a fixed length with NUL: these bytes are not part of the text.
-    public static func deserialize(_ data: Data) -> String? {
-        let end = data.lastIndex { $0 != 0 }.map { data.index(after: $0) } ?? data.startIndex
-        return String(validating: data[..<end], as: UTF8.self)
-    }
+    public static func deserialize(_ data: Data) -> String? { String(paddedText: data) }
 
     /// Returns the text in UTF-8.
     public func serialize() -> Data { Data(utf8) }
+
+    /// Creates the text of bytes in UTF-8, or returns `nil` if they are not UTF-8. Zeros at the end, with which devices fill up a
+    /// value of fixed length, are not a part of it.
+    package init?(paddedText data: Data) {
+        let end = data.lastIndex { $0 != 0 }.map { $0 + 1 } ?? data.startIndex
+        self.init(validating: data[..<end], as: UTF8.self)
+    }
 }

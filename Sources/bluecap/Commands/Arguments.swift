@@ -59,10 +59,9 @@ enum Arguments {
 
     /// A service: `180D`, `0x180D`, a long UUID, or an assigned name (Assigned Numbers, 3.4).
     @Sendable static func service(_ text: String) throws -> CBUUID {
-        let digits = text.lowercased().hasPrefix("0x") ? String(text.dropFirst(2)) : text
         let named = (0x1800...0x18FF).lazy.map { CBUUID(UInt32($0)) }
             .first { AssignedNumbers.serviceName($0)?.lowercased() == text.lowercased() }
-        return try unwrap(CBUUID(validating: digits) ?? named, "a service by its UUID or its assigned name")
+        return try unwrap(CBUUID(validating: text) ?? named, "a service by its UUID or its assigned name")
     }
 
     /// Bytes: `a1b2…`, at least one.

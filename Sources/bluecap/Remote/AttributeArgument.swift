@@ -17,14 +17,13 @@ struct AttributeArgument: ExpressibleByArgument, Equatable, Sendable {
         case text(String)
 
         init?(_ text: String) {
-            let digits = text.lowercased().hasPrefix("0x") ? String(text.dropFirst(2)) : text
             if text.hasPrefix("@") {
                 let number = text.lowercased().hasPrefix("@0x") ? text.dropFirst(3) : text.dropFirst()
                 guard number.count <= 5, number.allSatisfy(\.isHexDigit), let handle = UInt32(number, radix: 16) else {
                     return nil
                 }
                 self = .handle(handle)
-            } else if let uuid = CBUUID(validating: digits) {
+            } else if let uuid = CBUUID(validating: text) {
                 self = .uuid(uuid)
             } else if text.isEmpty {
                 return nil
