@@ -74,7 +74,7 @@ if !isDependency {
         .executableTarget(
             name: "bluecap",
             dependencies: [
-                "BlueCapKit", "BlueZSimulator", "Profiles",
+                "BlueCapKit", "BlueZSimulator",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -140,7 +140,7 @@ if !isDependency {
         .testTarget(
             name: "BlueCapKitTests",
             dependencies: [
-                "BlueCapKit", "BlueZ", "BlueZSimulator", "DBus", "Futures", "GATT", "Profiles", "Reactor",
+                "BlueCapKit", "BlueZ", "BlueZSimulator", "DBus", "Futures", "GATT", "Reactor",
                 "TestRandomness", "TestSupport", .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
@@ -175,7 +175,7 @@ if !isDependency {
                 "bluecap", "ScanExample", "ReadBatteryExample", "ConnectExample", "ScriptExample", "FollowExample",
                 "HeartRateExample", "HeartRateMonitorExample", "ServeBatteryExample", "PairExample",
                 "PairWithQuestionsExample",
-                "BlueCapKit", "BlueZSimulator", "Profiles", "TestPrograms", "TestRandomness", "TestSupport",
+                "BlueCapKit", "BlueZSimulator", "TestPrograms", "TestRandomness", "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),

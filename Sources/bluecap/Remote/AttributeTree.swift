@@ -1,6 +1,5 @@
 import BlueCapKit
 import Foundation
-import Profiles
 
 /// What a peripheral offers, as a value: all that is printed of it.
 ///
@@ -241,10 +240,8 @@ private struct ValueReader {
     }
 
     private mutating func replaceLink(after error: any Error) async throws {
-        if case CharacteristicError.readTimeout = error {
-        } else if remote.peripheral.state == .connected {
-            return
-        }
+        let isBlocked = if case CharacteristicError.readTimeout = error { true } else { false }
+        guard isBlocked || remote.peripheral.state != .connected else { return }
         losses += 1
         guard losses < Self.mostLosses else { return }
         do {

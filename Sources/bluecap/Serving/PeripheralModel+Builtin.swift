@@ -1,6 +1,5 @@
 import BlueCapKit
 import Foundation
-import Profiles
 
 /// The peripherals that the tool can serve without a file.
 extension PeripheralModel {

@@ -1,7 +1,6 @@
 import BlueCapKit
 import BlueZSimulator
 import Foundation
-import Profiles
 
 /// A peripheral from a JSON file. Its services are written as in a simulator's file, so that a virtual peripheral can be
 /// served, and the other way round:
@@ -101,10 +100,8 @@ extension PeripheralModel {
         return model
     }
 
-    /// A UUID of the file, which may begin with 0x; the decoder has checked it.
-    private static func uuid(_ text: String) -> CBUUID {
-        CBUUID(string: text.lowercased().hasPrefix("0x") ? String(text.dropFirst(2)) : text)
-    }
+    /// A UUID of the file; the decoder has checked it.
+    private static func uuid(_ text: String) -> CBUUID { CBUUID(string: text) }
 
     // MARK: The file
 

@@ -1,6 +1,5 @@
 import BlueCapKit
 import Foundation
-import Profiles
 
 /// A peripheral to serve: its services, and how each characteristic behaves. A value, from a built-in profile or a file.
 struct PeripheralModel: Sendable {

@@ -1,7 +1,6 @@
 import BlueZSimulator
 import Foundation
 import Futures
-import Profiles
 import XCTest
 
 @testable import BlueCapKit

@@ -1,6 +1,5 @@
 import BlueCapKit
 import Foundation
-import Profiles
 import XCTest
 
 final class AdvertisingDataTests: XCTestCase {
