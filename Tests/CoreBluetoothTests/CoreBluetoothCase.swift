@@ -165,6 +165,9 @@ class Recorder: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate {
     var peripherals: [CBPeripheral] = []
     var advertisementData: [String: Any] = [:]
     var restored: [String: Any] = [:]
+    var restoredPeripherals: [CBPeripheral]? {
+        restored[CBCentralManagerRestoredStatePeripheralsKey] as? [CBPeripheral]
+    }
     var onValue: ((CBCharacteristic) -> Void)?
     var onWrite: ((CBCharacteristic) -> Void)?
     var onReady: ((CBPeripheral) -> Void)?

@@ -63,7 +63,7 @@ final class RestorationTests: CoreBluetoothCase, @unchecked Sendable {
         expect("notifying 2A37 true nil")
         restart()
         XCTAssertEqual(seen.texts, ["restore \(CBCentralManagerRestoredStatePeripheralsKey)", "state 5"])
-        let peripherals = recorder.restored[CBCentralManagerRestoredStatePeripheralsKey] as? [CBPeripheral]
+        let peripherals = recorder.restoredPeripherals
         let peripheral = try XCTUnwrap(peripherals?.first)
         XCTAssertEqual(peripheral.identifier, identifier)
         XCTAssertTrue(central.retrievePeripherals(withIdentifiers: [identifier]).first === peripheral)
@@ -91,13 +91,9 @@ final class RestorationTests: CoreBluetoothCase, @unchecked Sendable {
     }
 
     /// As programs do: in the first callback with `poweredOn`, before BlueCapKit has resumed the subscription.
-    func testASubscriptionIsRestoredIfTheServicesAreDiscoveredAtOnce() throws {
-        begin()
-        subscribe()
-        expect("notifying 2A37 true nil")
+    private func discoverRestoredAtOnce() {
         recorder.onState = { [recorder] _ in
-            let peripherals = recorder.restored[CBCentralManagerRestoredStatePeripheralsKey] as? [CBPeripheral]
-            for peripheral in peripherals ?? [] {
+            for peripheral in recorder.restoredPeripherals ?? [] {
                 XCTAssertEqual(peripheral.state, .connected)
                 peripheral.delegate = recorder
                 peripheral.discoverServices(nil)
@@ -106,9 +102,16 @@ final class RestorationTests: CoreBluetoothCase, @unchecked Sendable {
         recorder.onServices = { peripheral in
             for service in peripheral.services ?? [] { peripheral.discoverCharacteristics(nil, for: service) }
         }
+    }
+
+    func testASubscriptionIsRestoredIfTheServicesAreDiscoveredAtOnce() throws {
+        begin()
+        subscribe()
+        expect("notifying 2A37 true nil")
+        discoverRestoredAtOnce()
         restart()
         expect("characteristics 180D nil")
-        let peripherals = recorder.restored[CBCentralManagerRestoredStatePeripheralsKey] as? [CBPeripheral]
+        let peripherals = recorder.restoredPeripherals
         let peripheral = try XCTUnwrap(peripherals?.first)
         XCTAssertTrue(characteristic(Self.measurement, of: peripheral).isNotifying)
         pass(2)
@@ -122,22 +125,13 @@ final class RestorationTests: CoreBluetoothCase, @unchecked Sendable {
         begin()
         subscribe()
         expect("notifying 2A37 true nil")
-        recorder.onState = { [recorder] _ in
-            let peripherals = recorder.restored[CBCentralManagerRestoredStatePeripheralsKey] as? [CBPeripheral]
-            for peripheral in peripherals ?? [] {
-                peripheral.delegate = recorder
-                peripheral.discoverServices(nil)
-            }
-        }
-        recorder.onServices = { peripheral in
-            for service in peripheral.services ?? [] { peripheral.discoverCharacteristics(nil, for: service) }
-        }
+        discoverRestoredAtOnce()
         simulator.simulateRefusedCalls(of: "StartNotify", error: .notSupported)
         // The refusal comes after the discovery.
         simulator.simulateSlowReplies(by: 0.5)
         restart()
         expect("notifying 2A37 false CBATTError.6")
-        let peripherals = recorder.restored[CBCentralManagerRestoredStatePeripheralsKey] as? [CBPeripheral]
+        let peripherals = recorder.restoredPeripherals
         let measurement = characteristic(Self.measurement, of: try XCTUnwrap(peripherals?.first))
         XCTAssertFalse(measurement.isNotifying)
         peripherals?[0].setNotifyValue(true, for: measurement)
@@ -171,7 +165,7 @@ final class RestorationTests: CoreBluetoothCase, @unchecked Sendable {
         simulator.simulateOutOfRange(of: Self.address)
         central.connect(peripheral)
         restart()
-        let restored = recorder.restored[CBCentralManagerRestoredStatePeripheralsKey] as? [CBPeripheral]
+        let restored = recorder.restoredPeripherals
         XCTAssertEqual(restored?.first?.state, .connecting)
         simulator.simulateOutOfRange(false, of: Self.address)
         expect("connected Strap 1", limit: 300)
@@ -194,7 +188,7 @@ final class RestorationTests: CoreBluetoothCase, @unchecked Sendable {
         begin()
         connect()
         recorder.onState = { [recorder] central in
-            let peripherals = recorder.restored[CBCentralManagerRestoredStatePeripheralsKey] as? [CBPeripheral]
+            let peripherals = recorder.restoredPeripherals
             for peripheral in peripherals ?? [] { central.connect(peripheral) }
         }
         restart()

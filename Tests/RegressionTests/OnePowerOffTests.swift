@@ -34,12 +34,7 @@ final class OnePowerOffTests: XCTestCase {
             VirtualPeripheral(
                 address, advertisement: Advertisement(localName: "Strap"), interval: 0.2,
                 link: VirtualLink(connectLatency: 1)))
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
-        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
-        let scan = manager.startScanning()
-        XCTAssertTrue(simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))
-        manager.stopScanning()
-        let peripheral = try XCTUnwrap(manager.peripherals.first)
+        let (manager, peripheral) = try simulator.firstPeripheral()
         let scene = Scene(simulator: simulator, manager: manager, peripheral: peripheral)
         let stream = peripheral.connect(disconnectRetries: disconnectRetries, connectionTimeout: timeout)
         scene.journal.watch(stream)
@@ -48,7 +43,6 @@ final class OnePowerOffTests: XCTestCase {
         }
         XCTAssertTrue(simulator.advance(until: { peripheral.state == .connected }, limit: 10))
         simulator.advance(by: 5)
-        withExtendedLifetime(scan) {}
         return scene
     }
 

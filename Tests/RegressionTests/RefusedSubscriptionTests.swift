@@ -24,12 +24,7 @@ final class RefusedSubscriptionTests: XCTestCase {
                             VirtualCharacteristic("AA11", [.notify], value: [0], security: .authenticated)
                         ])
                 ]))
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
-        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
-        let scan = manager.startScanning()
-        XCTAssertTrue(simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))
-        manager.stopScanning()
-        let peripheral = try XCTUnwrap(manager.peripherals.first)
+        let (manager, peripheral) = try simulator.firstPeripheral()
         let links = Locked(0)
         peripheral.connect().onSuccess(context: ImmediateContext()) { peripheral, event in
             if event == .connect { links.withLock { $0 += 1 } }
@@ -39,7 +34,7 @@ final class RefusedSubscriptionTests: XCTestCase {
         let stream = peripheral.notifications(state, over: transport)
         stream.onFailure(context: ImmediateContext()) { error in failures.withLock { $0.append("\(error)") } }
         simulator.advance(by: 600)
-        withExtendedLifetime(scan) {}
+        withExtendedLifetime(manager) {}
         return (failures.withLock { $0 }, links.withLock { $0 })
     }
 

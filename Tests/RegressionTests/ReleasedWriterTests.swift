@@ -28,13 +28,7 @@ final class ReleasedWriterTests: XCTestCase {
         let service = VirtualService(
             "180D", characteristics: [VirtualCharacteristic("2A3B", [.writeWithoutResponse])])
         simulator.add(VirtualPeripheral(address, interval: 0.2, services: [service]))
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
-        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
-        let scan = manager.startScanning()
-        XCTAssertTrue(simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))
-        manager.stopScanning()
-        withExtendedLifetime(scan) {}
-        let peripheral = try XCTUnwrap(manager.peripherals.first)
+        let (manager, peripheral) = try simulator.firstPeripheral()
         peripheral.connect()
         XCTAssertTrue(simulator.advance(until: { peripheral.state == .connected }, limit: 30))
         let identifier = CharacteristicIdentifier(uuid: "2A3B", service: ServiceIdentifier(uuid: "180D"))

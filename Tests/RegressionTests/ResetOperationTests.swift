@@ -25,12 +25,7 @@ final class ResetOperationTests: XCTestCase {
                             VirtualCharacteristic("2A39", [.write], value: [0]),
                         ])
                 ], link: link))
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
-        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
-        _ = manager.startScanning()
-        XCTAssertTrue(simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))
-        manager.stopScanning()
-        let peripheral = try XCTUnwrap(manager.peripherals.first)
+        let (manager, peripheral) = try simulator.firstPeripheral()
         peripheral.connect()
         XCTAssertTrue(simulator.advance(until: { peripheral.state == .connected }, limit: 20))
         return (manager, peripheral)

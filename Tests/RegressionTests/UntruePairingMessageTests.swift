@@ -28,14 +28,9 @@ final class UntruePairingMessageTests: XCTestCase {
 
     /// The lock, found by a manager that has no policy so far.
     private func lock() throws -> Peripheral {
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let (manager, peripheral) = try simulator.firstPeripheral()
         self.manager = manager
-        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
-        let scan = manager.startScanning()
-        XCTAssertTrue(simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))
-        manager.stopScanning()
-        withExtendedLifetime(scan) {}
-        return try XCTUnwrap(manager.peripherals.first)
+        return peripheral
     }
 
     private func bondedLock() throws -> Peripheral {
