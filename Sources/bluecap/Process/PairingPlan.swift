@@ -41,8 +41,8 @@ struct PairingPlan: Sendable {
         return nil
     }
 
-    /// Rejects a request to display a passkey if there is no terminal: the pairing does not wait for an answer, and must not
-    /// succeed with a passkey that nobody has seen. To be called before the loop receives BlueZ's next message.
+    /// Rejects a request to display a passkey if there is no terminal. A pairing with a displayed passkey does not wait for an
+    /// answer, so call this in the handler of the request: then it is rejected before the loop receives BlueZ's next message.
     ///
     /// - Parameter rejecting: Called with the reason before it is rejected.
     func rejectUnseen(_ request: PairingRequest, rejecting: (String) -> Void = { _ in }) {
