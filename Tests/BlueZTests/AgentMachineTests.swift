@@ -4,19 +4,19 @@ import XCTest
 
 final class AgentMachineTests: XCTestCase {
     private typealias Machine = AgentMachine
-    private typealias Wish = AgentMachine.Wish
+    private typealias Requirement = AgentMachine.Requirement
 
-    private let ask = Wish(.keyboardDisplay)
+    private let ask = Requirement(.keyboardDisplay)
     private let exists = BlueZError(name: "org.bluez.Error.AlreadyExists", message: "Already Exists")
     private let failed = BlueZError(name: "org.bluez.Error.Failed")
 
-    private func registered(_ wish: AgentMachine.Wish) -> AgentMachine {
+    private func registered(_ requirement: AgentMachine.Requirement) -> AgentMachine {
         var machine = Machine()
         _ = machine.daemonReady()
-        _ = machine.wanted(wish)
+        _ = machine.wanted(requirement)
         _ = machine.replied(1, error: nil)
-        if wish.isDefault { _ = machine.replied(2, error: nil) }
-        XCTAssertEqual(machine.state, .registered(wish.capability, isDefault: wish.isDefault))
+        if requirement.isDefault { _ = machine.replied(2, error: nil) }
+        XCTAssertEqual(machine.state, .registered(requirement.capability, isDefault: requirement.isDefault))
         return machine
     }
 
@@ -40,7 +40,7 @@ final class AgentMachineTests: XCTestCase {
     func testTheAgentBecomesTheDefaultOneOnRequestOnly() {
         var machine = Machine()
         _ = machine.daemonReady()
-        _ = machine.wanted(Wish(.displayYesNo, isDefault: true))
+        _ = machine.wanted(Requirement(.displayYesNo, isDefault: true))
         XCTAssertEqual(machine.replied(1, error: nil), [.requestDefault(2)])
         XCTAssertEqual(machine.state, .registering)
         XCTAssertEqual(machine.replied(2, error: nil), [.report(.registered(.displayYesNo, isDefault: true))])
@@ -48,7 +48,7 @@ final class AgentMachineTests: XCTestCase {
 
     func testARegisteredAgentBecomesTheDefaultOneWithoutBeingReplaced() {
         var machine = registered(ask)
-        XCTAssertEqual(machine.wanted(Wish(.keyboardDisplay, isDefault: true)), [.requestDefault(2)])
+        XCTAssertEqual(machine.wanted(Requirement(.keyboardDisplay, isDefault: true)), [.requestDefault(2)])
         XCTAssertEqual(machine.replied(2, error: nil), [.report(.registered(.keyboardDisplay, isDefault: true))])
         // BlueZ has no call that ends it.
         XCTAssertEqual(
@@ -113,7 +113,7 @@ final class AgentMachineTests: XCTestCase {
     func testAFailedRequestToBeTheDefaultStartsOver() {
         var machine = Machine()
         _ = machine.daemonReady()
-        _ = machine.wanted(Wish(.displayOnly, isDefault: true))
+        _ = machine.wanted(Requirement(.displayOnly, isDefault: true))
         _ = machine.replied(1, error: nil)
         XCTAssertEqual(machine.replied(2, error: failed), [.startTimer(seconds: 0.5)])
         XCTAssertEqual(machine.timerFired(), [.register(.displayOnly, 3)])
@@ -131,7 +131,7 @@ final class AgentMachineTests: XCTestCase {
     func testAManagerThatComesWhileItIsUnregisteredGetsANewOne() {
         var machine = registered(ask)
         _ = machine.wanted(nil)
-        XCTAssertEqual(machine.wanted(Wish(.displayOnly)), [])
+        XCTAssertEqual(machine.wanted(Requirement(.displayOnly)), [])
         XCTAssertEqual(
             machine.replied(2, error: nil), [.report(.absent), .register(.displayOnly, 3), .report(.registering)])
     }
@@ -157,7 +157,7 @@ final class AgentMachineTests: XCTestCase {
     // MARK: Changes
 
     func testAnotherCapabilityReplacesTheAgent() {
-        var machine = registered(Wish(.displayOnly))
+        var machine = registered(Requirement(.displayOnly))
         XCTAssertEqual(
             machine.wanted(ask), [.unregister(2), .register(.keyboardDisplay, 3), .report(.registering)])
         XCTAssertEqual(machine.replied(2, error: nil), [])
@@ -165,7 +165,7 @@ final class AgentMachineTests: XCTestCase {
     }
 
     func testAnotherCapabilityWaitsForAnOpenRequest() {
-        var machine = registered(Wish(.displayOnly))
+        var machine = registered(Requirement(.displayOnly))
         XCTAssertEqual(machine.busyChanged(true), [])
         XCTAssertEqual(machine.wanted(ask), [])
         XCTAssertEqual(
@@ -182,7 +182,7 @@ final class AgentMachineTests: XCTestCase {
     func testAnotherCapabilityWaitsForTheReply() {
         var machine = Machine()
         _ = machine.daemonReady()
-        _ = machine.wanted(Wish(.displayOnly))
+        _ = machine.wanted(Requirement(.displayOnly))
         XCTAssertEqual(machine.wanted(ask), [])
         XCTAssertEqual(machine.replied(1, error: nil), [.unregister(2), .register(.keyboardDisplay, 3)])
     }
@@ -228,8 +228,7 @@ final class AgentMachineTests: XCTestCase {
     func testNoDescriptionHasThePasskey() {
         let kinds: [AgentRequest.Kind] = [.confirm(471_147), .display(471_147, entered: 4711)]
         for kind in kinds {
-            let request = AgentRequest(
-                number: 1, device: ObjectKey(foreign: 1), kind: kind, isOurs: true)
+            let request = AgentRequest(number: 1, device: ObjectKey(foreign: 1), kind: kind) { _ in }
             var text = "\(request) \(String(reflecting: request)) \(kind) \(String(reflecting: Optional(kind)))"
             dump(request, to: &text)
             XCTAssertFalse(text.contains("4711"), text)

@@ -101,29 +101,30 @@ final class PairingAgentTests: XCTestCase {
             ("RequestConfirmation", [.uint32(123_456)], .confirm(123_456), .accept, "()"),
             ("RequestAuthorization", [], .authorize, .accept, "()"),
             ("RequestPasskey", [], .enterPasskey, .passkey(4711), "(4711)"),
-            ("RequestConfirmation", [.uint32(7)], .confirm(7), .reject, "org.bluez.Error.Rejected"),
-            ("RequestAuthorization", [], .authorize, .expire, "org.bluez.Error.Rejected"),
-            ("RequestPasskey", [], .enterPasskey, .reject, "org.bluez.Error.Rejected"),
+            ("RequestConfirmation", [.uint32(7)], .confirm(7), .reject(.rejectedByUser), "org.bluez.Error.Rejected"),
+            ("RequestAuthorization", [], .authorize, .reject(.timedOut), "org.bluez.Error.Rejected"),
+            ("RequestPasskey", [], .enterPasskey, .reject(.rejectedByUser), "org.bluez.Error.Rejected"),
             // An answer of another kind.
             ("RequestPasskey", [], .enterPasskey, .accept, "org.bluez.Error.Rejected"),
             ("RequestConfirmation", [.uint32(7)], .confirm(7), .passkey(7), "org.bluez.Error.Rejected"),
         ]
         let manager = FakeManager()
-        let client = scene.start()
+        _ = scene.start()
         scene.want(.keyboardDisplay, manager)
         for (method, arguments, kind, answer, expected) in cases {
             let reply = scene.call(method, arguments)
             let request = try XCTUnwrap(manager.requests.last)
             XCTAssertEqual(request.kind, kind)
             XCTAssertEqual(request.device, try scene.device())
-            XCTAssertFalse(request.isOurs)
             XCTAssertNil(reply.withLock { $0 })
-            client.agent.answer(request.number, with: answer)
+            request.answer(answer)
             daemon.loop.run()
             XCTAssertEqual(reply.withLock { $0 }, expected, method)
-            XCTAssertEqual(manager.ends.last?.end, .answered)
+            let isAccepted = expected.first == "("
+            let refusal: PairingCause = answer == .reject(.timedOut) ? .timedOut : .rejectedByUser
+            XCTAssertEqual(manager.ends.last?.end, isAccepted ? .answered : .refused(refusal))
             // A second answer is ignored.
-            client.agent.answer(request.number, with: .accept)
+            XCTAssertFalse(request.answer(.accept))
             daemon.loop.run()
         }
         XCTAssertEqual(manager.ends.map(\.number), manager.requests.map(\.number))
@@ -139,7 +140,7 @@ final class PairingAgentTests: XCTestCase {
         ] as [(String, [TestValue])] {
             XCTAssertEqual(scene.call(method, arguments).withLock { $0 }, "org.bluez.Error.Rejected", method)
         }
-        XCTAssertEqual(manager.requests, [])
+        XCTAssertTrue(manager.requests.isEmpty)
     }
 
     func testAProgramThatIsNotTheDaemonIsRefused() {
@@ -151,7 +152,7 @@ final class PairingAgentTests: XCTestCase {
             let reply = scene.call(method, arguments, from: stranger)
             XCTAssertEqual(reply.withLock { $0 }, "org.freedesktop.DBus.Error.AccessDenied", method)
         }
-        XCTAssertEqual(manager.requests, [])
+        XCTAssertTrue(manager.requests.isEmpty)
         let open = scene.call("RequestAuthorization")
         for method in ["Cancel", "Release"] {
             let reply = scene.call(method, device: nil, from: stranger)
@@ -168,7 +169,7 @@ final class PairingAgentTests: XCTestCase {
         XCTAssertEqual(
             scene.call("RequestConfirmation", [.string("1")]).withLock { $0 },
             "org.freedesktop.DBus.Error.UnknownMethod")
-        XCTAssertEqual(manager.requests, [])
+        XCTAssertTrue(manager.requests.isEmpty)
     }
 
     func testARequestThatNoManagerClaimsIsRejected() {
@@ -181,7 +182,7 @@ final class PairingAgentTests: XCTestCase {
         XCTAssertEqual(
             scene.call("DisplayPasskey", [.uint32(1), .uint16(0)]).withLock { $0 }, "org.bluez.Error.Rejected")
         XCTAssertEqual(daemon.calls, ["RegisterAgent", "Disconnect"])
-        XCTAssertEqual(manager.requests, [])
+        XCTAssertTrue(manager.requests.isEmpty)
     }
 
     func testARequestOfAnUnknownDeviceIsRejected() {
@@ -194,7 +195,7 @@ final class PairingAgentTests: XCTestCase {
 
     func testTheGreatestClaimGetsTheRequestAndAmongEqualsTheFirst() {
         let managers = [FakeManager(), FakeManager(), FakeManager(), FakeManager()]
-        let client = scene.start()
+        _ = scene.start()
         for (manager, claim) in zip(managers, [.asServer, .asConnected, .asConnected, .no] as [AgentClaim]) {
             manager.claim = claim
             scene.want(.keyboardDisplay, manager)
@@ -203,9 +204,7 @@ final class PairingAgentTests: XCTestCase {
             let before = managers.map(\.requests.count)
             _ = scene.call("RequestAuthorization")
             let receiver = managers.indices.first { managers[$0].requests.count > before[$0] }
-            if let number = receiver.flatMap({ managers[$0].requests.last?.number }) {
-                client.agent.answer(number, with: .accept)
-            }
+            receiver.flatMap { managers[$0].requests.last }?.answer(.accept)
             daemon.loop.run()
             return receiver
         }
@@ -219,21 +218,21 @@ final class PairingAgentTests: XCTestCase {
 
     func testASecondRequestIsRejectedWhileOneIsOpen() {
         let manager = FakeManager()
-        let client = scene.start()
+        _ = scene.start()
         scene.want(.keyboardDisplay, manager)
         let first = scene.call("RequestAuthorization")
         XCTAssertEqual(scene.call("RequestPasskey").withLock { $0 }, "org.bluez.Error.Rejected")
         XCTAssertEqual(manager.requests.count, 1)
-        client.agent.answer(manager.requests[0].number, with: .accept)
+        manager.requests[0].answer(.accept)
         daemon.loop.run()
         XCTAssertEqual(first.withLock { $0 }, "()")
     }
 
     func testAnAnswerInsideTheRequestIsSent() {
         let manager = FakeManager()
-        let client = scene.start()
+        _ = scene.start()
         scene.want(.keyboardDisplay, manager)
-        manager.whenRequested = { client.agent.answer($0.number, with: .accept) }
+        manager.whenRequested = { $0.answer(.accept) }
         XCTAssertEqual(scene.call("RequestAuthorization").withLock { $0 }, "()")
         XCTAssertEqual(manager.ends.map(\.end), [.answered])
     }
@@ -242,14 +241,14 @@ final class PairingAgentTests: XCTestCase {
 
     func testCancelEndsTheOpenRequest() {
         let manager = FakeManager()
-        let client = scene.start()
+        _ = scene.start()
         scene.want(.keyboardDisplay, manager)
         XCTAssertEqual(scene.call("Cancel", device: nil).withLock { $0 }, "()")
         let reply = scene.call("RequestPasskey")
         XCTAssertEqual(scene.call("Cancel", device: nil).withLock { $0 }, "()")
         XCTAssertEqual(reply.withLock { $0 }, "org.bluez.Error.Canceled")
         XCTAssertEqual(manager.ends.map(\.end), [.cancelled])
-        client.agent.answer(manager.requests[0].number, with: .passkey(1))
+        manager.requests[0].answer(.passkey(1))
         daemon.loop.run()
         XCTAssertEqual(manager.ends.count, 1)
     }
@@ -294,7 +293,7 @@ final class PairingAgentTests: XCTestCase {
         _ = scene.call("RequestAuthorization")
         scene.want(.keyboardOnly, other)
         XCTAssertEqual(client.agent.state, .registered(.displayOnly, isDefault: false))
-        client.agent.answer(manager.requests[0].number, with: .accept)
+        manager.requests[0].answer(.accept)
         daemon.loop.run()
         XCTAssertEqual(client.agent.state, .registered(.keyboardDisplay, isDefault: false))
     }
@@ -325,54 +324,70 @@ final class PairingAgentTests: XCTestCase {
 
     func testADisplayOfAnotherPairingIsRejectedByEndingTheLink() {
         let manager = FakeManager()
-        let client = scene.start()
+        _ = scene.start()
         scene.want(.keyboardDisplay, manager)
         _ = scene.call("DisplayPasskey", [.uint32(4711), .uint16(0)])
-        client.agent.answer(manager.requests[0].number, with: .reject)
+        manager.requests[0].answer(.reject(.rejectedByUser))
         daemon.loop.run()
         XCTAssertEqual(daemon.calls, ["RegisterAgent", "Disconnect"])
-        XCTAssertEqual(manager.ends.map(\.end), [.answered])
+        XCTAssertEqual(manager.ends.map(\.end), [.refused(.rejectedByUser)])
     }
 
-    /// A rejection comes from any thread: the display may have ended before it reaches the loop.
+    /// A rejection comes from any thread: the pairing may succeed before it reaches the loop.
     func testADisplayThatIsRejectedWhenItsPairingHasSucceededLeavesNoBond() {
         let manager = FakeManager()
-        let client = scene.start()
+        _ = scene.start()
         scene.want(.keyboardDisplay, manager)
         scene.change([("Connected", .bool(true))])
         _ = scene.call("DisplayPasskey", [.uint32(4711), .uint16(0)])
+        XCTAssertTrue(manager.requests[0].answer(.reject(.rejectedByUser)))
         scene.change([("Paired", .bool(true)), ("Bonded", .bool(true))])
-        XCTAssertEqual(manager.ends.map(\.end), [.answered])
-        client.agent.answer(manager.requests[0].number, with: .reject)
-        daemon.loop.run()
+        XCTAssertEqual(manager.ends.map(\.end), [.refused(.rejectedByUser)])
         scene.change([("Connected", .bool(false))])
         daemon.loop.advance(by: 10)
         XCTAssertTrue(daemon.calls.contains("RemoveDevice"), "\(daemon.calls)")
     }
 
+    func testARejectionCountsUntilTheEndOfTheDisplay() throws {
+        let request = AgentRequest(number: 1, device: try scene.device(), kind: .display(1, entered: 0)) { _ in }
+        XCTAssertTrue(request.answer(.accept))
+        XCTAssertTrue(request.isOpen)
+        XCTAssertTrue(request.answer(.reject(.rejectedByUser)))
+        XCTAssertFalse(request.isOpen)
+        XCTAssertFalse(request.answer(.reject(.timedOut)))
+        request.end()
+        XCTAssertEqual(request.takeAnswer(), .reject(.rejectedByUser))
+        XCTAssertNil(request.takeAnswer())
+        XCTAssertEqual(request.refusal, .rejectedByUser)
+        let ended = AgentRequest(number: 2, device: try scene.device(), kind: .authorize) { _ in }
+        ended.end()
+        XCTAssertFalse(ended.answer(.accept))
+        XCTAssertNil(ended.takeAnswer())
+    }
+
     func testABondThatIsOlderThanARejectedDisplayStays() {
         let manager = FakeManager()
-        let client = scene.start(82, [("Paired", .bool(true)), ("Bonded", .bool(true))])
+        _ = scene.start(82, [("Paired", .bool(true)), ("Bonded", .bool(true))])
         scene.want(.keyboardDisplay, manager)
         scene.change([("Connected", .bool(true))])
         _ = scene.call("DisplayPasskey", [.uint32(4711), .uint16(0)])
         scene.change([("Connected", .bool(false))])
         XCTAssertEqual(manager.ends.map(\.end), [.answered])
-        client.agent.answer(manager.requests[0].number, with: .reject)
+        XCTAssertFalse(manager.requests[0].answer(.reject(.rejectedByUser)))
         daemon.loop.advance(by: 10)
         XCTAssertEqual(daemon.count("RemoveDevice"), 0)
     }
 
     func testADisplayThatHasEndedIsNotRejectedAfterTheNextRequest() {
         let manager = FakeManager()
-        let client = scene.start()
+        _ = scene.start()
         scene.want(.keyboardDisplay, manager)
         scene.change([("Connected", .bool(true))])
         _ = scene.call("DisplayPasskey", [.uint32(4711), .uint16(0)])
         scene.change([("Connected", .bool(false))])
         scene.change([("Connected", .bool(true))])
         _ = scene.call("RequestAuthorization")
-        client.agent.answer(manager.requests[0].number, with: .reject)
+        manager.requests[0].answer(.reject(.rejectedByUser))
         daemon.loop.run()
         XCTAssertEqual(daemon.count("Disconnect"), 0)
     }
@@ -385,14 +400,14 @@ final class FakeManager: AgentDelegate, @unchecked Sendable {
     private(set) var requests: [AgentRequest] = []
     private(set) var ends: [(number: AgentRequest.Number, end: AgentEnd)] = []
 
-    func claim(_ request: AgentRequest, in tree: borrowing ObjectTree) -> AgentClaim { claim }
+    func claim(_ device: ObjectKey, in tree: borrowing ObjectTree) -> AgentClaim { claim }
 
     func agentRequested(_ request: AgentRequest) {
         requests.append(request)
         whenRequested(request)
     }
 
-    func agentRequestEnded(_ number: AgentRequest.Number, _ end: AgentEnd) { ends.append((number, end)) }
+    func agentRequestEnded(_ request: AgentRequest, _ end: AgentEnd) { ends.append((request.number, end)) }
 }
 
 /// A daemon with one device that is not paired, and a client that is ready.

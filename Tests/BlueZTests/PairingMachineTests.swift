@@ -29,7 +29,28 @@ final class PairingMachineTests: RandomTestCase {
     private func settled(
         _ outcome: PairingOutcome, _ waiters: [PairingMachine.WaiterID] = [1]
     ) -> [PairingMachine.Order] {
-        waiters.flatMap { [.cancelTimer(.limit($0)), .settle($0, outcome)] } + [.ended]
+        waiters.flatMap { [.cancelTimer(.limit($0)), .settle($0, outcome)] }
+    }
+
+    /// BlueZ asks, and the answer rejects that.
+    private func refuse(
+        _ machine: inout PairingMachine, _ cause: PairingCause = .rejectedByUser
+    ) -> [PairingMachine.Order] {
+        XCTAssertEqual(machine.requested(9, isDisplay: false, isReceived: true), [.receive(9)])
+        let orders = machine.answered(9, .reject(cause))
+        XCTAssertEqual(orders.first, .reply(9, .reject(cause)))
+        XCTAssertEqual(orders.last, .endRequest(9, .refused(cause)))
+        return Array(orders.dropFirst().dropLast())
+    }
+
+    /// BlueZ displays a passkey, and the answer rejects that.
+    private func refuseDisplay(_ machine: inout PairingMachine) -> [PairingMachine.Order] {
+        XCTAssertEqual(
+            machine.requested(8, isDisplay: true, isReceived: true), [.startTimer(.display, seconds: 35), .receive(8)])
+        let orders = machine.answered(8, .reject(.rejectedByUser))
+        XCTAssertEqual(
+            orders.prefix(2), [.cancelTimer(.display), .endRequest(8, .refused(.rejectedByUser))])
+        return Array(orders.dropFirst(2))
     }
 
     // MARK: Success
@@ -164,25 +185,23 @@ final class PairingMachineTests: RandomTestCase {
 
         // BlueZ does not always signal that a device is connected.
         machine = pairing()
-        machine.agentAsked()
+        _ = machine.requested(9, isDisplay: false, isReceived: true)
         XCTAssertEqual(machine.pairReplied(canceled), [.callDisconnect])
         XCTAssertEqual(machine.disconnected(), settled(.failed(.linkLost, canceled)))
     }
 
     func testTheAnswerOfThisProcessNamesTheCause() {
         let failure = error("AuthenticationFailed")
-        let answers: [(PairingCause, (inout PairingMachine) -> Void)] = [
-            (.rejectedByUs, { _ = $0.refused(isExpired: false) }), (.timedOut, { _ = $0.refused(isExpired: true) }),
-        ]
-        for (cause, answer) in answers {
+        for cause in [PairingCause.rejectedByUser, .rejectedByPolicy, .timedOut] {
             var machine = pairing(linked)
-            answer(&machine)
+            XCTAssertEqual(refuse(&machine, cause), [])
             // The link is of no use after a refusal.
             XCTAssertEqual(machine.pairReplied(failure), [.noteRefusal, .callDisconnect])
             XCTAssertEqual(machine.disconnected(), settled(.failed(cause, failure)))
         }
         var machine = pairing(linked)
-        machine.accepted()
+        _ = machine.requested(9, isDisplay: false, isReceived: true)
+        XCTAssertEqual(machine.answered(9, .accept), [.reply(9, .accept), .endRequest(9, .answered)])
         XCTAssertEqual(machine.pairReplied(failure), settled(.failed(.rejectedByPeer, failure)))
     }
 
@@ -192,33 +211,72 @@ final class PairingMachineTests: RandomTestCase {
         _ = machine.factsChanged(linked)
         _ = machine.asked(1, limit: 60)
         _ = machine.agentReady(error: nil, mustRelink: false)
-        XCTAssertEqual(machine.refused(isExpired: false), [.leaveQueue] + settled(.failed(.rejectedByUs, nil)))
+        XCTAssertEqual(refuse(&machine), [.leaveQueue] + settled(.failed(.rejectedByUser, nil)))
 
         machine = pairing(linked)
         _ = machine.pairReplied(error("InProgress"))
-        XCTAssertEqual(machine.displayRefused(isExpired: true), settled(.failed(.timedOut, nil)))
+        XCTAssertEqual(refuse(&machine, .timedOut), settled(.failed(.timedOut, nil)))
 
         machine = pairing(linked)
-        _ = machine.refused(isExpired: false)
+        _ = refuse(&machine)
         XCTAssertEqual(
-            machine.pairReplied(error("InProgress")), settled(.failed(.rejectedByUs, error("InProgress"))))
+            machine.pairReplied(error("InProgress")), settled(.failed(.rejectedByUser, error("InProgress"))))
     }
 
     func testAPasskeyThatIsRejectedWhileItIsDisplayedCancels() {
         var machine = pairing(linked)
-        XCTAssertEqual(machine.displayRefused(isExpired: false), [.noteRefusal, .callCancelPairing])
+        XCTAssertEqual(refuseDisplay(&machine), [.noteRefusal, .callCancelPairing])
         XCTAssertEqual(machine.pairReplied(error("AuthenticationCanceled")), [])
         XCTAssertEqual(machine.cancelReplied(), [.callDisconnect])
-        XCTAssertEqual(machine.disconnected(), settled(.failed(.rejectedByUs, nil)))
-        XCTAssertEqual(machine.displayRefused(isExpired: false), [])
+        XCTAssertEqual(machine.disconnected(), settled(.failed(.rejectedByUser, nil)))
+        XCTAssertTrue(machine.isIdle)
     }
 
     func testAPasskeyThatIsRejectedWhenThePairingHasSucceededFailsIt() {
         var machine = pairing(linked)
         _ = machine.pairReplied(nil)
         XCTAssertTrue(machine.isPairing)
+        XCTAssertEqual(refuseDisplay(&machine), [.noteRefusal, .callDisconnect])
+        XCTAssertEqual(machine.factsChanged(bonded), [])
+        XCTAssertEqual(machine.disconnected(), settled(.failed(.rejectedByUser, nil)))
+    }
+
+    func testARejectedPasskeyFailsEachPairThatWaitsAndEndsTheLink() {
+        var machine = Machine()
+        _ = machine.factsChanged(linked)
+        XCTAssertEqual(refuseDisplay(&machine), [.noteRefusal, .callDisconnect])
+        XCTAssertFalse(machine.isIdle)
+        // What is requested meanwhile is for the next link.
+        XCTAssertEqual(machine.asked(1, limit: 60), [.startTimer(.limit(1), seconds: 60)])
+        XCTAssertEqual(machine.disconnected(), [.wantAgent])
+        XCTAssertEqual(machine.agentReady(error: nil, mustRelink: false), [.callPair])
+        XCTAssertEqual(refuseDisplay(&machine), [.leaveQueue, .noteRefusal, .callDisconnect])
+        XCTAssertEqual(machine.disconnected(), settled(.failed(.rejectedByUser, nil)))
+    }
+
+    func testADisplayEndsWithItsPairing() {
+        let ended: [PairingMachine.Order] = [.cancelTimer(.display), .endRequest(8, .answered)]
+        func display(_ facts: PairingMachine.Facts) -> Machine {
+            var machine = Machine()
+            _ = machine.factsChanged(facts)
+            _ = machine.requested(8, isDisplay: true, isReceived: true)
+            return machine
+        }
+        var machine = display(linked)
+        XCTAssertEqual(machine.factsChanged(keysStored), ended)
+        XCTAssertEqual(machine.answered(8, .reject(.rejectedByUser)), [])
+        machine = display(linked)
+        XCTAssertEqual(machine.factsChanged(Facts(), hasLinkEnded: true), ended)
+        machine = display(linked)
+        XCTAssertEqual(machine.timerFired(.display), ended)
+        // The properties of a device that was paired before do not change when its pairing ends.
+        machine = display(bonded)
+        XCTAssertEqual(machine.factsChanged(bonded), [])
+        XCTAssertEqual(machine.timerFired(.display), ended)
+        machine = display(linked)
         XCTAssertEqual(
-            machine.displayRefused(isExpired: false), [.cancelTimer(.bond)] + settled(.failed(.rejectedByUs, nil)))
+            machine.deviceGone(.noSuchObject), [.cancelTimer(.display), .endRequest(8, .cancelled)])
+        XCTAssertTrue(machine.isIdle)
     }
 
     func testALostTurnToConnectIsTakenAgain() {
@@ -394,10 +452,10 @@ final class PairingMachineTests: RandomTestCase {
                         pending.append(order)
                     case .wantAgent, .callDisconnect, .callPair: pending.append(order)
                     case .leaveQueue: pending.removeAll { $0 == .callPair }
-                    case .ended: (pending, isCalled) = ([], false)
-                    case .startTimer, .cancelTimer, .noteRefusal: break
+                    case .startTimer, .cancelTimer, .noteRefusal, .receive, .reply, .endRequest: break
                     }
                 }
+                if machine.isIdle { (pending, isCalled) = ([], false) }
             }
             func reply() {
                 guard !pending.isEmpty else { return }
@@ -429,7 +487,10 @@ final class PairingMachineTests: RandomTestCase {
                 case 2:
                     let facts = [Facts(), linked, paired, bonded].randomElement(using: &random) ?? linked
                     perform(machine.factsChanged(facts))
-                case 3: perform(machine.refused(isExpired: Bool.random(using: &random)))
+                case 3:
+                    let number = UInt64.random(in: 0..<4, using: &random)
+                    perform(machine.requested(number, isDisplay: number < 2, isReceived: true))
+                    if Bool.random(using: &random) { perform(machine.answered(number, .reject(.rejectedByUser))) }
                 default: reply()
                 }
             }
@@ -437,7 +498,9 @@ final class PairingMachineTests: RandomTestCase {
                 reply()
                 for waiter in open.sorted() { perform(machine.timerFired(.limit(waiter))) }
                 perform(machine.timerFired(.bond))
+                perform(machine.timerFired(.display) + machine.questionCancelled())
             }
+            XCTAssertTrue(machine.isIdle)
             XCTAssertEqual(open, [])
         }
     }

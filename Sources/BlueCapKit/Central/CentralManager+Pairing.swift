@@ -10,8 +10,8 @@ extension CentralManager {
     /// Set it before the manager connects: a link keeps the capability that BlueZ had when it was made, and
     /// ``Peripheral/pair(trusting:timeout:)->Future<Peripheral>`` may have to end it and make another one.
     public var pairingPolicy: PairingPolicy {
-        get { session.pairing.desk.policy }
-        set { session.pairing.policyChanged(to: newValue) }
+        get { session.requests.policy }
+        set { session.setPolicy(newValue) }
     }
 
     /// Returns a stream of the requests that the policy ``PairingPolicy/ask`` gives to the application.
@@ -32,23 +32,4 @@ extension CentralManager {
     /// - Returns: The removed bonds. The future fails with the ``PairingError`` of the first bond that cannot be removed.
     @discardableResult
     public func forgetBonds() -> Future<[Bond]> { session.forgetBonds() }
-}
-
-extension CentralSession: BondingSession {
-    var desk: PairingDesk { pairing.desk }
-
-    func unpair(_ key: PeripheralKey) -> Future<Void>? {
-        guard core.withLock({ $0.state.hasState(of: key) }) else { return nil }
-        return operation(on: key, yielding: ()) { $0.pairingAsked(.unpair, $1, timeout: 30, into: &$2) }
-    }
-}
-
-extension CentralSession.Core: BondingCore {
-    var ownBonds: Set<PeripheralKey> { state.ownBonds }
-
-    mutating func key(of source: ObjectKey, at address: PeripheralKey) -> PeripheralKey {
-        state.key(of: source, at: address)
-    }
-
-    mutating func bondEnded(of key: PeripheralKey) { state.bondEnded(of: key) }
 }

@@ -69,7 +69,7 @@ public final class CentralManager: Sendable {
     ) {
         session = CentralSession(queue: queue, profileManager: profileManager, configuration)
         session.open()
-        session.pairing.begin()
+        session.beginPairing()
         session.beginRestoration()
     }
 

@@ -92,7 +92,7 @@ final class CentralSession: ManagerSession {
     private let limits: TimeLimits
     let polls: RSSIPolls
     let reference = Reference()
-    let pairing: CentralPairing
+    let requests: PairingRequests
     let log: CentralLog?
 
     init(
@@ -113,7 +113,7 @@ final class CentralSession: ManagerSession {
             reference.session?.exceeded(operations)
         }
         core = Locked(Core(configuration, seed: UInt64(client.loop.date.timeIntervalSinceReferenceDate.bitPattern)))
-        pairing = CentralPairing(reference, client, policy: configuration.pairingPolicy, queue: self.queue)
+        requests = PairingRequests(client.loop, policy: configuration.pairingPolicy)
         reference.session = self
     }
 
@@ -150,7 +150,7 @@ final class CentralSession: ManagerSession {
             end(entry.removeWriters(), .disconnected)
         }
         for promise in polls.stopAll() { complete { promise.finish() } }
-        pairing.close()
+        endPairing()
     }
 
     /// Ends the streams of the manager itself, and replaces them for later calls. The new streams begin with the state
@@ -277,7 +277,7 @@ final class CentralSession: ManagerSession {
 
         case .askForConsent, .callPair, .cancelPairing, .removeDevice, .setTrusted, .noteShortLinks, .reportPairing,
             .rejectRequests, .cancelRequests:
-            pairing.perform(order.action, of: key, in: self)
+            performPairing(order.action, of: key)
 
         case .beginRun(let id): withEntry(of: key) { $0.runs[id] }?.begin()
         case .stopRun(let id): withEntry(of: key) { $0.runs.removeValue(forKey: id) }?.stop()
@@ -286,7 +286,7 @@ final class CentralSession: ManagerSession {
 
     /// Operations have exceeded their time limits.
     private func exceeded(_ operations: TimeLimits.Operations) {
-        let obstacles = operations.map { pairing.obstacle(of: $0.peripheral) }
+        let obstacles = operations.map { obstacle(of: $0.peripheral) }
         decide { core in
             for ((id, peripheral), obstacle) in zip(operations, obstacles) {
                 core.state.timedOut(id, of: peripheral, obstacle, into: &core.shell.orders)

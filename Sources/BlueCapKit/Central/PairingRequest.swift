@@ -43,46 +43,37 @@ public final class PairingRequest: Sendable, CustomStringConvertible {
     public let kind: Kind
     /// The device that the pairing is with.
     public let peer: PairingPeer
-    private let number: UInt64
-    private let desk: PairingDesk
+    private let request: AgentRequest
+    private let ended: Future<Void>
 
-    init(_ number: UInt64, _ question: PairingDesk.Question, of peer: PairingPeer, _ desk: PairingDesk) {
-        kind =
-            switch question {
-            case .display(let passkey, let entered): .displayPasskey(passkey, entered: entered)
-            case .confirm(let passkey): .confirm(passkey)
-            case .enter: .enterPasskey
-            case .authorize: .authorize
-            }
-        self.peer = peer
-        self.number = number
-        self.desk = desk
+    init(_ request: AgentRequest, _ kind: Kind, of peer: PairingPeer, until ended: Future<Void>) {
+        (self.request, self.kind, self.peer, self.ended) = (request, kind, peer, ended)
     }
 
     /// Confirms the number, or allows the pairing. For a displayed passkey it has no effect.
     /// - Returns: False if the request was answered before, has ended, or needs a passkey.
     @discardableResult
-    public func confirm() -> Bool { kind == .enterPasskey ? false : desk.answer(number, .accept) }
+    public func confirm() -> Bool { kind == .enterPasskey ? false : request.answer(.accept) }
 
     /// Enters the passkey that the other device displays.
     /// - Returns: False if the request was answered before, has ended, or needs no passkey.
     @discardableResult
     public func enter(_ passkey: Passkey) -> Bool {
-        kind == .enterPasskey ? desk.answer(number, .passkey(passkey.rawValue)) : false
+        kind == .enterPasskey ? request.answer(.passkey(passkey.rawValue)) : false
     }
 
     /// Rejects the pairing, also one with a displayed passkey, and removes a bond of it.
     /// - Returns: False if the request was answered before, or has ended. A displayed passkey ends with its pairing, which may
     ///   have succeeded: BlueZ does not wait for an answer.
     @discardableResult
-    public func reject() -> Bool { desk.answer(number, .reject) }
+    public func reject() -> Bool { request.answer(.reject(.rejectedByUser)) }
 
     /// Whether the request waits for an answer, or the passkey is to be displayed.
-    public var isOpen: Bool { desk.isOpen(number) }
+    public var isOpen: Bool { request.isOpen }
 
     /// Returns a future that succeeds when the request is answered, is cancelled by BlueZ or takes too long; of a
     /// displayed passkey, when the pairing has ended.
-    public func whenEnded() -> Future<Void> { desk.whenEnded(number) }
+    public func whenEnded() -> Future<Void> { ended }
 
     /// The kind and the device, without the digits of a passkey.
     public var description: String {

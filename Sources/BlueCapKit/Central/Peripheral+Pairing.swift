@@ -64,7 +64,7 @@ extension Peripheral {
     ///
     /// The next ``connect(timeoutRetries:disconnectRetries:connectionTimeout:)`` of this manager removes the device by itself;
     /// that of another program does not.
-    package func hasForgottenOperation() async -> Bool { await session.pairing.hasForgottenOperation(key, in: session) }
+    package func hasForgottenOperation() async -> Bool { await session.hasForgottenOperation(key) }
 
     private func request(_ request: PairingState.Request, timeout: TimeInterval) -> Future<Peripheral> {
         session.operation(on: key, yielding: self) {

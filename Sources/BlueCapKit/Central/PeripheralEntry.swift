@@ -116,11 +116,12 @@ struct PeripheralEntry {
     /// The connection and the pairing may search for the device at the same time, each in a discovery of its own.
     var searches: [ScanID] = []
     var pause: CancelHandle?
+    var pairing: (device: ObjectKey, waiter: Pairings.WaiterID)?
 
     var isEmpty: Bool {
         attributes.isEmpty && changes.isEmpty && connections.isEmpty && sinks.isEmpty && writers.isEmpty
             && writerRequests.isEmpty && runs.isEmpty && attempt == nil && searches.isEmpty && pause == nil
-            && counter == nil
+            && counter == nil && pairing == nil
     }
 
     // MARK: Objects

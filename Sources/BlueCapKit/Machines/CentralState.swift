@@ -56,7 +56,7 @@ struct CentralState {
     private let backOffSeed: UInt64
     private var policy = PairingPolicy.reject
     /// The peripherals with a bond that this manager has made.
-    private(set) var ownBonds: Set<PeripheralKey> = []
+    var ownBonds: Set<PeripheralKey> = []
 
     init(maximumPeripherals: Int, backOffSeed: UInt64 = 0) {
         peripherals = PeripheralTable(capacity: maximumPeripherals)
@@ -73,11 +73,12 @@ struct CentralState {
 
     /// The pairing of a peripheral has changed.
     mutating func bondChanged(of key: PeripheralKey, _ change: PairingChange) {
-        if !change.isBonded { return bondEnded(of: key) }
-        if change.origin != .elsewhere { ownBonds.insert(key) }
+        if !change.isBonded {
+            ownBonds.remove(key)
+        } else if change.origin != .elsewhere {
+            ownBonds.insert(key)
+        }
     }
-
-    mutating func bondEnded(of key: PeripheralKey) { ownBonds.remove(key) }
 
     // MARK: Daemon and adapter
 

@@ -109,7 +109,7 @@ struct Order: Equatable {
         /// Pairs, with a time limit in seconds. Connects if there is no link.
         case callPair(PairingState.Attempt, timeout: TimeInterval)
         /// Cancels the pairing; its reply follows.
-        case cancelPairing(PairingState.Attempt)
+        case cancelPairing
         /// Removes the device from BlueZ, with its bond.
         case removeDevice
         case setTrusted(Bool)

@@ -162,10 +162,10 @@ struct PairingState {
             orders.append(.cancelRequests)
         case .verifying:
             stopVerifying(&orders)
-        case .pairing(let attempt, _):
+        case .pairing:
             guard !isCancelling else { return }
             isCancelling = true
-            orders.append(.cancelPairing(attempt))
+            orders.append(.cancelPairing)
         case nil:
             if isBegunByBlueZ { orders.append(.cancelRequests) }
         case .removing:
@@ -459,13 +459,13 @@ extension PairingError {
     }
 
     /// Creates the error of a pairing that has failed.
-    /// - Parameter rejection: Who answered, if this process has rejected the pairing.
-    init(_ cause: PairingCause, _ error: BlueZError?, rejection: PairingParty = .application) {
+    init(_ cause: PairingCause, _ error: BlueZError?) {
         let failure = error.map { BusFailure($0) } ?? BusFailure(name: "org.bluez.Error.Failed", message: "")
         self =
             switch cause {
             case .cancelled: .cancelled
-            case .rejectedByUs: .rejected(by: rejection)
+            case .rejectedByUser: .rejected(by: .application)
+            case .rejectedByPolicy: .rejected(by: .policy)
             case .rejectedByPeer: .rejected(by: .peer)
             case .timedOut: .timedOut
             case .linkLost: .linkLost

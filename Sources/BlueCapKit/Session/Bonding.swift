@@ -2,25 +2,8 @@ import BlueZ
 import Futures
 import Reactor
 
-/// The session of a manager that pairs: lists and removes the bonds of its adapter, in both roles in the same way.
-protocol BondingSession: ManagerSession where Core: BondingCore {
-    var desk: PairingDesk { get }
-    /// Removes the bond of a device that the application uses; returns `nil` if it does not use it.
-    func unpair(_ key: PeripheralKey) -> Future<Void>?
-    /// The removal of a device with a bond has begun, or BlueZ has refused it. Any thread.
-    func removingBond(of device: ObjectKey, isUnderWay: Bool)
-}
-
-protocol BondingCore: SessionCore {
-    /// Returns the key by which the manager identifies a device of BlueZ. It outlives the change of the address that a bond
-    /// causes.
-    mutating func key(of source: ObjectKey, at address: PeripheralKey) -> PeripheralKey
-    /// The devices with bonds that this manager has made.
-    var ownBonds: Set<PeripheralKey> { get }
-    mutating func bondEnded(of key: PeripheralKey)
-}
-
-extension BondingSession {
+/// The bonds of the adapter.
+extension PairingSession {
     func unpair(_ key: PeripheralKey) -> Future<Void>? { nil }
     func removingBond(of device: ObjectKey, isUnderWay: Bool) {}
 
@@ -65,10 +48,7 @@ extension BondingSession {
             let error = PairingError(ofRemoval: result)
             if case .failure = result { removingBond(of: source, isUnderWay: false) }
             if error == nil {
-                core.withLock { core in
-                    core.bondEnded(of: key)
-                    core.bondEnded(of: address)
-                }
+                core.withLock { $0.ownBonds.subtract([key, address]) }
             }
             keepSoon()
             complete { future.complete(error.map { .failure($0) } ?? .success(())) }

@@ -138,9 +138,8 @@ extension BlueZClient {
         loop.post { [self] in if observers.isEmpty { leave() } }
     }
 
-    /// Ends the discovery sessions and unregisters the agent, and closes when BlueZ has confirmed that, at the latest after
-    /// a second; after six if a pairing was refused or cancelled, so that no bond of it stays: BlueZ ends the link two
-    /// seconds after `Disconnect`, and `RemoveDevice` begins with that.
+    /// Stops discovery, unregisters the agent, and closes the connection when BlueZ has replied. Limit: 1 s; 6 s after a refused
+    /// pairing, whose bond can be removed only when the link has ended.
     private func leave() {
         discovery.stopAll()
         agent.stop()
@@ -189,7 +188,6 @@ extension BlueZClient: DaemonLinkHandler {
         } else {
             discovery.follow(change)
             connector.follow(change)
-            agent.follow(change)
             pairings.follow(change)
             subscriptions.follow(change)
         }
@@ -225,8 +223,8 @@ extension BlueZClient {
     /// Ends a device's link and makes `bluetoothd` forget the device, with its bond. Requests of the agent about the device end
     /// before. Any thread; `completion` runs on the loop.
     package func removeDevice(_ device: ObjectKey, completion: @escaping BlueZCompletion<Void>) {
-        loop.perform { [agent, connector] in
-            agent.cancelRequests(about: device)
+        loop.perform { [pairings, connector] in
+            pairings.cancelRequests(about: device)
             connector.removeDevice(device, completion: completion)
         }
     }

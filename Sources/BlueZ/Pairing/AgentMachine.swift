@@ -22,13 +22,18 @@ package enum AgentState: Hashable, Sendable {
 package struct AgentMachine {
     package typealias CallID = UInt32
 
-    package struct Wish: Hashable, Sendable {
+    /// What the managers need of the agent.
+    package struct Requirement: Hashable, Sendable {
         let capability: IOCapability
         /// Whether `RequestDefaultAgent` is called.
         let isDefault: Bool
 
         package init(_ capability: IOCapability, isDefault: Bool = false) {
             (self.capability, self.isDefault) = (capability, isDefault)
+        }
+
+        func union(_ other: Requirement) -> Requirement {
+            Requirement(capability.union(other.capability), isDefault: isDefault || other.isDefault)
         }
     }
 
@@ -45,12 +50,12 @@ package struct AgentMachine {
 
     private enum Phase: Hashable {
         case absent
-        case registering(Wish)
-        case requestingDefault(Wish)
-        case registered(Wish)
+        case registering(Requirement)
+        case requestingDefault(Requirement)
+        case registered(Requirement)
         /// A try has failed, or BlueZ has released the agent; the timer runs.
         case backingOff
-        case refused(Wish)
+        case refused(Requirement)
         case unregistering
     }
 
@@ -60,7 +65,7 @@ package struct AgentMachine {
     private static let longestDelay = 8.0
 
     private var phase = Phase.absent
-    private var wanted: Wish?
+    private var wanted: Requirement?
     private var isDaemonThere = false
     private var isBusy = false
     /// The number of the newest call; replies to earlier ones are ignored.
@@ -85,8 +90,8 @@ package struct AgentMachine {
     // MARK: Events
 
     /// From now on this agent is needed; `nil`: none.
-    package mutating func wanted(_ wish: Wish?) -> [Order] {
-        wanted = wish
+    package mutating func wanted(_ requirement: Requirement?) -> [Order] {
+        wanted = requirement
         return update()
     }
 
@@ -112,8 +117,8 @@ package struct AgentMachine {
     /// `Release`: the daemon ends, or has dropped the agent.
     package mutating func released() -> [Order] {
         switch phase {
-        case .registered(let wish), .requestingDefault(let wish):
-            return retry(wish, BlueZError(name: "org.bluez.Error.Failed", message: "Released."))
+        case .registered(let requirement), .requestingDefault(let requirement):
+            return retry(requirement, BlueZError(name: "org.bluez.Error.Failed", message: "Released."))
         case .absent, .registering, .backingOff, .refused, .unregistering: return []
         }
     }
@@ -121,11 +126,11 @@ package struct AgentMachine {
     package mutating func replied(_ call: CallID, error: BlueZError?) -> [Order] {
         guard call == lastCall else { return [] }
         switch phase {
-        case .registering(let wish):
-            if let error { return failed(wish, error) }
-            return wish.isDefault ? [requestDefault(wish)] : registered(wish)
-        case .requestingDefault(let wish):
-            return error.map { failed(wish, $0) } ?? registered(wish)
+        case .registering(let requirement):
+            if let error { return failed(requirement, error) }
+            return requirement.isDefault ? [requestDefault(requirement)] : registered(requirement)
+        case .requestingDefault(let requirement):
+            return error.map { failed(requirement, $0) } ?? registered(requirement)
         case .unregistering:
             phase = .absent
             return report(.absent) + update()
@@ -145,8 +150,8 @@ package struct AgentMachine {
         switch phase {
         case .absent:
             return wanted.map { register($0) } ?? []
-        case .refused(let wish):
-            guard wanted != wish else { return [] }
+        case .refused(let requirement):
+            guard wanted != requirement else { return [] }
             forgetFailures()
             if let wanted { return register(wanted) }
             phase = .absent
@@ -160,23 +165,25 @@ package struct AgentMachine {
         case .registered(let present):
             guard let wanted else { return [unregisterLast()] }
             guard wanted != present, !isBusy else { return [] }
-            if wanted == Wish(present.capability, isDefault: true) { return [requestDefault(wanted)] }
+            if wanted == Requirement(present.capability, isDefault: true) { return [requestDefault(wanted)] }
             return replace(by: wanted)
         case .unregistering:
             return []
         }
     }
 
-    private mutating func register(_ wish: Wish) -> [Order] {
-        phase = .registering(wish)
-        return [.register(wish.capability, nextCall())] + report(.registering)
+    private mutating func register(_ requirement: Requirement) -> [Order] {
+        phase = .registering(requirement)
+        return [.register(requirement.capability, nextCall())] + report(.registering)
     }
 
     /// Unregisters an agent of this connection, if there is one.
-    private mutating func replace(by wish: Wish) -> [Order] { [.unregister(nextCall())] + register(wish) }
+    private mutating func replace(by requirement: Requirement) -> [Order] {
+        [.unregister(nextCall())] + register(requirement)
+    }
 
-    private mutating func requestDefault(_ wish: Wish) -> Order {
-        phase = .requestingDefault(wish)
+    private mutating func requestDefault(_ requirement: Requirement) -> Order {
+        phase = .requestingDefault(requirement)
         return .requestDefault(nextCall())
     }
 
@@ -186,16 +193,16 @@ package struct AgentMachine {
         return .unregister(nextCall())
     }
 
-    private mutating func registered(_ wish: Wish) -> [Order] {
-        phase = .registered(wish)
+    private mutating func registered(_ requirement: Requirement) -> [Order] {
+        phase = .registered(requirement)
         forgetFailures()
-        guard wanted == wish || isBusy else { return update() }
-        return report(.registered(wish.capability, isDefault: wish.isDefault))
+        guard wanted == requirement || isBusy else { return update() }
+        return report(.registered(requirement.capability, isDefault: requirement.isDefault))
     }
 
-    private mutating func failed(_ wish: Wish, _ error: BlueZError) -> [Order] {
+    private mutating func failed(_ requirement: Requirement, _ error: BlueZError) -> [Order] {
         lastError = error
-        if let wanted, wanted != wish {
+        if let wanted, wanted != requirement {
             forgetFailures()
             return register(wanted)
         }
@@ -204,27 +211,27 @@ package struct AgentMachine {
             // An agent of an earlier life of this connection, or a reply that was lost.
             guard hasCleared else {
                 hasCleared = true
-                return replace(by: wish)
+                return replace(by: requirement)
             }
-            return retry(wish, error)
+            return retry(requirement, error)
         case .accessDenied, .notAuthorized, .invalidArguments, .notSupported:
-            return giveUp(wish, error)
+            return giveUp(requirement, error)
         default:
-            return retry(wish, error)
+            return retry(requirement, error)
         }
     }
 
-    private mutating func retry(_ wish: Wish, _ error: BlueZError) -> [Order] {
+    private mutating func retry(_ requirement: Requirement, _ error: BlueZError) -> [Order] {
         failures += 1
         lastError = error
-        guard failures < Self.mostTries else { return giveUp(wish, error) }
+        guard failures < Self.mostTries else { return giveUp(requirement, error) }
         phase = .backingOff
         let delay = min(Self.firstDelay * Double(1 << (failures - 1)), Self.longestDelay)
         return report(.registering) + [.startTimer(seconds: delay)]
     }
 
-    private mutating func giveUp(_ wish: Wish, _ error: BlueZError) -> [Order] {
-        phase = .refused(wish)
+    private mutating func giveUp(_ requirement: Requirement, _ error: BlueZError) -> [Order] {
+        phase = .refused(requirement)
         return report(.refused(error))
     }
 

@@ -1,3 +1,5 @@
+import Futures
+
 /// What a pairing agent can show to its user and read from them, with BlueZ's names.
 package enum IOCapability: String, Hashable, Sendable, CaseIterable {
     case displayOnly = "DisplayOnly"
@@ -26,8 +28,12 @@ extension PasskeyHiding {
     package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// A request of BlueZ to the agent of this process.
-package struct AgentRequest: Hashable, Sendable {
+/// A question about a pairing until its end: a request of BlueZ to the agent of this process, or the question of a manager
+/// whether it may call `Pair`.
+///
+/// An answer counts from the moment in which it is given, on any thread: what happens on the loop afterwards, such as the
+/// success of the pairing, comes after it.
+package final class AgentRequest: Sendable, PasskeyHiding {
     package typealias Number = UInt64
 
     package enum Kind: Hashable, Sendable, PasskeyHiding {
@@ -48,44 +54,97 @@ package struct AgentRequest: Hashable, Sendable {
             case .display: "display"
             }
         }
+
+        /// Whether no answer is needed.
+        package var isDisplay: Bool { if case .display = self { true } else { false } }
+    }
+
+    private struct State {
+        var answer: AgentAnswer?
+        var isTaken = false
+        var hasEnded = false
     }
 
     package let number: Number
     package let device: ObjectKey
     package let kind: Kind
-    /// Whether a `Pair` of this process is under way for the device.
-    package let isOurs: Bool
+    private let state = Locked(State())
+    private let answered: @Sendable (AgentRequest) -> Void
 
-    package init(number: Number, device: ObjectKey, kind: Kind, isOurs: Bool) {
-        (self.number, self.device, self.kind, self.isOurs) = (number, device, kind, isOurs)
+    /// - Parameter answered: Called on the thread of the answer; ``takeAnswer()`` returns it.
+    package init(
+        number: Number, device: ObjectKey, kind: Kind, answered: @escaping @Sendable (AgentRequest) -> Void
+    ) {
+        (self.number, self.device, self.kind, self.answered) = (number, device, kind, answered)
+    }
+
+    package var description: String { "AgentRequest(\(kind))" }
+
+    /// Whether it has neither an answer nor an end.
+    package var isOpen: Bool { state.withLock { $0.answer == nil && !$0.hasEnded } }
+
+    /// Answers the request. An answer of another kind than the request rejects it; a displayed passkey can only be rejected.
+    /// Any thread.
+    /// - Returns: False if the request was answered before, or has ended.
+    @discardableResult
+    package func answer(_ answer: AgentAnswer) -> Bool {
+        var answer = answer
+        switch (kind, answer) {
+        case (_, .reject), (.confirm, .accept), (.authorize, .accept), (.enterPasskey, .passkey): break
+        case (.display, _): return isOpen
+        default: answer = .reject(.rejectedByUser)
+        }
+        let counts = state.withLock { [answer] state in
+            guard state.answer == nil, !state.hasEnded else { return false }
+            state.answer = answer
+            return true
+        }
+        if counts { answered(self) }
+        return counts
+    }
+
+    /// Returns an answer that was not returned before. On the loop.
+    package func takeAnswer() -> AgentAnswer? {
+        state.withLock { state in
+            guard let answer = state.answer, !state.isTaken else { return nil }
+            state.isTaken = true
+            return answer
+        }
+    }
+
+    /// Ends the request, so that no later answer counts.
+    package func end() { state.withLock { $0.hasEnded = true } }
+
+    /// Why it was rejected; `nil` if it was not.
+    package var refusal: PairingCause? {
+        if case .reject(let cause)? = state.withLock({ $0.answer }) { cause } else { nil }
     }
 }
 
-/// The reply of a manager to an ``AgentRequest``.
+/// The answer to an ``AgentRequest``.
 package enum AgentAnswer: Hashable, Sendable, PasskeyHiding {
     /// Of ``AgentRequest/Kind/confirm(_:)`` and ``AgentRequest/Kind/authorize``.
     case accept
     /// Of ``AgentRequest/Kind/enterPasskey``: 0 to 999999.
     case passkey(UInt32)
-    /// Ends the pairing, also that of a displayed passkey.
-    case reject
-    /// The same, because the user has not answered in time.
-    case expire
+    /// Ends the pairing, also that of a displayed passkey, which then fails for this cause.
+    case reject(PairingCause)
 
     package var description: String {
         switch self {
         case .accept: "accept"
         case .passkey: "passkey"
         case .reject: "reject"
-        case .expire: "expire"
         }
     }
 }
 
 /// Why an ``AgentRequest`` has ended.
 package enum AgentEnd: Hashable, Sendable {
-    /// It was answered; of a displayed passkey: the pairing has succeeded or failed.
+    /// It was accepted; of a displayed passkey: the pairing has succeeded or failed.
     case answered
+    /// It was rejected for this cause.
+    case refused(PairingCause)
     /// By BlueZ: the link was lost, or the pairing has failed or was cancelled.
     case cancelled
     case daemonLeft
@@ -95,7 +154,7 @@ package enum AgentEnd: Hashable, Sendable {
 
 /// Whether a manager takes an ``AgentRequest``; of several that do, the one with the greatest claim receives it, and among
 /// equals the one that began first.
-package enum AgentClaim: Int, Comparable, Sendable {
+package enum AgentClaim: Comparable, Sendable {
     case no
     /// A peripheral manager with services that the device may use.
     case asServer
@@ -105,15 +164,13 @@ package enum AgentClaim: Int, Comparable, Sendable {
     case asOperating
     /// It waits for a `Pair` of this device.
     case asPairing
-
-    package static func < (one: AgentClaim, other: AgentClaim) -> Bool { one.rawValue < other.rawValue }
 }
 
 /// A manager's session that receives requests of the pairing agent. Everything is called on the client's loop.
 package protocol AgentDelegate: AnyObject, Sendable {
-    func claim(_ request: AgentRequest, in tree: borrowing ObjectTree) -> AgentClaim
-    /// The delegate calls ``PairingAgent/answer(_:with:)``, now or later: SMP ends the link 30 s after its last packet.
+    func claim(_ device: ObjectKey, in tree: borrowing ObjectTree) -> AgentClaim
+    /// The delegate answers the request, now or later: SMP ends the link 30 s after its last packet.
     func agentRequested(_ request: AgentRequest)
     /// The last call for this request, also after an answer of the delegate.
-    func agentRequestEnded(_ number: AgentRequest.Number, _ end: AgentEnd)
+    func agentRequestEnded(_ request: AgentRequest, _ end: AgentEnd)
 }

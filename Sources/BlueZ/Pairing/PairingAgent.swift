@@ -10,20 +10,9 @@ import Reactor
 ///
 /// On the loop only, and unchecked because of that.
 package final class PairingAgent: @unchecked Sendable {
-    private struct Wish {
+    private struct Manager {
         let delegate: any AgentDelegate
-        var capability: IOCapability
-        var isDefault: Bool
-    }
-
-    /// A request until its end.
-    private struct Exchange: PasskeyHiding {
-        let request: AgentRequest
-        let delegate: any AgentDelegate
-        /// Its message has the passkey. `nil` for a displayed one, of which BlueZ ignores the reply.
-        let invocation: Invocation?
-
-        var description: String { "\(request)" }
+        var requirement: AgentMachine.Requirement
     }
 
     static let path: ObjectPath = "/org/bluecap/agent"
@@ -31,26 +20,11 @@ package final class PairingAgent: @unchecked Sendable {
     private let daemon: DaemonLink
     private var machine = AgentMachine()
     private let timer: LoopTimer
-    /// By the beginning of their managers.
-    private var wishes: [Wish] = []
-    /// BlueZ has one open request for each agent.
-    private var open: Exchange?
-    /// Displayed passkeys: BlueZ does not report their end.
-    private var displays: [ObjectKey: Exchange] = [:]
-    /// The same in the order of the requests.
-    private var openDisplays: [Exchange] { displays.values.sorted { $0.request.number < $1.request.number } }
-    /// The last one of each device, also after its end, when a rejection may be on its way to the loop; and whether there was a
-    /// bond when it began.
-    private var lastDisplays: [ObjectKey: (number: AgentRequest.Number, hadKeys: Bool)] = [:]
-    /// End them.
-    private var displayTimers: [ObjectKey: LoopTimer] = [:]
-    /// Seconds after which a passkey is of no use any more: the Security Manager Protocol waits 30 for the next packet (Core
-    /// Specification, Vol 3, Part H, 3.4), and the exchange of an entered passkey takes one or two. The pairing of a device that is
-    /// paired already changes no property, so nothing else would end its display.
-    private static let displayLimit = 35.0
+    /// In the order in which they began to need the agent.
+    private var managers: [Manager] = []
     private var waiting: [@Sendable (BlueZError?) -> Void] = []
     private var settled: (@Sendable () -> Void)?
-    /// The pairings that this process has begun.
+    /// They receive the requests.
     weak var pairings: Pairings?
 
     init(_ daemon: DaemonLink) {
@@ -71,24 +45,24 @@ package final class PairingAgent: @unchecked Sendable {
     /// - Parameter asDefault: Whether it is made the default agent, which decides about pairings of other programs too.
     package func want(_ capability: IOCapability?, asDefault: Bool = false, for delegate: any AgentDelegate) {
         daemon.requireLoop()
-        let index = wishes.firstIndex { $0.delegate === delegate }
+        let index = managers.firstIndex { $0.delegate === delegate }
         if let capability {
-            let wish = Wish(delegate: delegate, capability: capability, isDefault: asDefault)
-            if let index { wishes[index] = wish } else { wishes.append(wish) }
-        } else if let index {
-            wishes.remove(at: index)
-            if let open, open.delegate === delegate { answer(open, .reject) }
-            for display in openDisplays where display.delegate === delegate {
-                answer(display.request.number, with: .reject)
+            let requirement = AgentMachine.Requirement(capability, isDefault: asDefault)
+            if let index {
+                managers[index].requirement = requirement
+            } else {
+                managers.append(Manager(delegate: delegate, requirement: requirement))
             }
+        } else if let index {
+            managers.remove(at: index)
+            pairings?.rejectRequests(to: delegate)
         }
         update()
     }
 
     private func update() {
-        guard let first = wishes.first else { return perform(machine.wanted(nil)) }
-        let capability = wishes.reduce(first.capability) { $0.union($1.capability) }
-        perform(machine.wanted(AgentMachine.Wish(capability, isDefault: wishes.contains { $0.isDefault })))
+        let requirements = managers.map(\.requirement)
+        perform(machine.wanted(requirements.first.map { requirements.reduce($0) { $0.union($1) } }))
     }
 
     /// Calls `completion` once the agent is registered; with an error if BlueZ refuses it or no manager wants one. Never
@@ -104,7 +78,7 @@ package final class PairingAgent: @unchecked Sendable {
         switch machine.state {
         case .registered: error = nil
         case .refused(let refusal): error = refusal
-        case .absent where wishes.isEmpty: error = .noAgent
+        case .absent where managers.isEmpty: error = .noAgent
         case .absent, .registering: return
         }
         let waiting = waiting
@@ -112,63 +86,9 @@ package final class PairingAgent: @unchecked Sendable {
         daemon.loop.post { for completion in waiting { completion(error) } }
     }
 
-    /// Replies to a request; nothing happens if it has ended. Any thread.
-    ///
-    /// An answer of another kind than the request rejects it.
-    package func answer(_ number: AgentRequest.Number, with answer: AgentAnswer) {
-        daemon.loop.perform { [self] in
-            if let open, open.request.number == number { return self.answer(open, answer) }
-            guard answer == .reject || answer == .expire,
-                let (device, display) = lastDisplays.first(where: { $0.value.number == number })
-            else { return }
-            endDisplay(of: device)
-            lastDisplays[device] = nil
-            pairings?.displayRefused(device, hadKeys: display.hadKeys, isExpired: answer == .expire)
-        }
-    }
-
-    private func answer(_ exchange: Exchange, _ answer: AgentAnswer) {
-        let device = exchange.request.device
-        switch (exchange.request.kind, answer) {
-        case (.confirm, .accept), (.authorize, .accept):
-            exchange.invocation?.reply()
-            pairings?.accepted(device)
-        case (.enterPasskey, .passkey(let passkey)):
-            exchange.invocation?.reply { $0.uint32(passkey) }
-        default:
-            exchange.invocation?.fail(.rejected)
-            pairings?.refused(device, isExpired: answer == .expire)
-        }
-        end(exchange, .answered)
-    }
-
-    private func end(_ exchange: Exchange, _ end: AgentEnd) {
-        if exchange.invocation == nil {
-            displays[exchange.request.device] = nil
-            displayTimers.removeValue(forKey: exchange.request.device)?.cancel()
-        } else {
-            open = nil
-        }
-        exchange.delegate.agentRequestEnded(exchange.request.number, end)
-        busyChanged()
-    }
-
-    /// The pairing of a displayed passkey has ended.
-    func endDisplay(of device: ObjectKey) {
-        if let display = displays[device] { end(display, .answered) }
-    }
-
-    private func endAll(_ end: AgentEnd) {
-        if let open {
-            open.invocation?.fail(.cancelled)
-            self.end(open, end)
-        }
-        for display in openDisplays { self.end(display, end) }
-    }
-
     /// A request or a `Pair` has begun or ended.
     func busyChanged() {
-        perform(machine.busyChanged(open != nil || !displays.isEmpty || pairings?.isBusy == true))
+        perform(machine.busyChanged(pairings?.isBusy == true))
     }
 
     // MARK: Changes
@@ -185,39 +105,8 @@ package final class PairingAgent: @unchecked Sendable {
     }
 
     private func daemonLeft() {
-        endAll(.daemonLeft)
-        lastDisplays = [:]
+        pairings?.endRequests(.daemonLeft)
         perform(machine.daemonLeft())
-    }
-
-    func follow(_ change: Change) {
-        switch change {
-        case .deviceChanged(let handle, _, _):
-            guard !displays.isEmpty, let device = daemon.objects.key(of: handle) else { return }
-            let values = daemon.objects[handle]
-            if values.isPaired || values.keepsKeys || daemon.objects.disconnected(by: change) != nil {
-                endDisplay(of: device)
-            }
-        case .deviceRemoved(let handle):
-            // If the daemon has ended, that is the reason.
-            guard open != nil || !lastDisplays.isEmpty, daemon.availability == .ready,
-                let device = daemon.objects.key(of: handle)
-            else { return }
-            cancelRequests(about: device)
-        case .deviceAdded, .adapterAdded, .adapterChanged, .adapterRemoved, .attributeAdded, .attributeChanged,
-            .attributeRemoved:
-            return
-        }
-    }
-
-    /// Ends the requests about a device that is removed, or is about to be: an answer that comes later has no effect. On the
-    /// loop.
-    func cancelRequests(about device: ObjectKey) {
-        if let display = displays[device] { end(display, .cancelled) }
-        lastDisplays[device] = nil
-        guard let open, open.request.device == device else { return }
-        open.invocation?.fail(.cancelled)
-        end(open, .cancelled)
     }
 
     // MARK: The end of the client
@@ -252,7 +141,7 @@ package final class PairingAgent: @unchecked Sendable {
             case .requestDefault(let call):
                 self.call("RequestDefaultAgent", call) { $0.objectPath(Self.path) }
             case .unregister(let call):
-                endAll(.unregistered)
+                pairings?.endRequests(.unregistered)
                 self.call("UnregisterAgent", call) { $0.objectPath(Self.path) }
             case .startTimer(let seconds):
                 timer.start(after: seconds) { [weak self] in
@@ -287,59 +176,28 @@ package final class PairingAgent: @unchecked Sendable {
         guard let device = reader.withString({ daemon.objects.key(ofPath: $0) }) ?? nil,
             daemon.objects.handle(of: device) != nil, let kind = kind(&reader)
         else { return invocation.fail(.rejected) }
-        pairings?.asked(device)
-        if displays[device] == nil { lastDisplays[device] = nil }
-        let hadKeys = pairings?.hasKeys(device) ?? false
-        let request = AgentRequest(
-            number: daemon.makeID(), device: device, kind: kind, isOurs: pairings?.isPairing(device) ?? false)
-        var isDisplay = false
-        if case .display = kind { isDisplay = true }
-        guard isDisplay || open == nil, let delegate = delegate(for: request) else {
-            invocation.fail(.rejected)
-            // BlueZ ignores the reply to a display.
-            if isDisplay {
-                pairings?.displayRefused(device, hadKeys: hadKeys, isExpired: false)
-            } else {
-                pairings?.refused(device, isExpired: false)
-            }
-            return
-        }
-        if isDisplay {
-            invocation.reply()
-            endDisplay(of: device)
-            lastDisplays[device] = (request.number, hadKeys)
-            displays[device] = Exchange(request: request, delegate: delegate, invocation: nil)
-            let timer = LoopTimer(on: daemon.loop)
-            displayTimers[device] = timer
-            timer.start(after: Self.displayLimit) { [weak self] in self?.endDisplay(of: device) }
-        } else {
-            open = Exchange(request: request, delegate: delegate, invocation: invocation)
-        }
-        busyChanged()
-        delegate.agentRequested(request)
+        pairings?.requested(invocation, kind, of: device, delegate(for: device))
     }
 
     /// The delegate with the greatest claim, of equal ones the first; `nil` if none has any.
-    private func delegate(for request: AgentRequest) -> (any AgentDelegate)? {
+    private func delegate(for device: ObjectKey) -> (any AgentDelegate)? {
         var best: (claim: AgentClaim, delegate: (any AgentDelegate)?) = (.no, nil)
-        for wish in wishes {
-            let claim = wish.delegate.claim(request, in: daemon.objects)
-            if claim > best.claim { best = (claim, wish.delegate) }
+        for manager in managers {
+            let claim = manager.delegate.claim(device, in: daemon.objects)
+            if claim > best.claim { best = (claim, manager.delegate) }
         }
         return best.delegate
     }
 
     fileprivate func released(_ invocation: Invocation) {
         invocation.reply()
-        endAll(.unregistered)
+        pairings?.endRequests(.unregistered)
         perform(machine.released())
     }
 
     fileprivate func cancelled(_ invocation: Invocation) {
         invocation.reply()
-        guard let open else { return }
-        open.invocation?.fail(.cancelled)
-        end(open, .cancelled)
+        pairings?.cancelQuestion()
     }
 
     fileprivate func isFromDaemon(_ invocation: Invocation) -> Bool { daemon.isFromDaemon(invocation) }
@@ -385,8 +243,8 @@ private enum AgentTable {
 }
 
 extension DBusError {
-    fileprivate static let rejected = DBusError(name: "org.bluez.Error.Rejected", message: "Rejected")
-    fileprivate static let cancelled = DBusError(name: "org.bluez.Error.Canceled", message: "Canceled")
+    static let rejected = DBusError(name: "org.bluez.Error.Rejected", message: "Rejected")
+    static let cancelled = DBusError(name: "org.bluez.Error.Canceled", message: "Canceled")
 }
 
 extension BlueZError {

@@ -9,8 +9,10 @@ package enum PairingOutcome: Hashable, Sendable {
 package enum PairingCause: Hashable, Sendable, CaseIterable {
     /// By the last waiter, or by another program.
     case cancelled
-    /// The agent of this process has rejected the request.
-    case rejectedByUs
+    /// The user of this process has rejected a request.
+    case rejectedByUser
+    /// This process has rejected a request without asking its user.
+    case rejectedByPolicy
     /// This side had confirmed the number.
     case rejectedByPeer
     case timedOut
@@ -29,10 +31,10 @@ package enum PairingCause: Hashable, Sendable, CaseIterable {
     case notFound
 }
 
-/// Pairs one device for all managers of the process that wait for it.
+/// The pairing of one device: pairs it for all managers of the process that wait for it, and has BlueZ's requests about it,
+/// also about pairings that this process has not begun.
 ///
-/// Pure: calls go out as orders, their replies, the device's properties and time come in as events. A machine is used for
-/// one pairing, and for the next ones if they are requested before it has ended.
+/// Pure: calls go out as orders, their replies, the device's properties and time come in as events.
 ///
 /// After each failure the device is left as it was: `CancelPairing` is called only while a `Pair` of this process has no
 /// reply (otherwise BlueZ would delete the keys of a bond), and the link is ended if the pairing made it or may go on in the
@@ -46,12 +48,16 @@ package struct PairingMachine {
         /// ``Device1/keepsKeys``.
         var isBonded = false
         var isConnected = false
+
+        var hasKeys: Bool { isPaired || isBonded }
     }
 
     package enum Timer: Hashable, Sendable {
         case limit(WaiterID)
         /// For `Bonded` after `Pair` has succeeded.
         case bond
+        /// The end of a displayed passkey.
+        case display
     }
 
     package enum Order: Hashable, Sendable {
@@ -71,8 +77,11 @@ package struct PairingMachine {
         case startTimer(Timer, seconds: Double)
         case cancelTimer(Timer)
         case settle(WaiterID, PairingOutcome)
-        /// Nothing is under way.
-        case ended
+        /// Give a request to its manager.
+        case receive(AgentRequest.Number)
+        /// Give BlueZ the answer to its question.
+        case reply(AgentRequest.Number, AgentAnswer)
+        case endRequest(AgentRequest.Number, AgentEnd)
     }
 
     private enum State {
@@ -96,11 +105,15 @@ package struct PairingMachine {
 
     /// Seconds: BlueZ signals `Bonded` before it replies to `Pair`.
     static let bondLimit = 3.0
+    /// Seconds after which a passkey is of no use any more: the Security Manager Protocol waits 30 for the next packet (Core
+    /// Specification, Vol 3, Part H, 3.4), and the exchange of an entered passkey takes one or two. The pairing of a device that is
+    /// paired already changes no property, so nothing else would end its display.
+    static let displayLimit = 35.0
 
     private var state = State.idle
     private var facts = Facts()
     private var waiters: [WaiterID] = []
-    /// Those of the next pairing.
+    /// Waiters that asked during the clean-up. They start the next pairing.
     private var later: [WaiterID] = []
     private var mayEndLink = true
     /// Whether there was no link when `Pair` was called.
@@ -110,8 +123,21 @@ package struct PairingMachine {
     private var hasAccepted = false
     /// The answer of this process that has ended the pairing.
     private var refusal: PairingCause?
+    /// BlueZ's question that has no reply.
+    private var question: AgentRequest.Number?
+    /// A displayed passkey, about which BlueZ waits for no reply, and whose end it does not report.
+    private var display: AgentRequest.Number?
 
     package init() {}
+
+    /// Whether nothing is under way.
+    var isIdle: Bool { if case .idle = state { question == nil && display == nil } else { false } }
+
+    /// Whether a request or a `Pair` is under way.
+    var isBusy: Bool { isCalling || hasQuestion || display != nil }
+
+    /// Whether BlueZ waits for an answer.
+    var hasQuestion: Bool { question != nil }
 
     /// Whether a `Pair` is under way or about to be called.
     package var isPairing: Bool {
@@ -197,10 +223,17 @@ package struct PairingMachine {
 
     // MARK: Events
 
-    package mutating func factsChanged(_ new: Facts) -> [Order] {
+    /// - Parameter hasLinkEnded: Whether BlueZ has reported now that there is no link.
+    package mutating func factsChanged(_ new: Facts, hasLinkEnded: Bool = false) -> [Order] {
         let old = facts
         facts = new
         if new.isConnected { hadLink = true }
+        let ended = hasLinkEnded || new.hasKeys && !old.hasKeys ? endDisplay() : []
+        return ended + follow(from: old)
+    }
+
+    private mutating func follow(from old: Facts) -> [Order] {
+        let new = facts
         switch state {
         case .idle, .unlinking, .cancelling, .cleaning: return []
         case .preparing, .bonding: return new.isBonded ? finish(.bonded) : []
@@ -245,6 +278,10 @@ package struct PairingMachine {
 
     /// - Parameter hasLostTurn: Whether the link had not come up when the turn to connect ended.
     package mutating func pairReplied(_ error: BlueZError?, hasLostTurn: Bool = false) -> [Order] {
+        endDisplay() + callEnded(error, hasLostTurn)
+    }
+
+    private mutating func callEnded(_ error: BlueZError?, _ hasLostTurn: Bool) -> [Order] {
         guard case .pairing = state else { return [] }
         // Up to 5.86 a pairing that has succeeded gets an error if the discovery of services fails.
         if facts.isBonded { return finish(.bonded) }
@@ -263,39 +300,6 @@ package struct PairingMachine {
         }
     }
 
-    /// The peer's link is up: BlueZ asks the agent of this process.
-    package mutating func agentAsked() { hadLink = true }
-
-    /// This side has confirmed a number, or has allowed the pairing.
-    package mutating func accepted() { hasAccepted = true }
-
-    /// The agent of this process has rejected a request. BlueZ fails `Pair`, if it was called; otherwise it asks about another
-    /// pairing of the device, and the refusal holds for this one too.
-    ///
-    /// - Parameter isExpired: Whether it was for lack of an answer.
-    package mutating func refused(isExpired: Bool) -> [Order] {
-        let cause = isExpired ? PairingCause.timedOut : .rejectedByUs
-        switch state {
-        case .pairing:
-            refusal = cause
-            return []
-        case .queued: return [.leaveQueue] + finish(.failed(cause, nil))
-        case .preparing, .unlinking, .foreign: return finish(.failed(cause, nil))
-        case .idle, .bonding, .cancelling, .cleaning: return []
-        }
-    }
-
-    /// The user has rejected a passkey that is displayed, which BlueZ does not ask about.
-    package mutating func displayRefused(isExpired: Bool) -> [Order] {
-        let outcome = PairingOutcome.failed(isExpired ? .timedOut : .rejectedByUs, nil)
-        switch state {
-        case .pairing: return cancel(outcome)
-        case .bonding: return finish(outcome)
-        case .idle, .preparing, .unlinking, .queued, .foreign, .cancelling, .cleaning:
-            return refused(isExpired: isExpired)
-        }
-    }
-
     package mutating func cancelReplied() -> [Order] {
         guard case .cancelling(let outcome) = state else { return [] }
         // From 5.81 on the kernel may go on.
@@ -309,17 +313,91 @@ package struct PairingMachine {
             return leave(waiter, obstacle(agentProblem) ?? .failed(.timedOut, nil), isLate: true)
         case (.bond, .bonding): return finish(.paired)
         case (.bond, _): return []
+        case (.display, _): return endDisplay()
         }
     }
 
     /// The device, its adapter or the daemon is gone.
-    package mutating func deviceGone(_ error: BlueZError) -> [Order] {
+    package mutating func deviceGone(_ error: BlueZError, _ end: AgentEnd = .cancelled) -> [Order] {
         facts = Facts()
+        let ended = endRequests(end)
         switch state {
-        case .idle: return []
-        case .queued: return [.leaveQueue] + finish(.failed(.notFound, error))
-        case .preparing, .unlinking, .pairing, .bonding, .foreign: return finish(.failed(.notFound, error))
-        case .cancelling(let outcome), .cleaning(let outcome): return finish(outcome)
+        case .idle: return ended
+        case .queued: return ended + [.leaveQueue] + finish(.failed(.notFound, error))
+        case .preparing, .unlinking, .pairing, .bonding, .foreign: return ended + finish(.failed(.notFound, error))
+        case .cancelling(let outcome), .cleaning(let outcome): return ended + finish(outcome)
+        }
+    }
+
+    // MARK: Requests of BlueZ
+
+    /// BlueZ asks the agent, so the link is up.
+    /// - Parameter isReceived: Whether a manager receives the request; otherwise it is rejected.
+    mutating func requested(_ number: AgentRequest.Number, isDisplay: Bool, isReceived: Bool) -> [Order] {
+        hadLink = true
+        guard isReceived else { return isDisplay ? displayRefused(.rejectedByPolicy) : refused(.rejectedByPolicy) }
+        guard isDisplay else {
+            question = number
+            return [.receive(number)]
+        }
+        let ended = endDisplay()
+        display = number
+        return ended + [.startTimer(.display, seconds: Self.displayLimit), .receive(number)]
+    }
+
+    mutating func answered(_ number: AgentRequest.Number, _ answer: AgentAnswer) -> [Order] {
+        if number == display, case .reject(let cause) = answer {
+            return endDisplay(.refused(cause)) + displayRefused(cause)
+        }
+        guard number == question else { return [] }
+        question = nil
+        switch answer {
+        case .accept, .passkey:
+            // A passkey may be wrong.
+            if answer == .accept { hasAccepted = true }
+            return [.reply(number, answer), .endRequest(number, .answered)]
+        case .reject(let cause):
+            return [.reply(number, answer)] + refused(cause) + [.endRequest(number, .refused(cause))]
+        }
+    }
+
+    /// BlueZ does not wait for an answer any more.
+    mutating func questionCancelled() -> [Order] { endQuestion(.cancelled) }
+
+    /// The device, the daemon or the agent is gone, or is about to be.
+    mutating func endRequests(_ end: AgentEnd) -> [Order] { endQuestion(end) + endDisplay(end) }
+
+    private mutating func endQuestion(_ end: AgentEnd) -> [Order] {
+        question.take().map { [.endRequest($0, end)] } ?? []
+    }
+
+    private mutating func endDisplay(_ end: AgentEnd = .answered) -> [Order] {
+        display.take().map { [.cancelTimer(.display), .endRequest($0, end)] } ?? []
+    }
+
+    /// This process has rejected a question. BlueZ fails `Pair`, if it was called; otherwise it asks about another pairing of the
+    /// device, and the refusal holds for this one too.
+    private mutating func refused(_ cause: PairingCause) -> [Order] {
+        switch state {
+        case .pairing:
+            refusal = cause
+            return []
+        case .queued: return [.leaveQueue] + finish(.failed(cause, nil))
+        case .preparing, .unlinking, .foreign: return finish(.failed(cause, nil))
+        case .idle, .bonding, .cancelling, .cleaning: return []
+        }
+    }
+
+    /// This process has rejected a passkey that is displayed, which BlueZ does not ask about: the pairing is cancelled, or, if
+    /// this process has not begun it or it has succeeded meanwhile, the link is ended. BlueZ ends it two seconds after
+    /// `Disconnect`, and until then the peer's user can enter the passkey. So a bond is removed, also one that is older: BlueZ
+    /// does not report whether the pairing has replaced its keys.
+    mutating func displayRefused(_ cause: PairingCause) -> [Order] {
+        switch state {
+        case .pairing: return cancel(.failed(cause, nil))
+        case .cancelling, .cleaning: return [.noteRefusal]
+        case .queued: return [.leaveQueue, .noteRefusal] + clean(.failed(cause, nil))
+        case .idle, .preparing, .unlinking, .bonding, .foreign: return [.noteRefusal] + clean(.failed(cause, nil))
         }
     }
 
@@ -346,13 +424,13 @@ package struct PairingMachine {
     }
 
     private mutating func finish(_ outcome: PairingOutcome) -> [Order] {
-        var orders: [Order] = []
+        var orders = endDisplay()
         if case .bonding = state { orders.append(.cancelTimer(.bond)) }
         for waiter in waiters { orders += settle(waiter, outcome) }
         (waiters, later) = (later, [])
         mayEndLink = true
         state = .idle
-        return orders + (waiters.isEmpty ? [.ended] : begin())
+        return waiters.isEmpty ? orders : orders + begin()
     }
 
     private func settle(_ waiter: WaiterID, _ outcome: PairingOutcome) -> [Order] {

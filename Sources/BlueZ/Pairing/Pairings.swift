@@ -1,19 +1,33 @@
 import DBus
 import Reactor
 
-/// The pairings of this process: one for each device, whatever the number of managers that wait for it.
+/// The pairings of this process: one machine for each device, whatever the number of managers that wait for it, and the
+/// requests of BlueZ about it.
 ///
 /// On the loop only, and unchecked because of that.
 package final class Pairings: @unchecked Sendable {
     package typealias WaiterID = PairingMachine.WaiterID
     package typealias Completion = @Sendable (PairingOutcome) -> Void
 
-    /// A device's machine, from its first waiter until nothing is under way.
+    /// A request until its end.
+    private struct Exchange: PasskeyHiding {
+        let request: AgentRequest
+        let delegate: any AgentDelegate
+        /// Its message has the passkey. `nil` after the reply, which that of a displayed one gets at once.
+        var invocation: Invocation?
+
+        var description: String { "\(request)" }
+    }
+
+    /// A device's machine, as long as something is under way.
     private final class Session: @unchecked Sendable {
         let device: ObjectKey
         var machine = PairingMachine()
         var timers: [PairingMachine.Timer: LoopTimer] = [:]
         var waiters: [WaiterID: Completion] = [:]
+        var exchanges: [AgentRequest.Number: Exchange] = [:]
+        /// The last displayed passkey of the pairing.
+        var display: AgentRequest?
         /// The turn to connect, until the link is up or `Pair` has a reply.
         var turn: ConnectID?
         /// Whether the turn has begun.
@@ -74,11 +88,9 @@ package final class Pairings: @unchecked Sendable {
             daemon.loop.post { completion(.failed(.notFound, .noSuchObject)) }
             return waiter
         }
-        let session = sessions[device] ?? Session(device)
-        sessions[device] = session
+        let session = session(of: device)
         session.waiters[waiter] = completion
-        run(session) { $0.factsChanged(facts) }
-        run(session) { $0.asked(waiter, limit: timeout, mayEndLink: mayEndLink) }
+        run(session) { $0.factsChanged(facts) + $0.asked(waiter, limit: timeout, mayEndLink: mayEndLink) }
         return waiter
     }
 
@@ -95,39 +107,72 @@ package final class Pairings: @unchecked Sendable {
     /// Why a pairing that is not complete now has not progressed, if that is known. On the loop only.
     package func obstacle(of device: ObjectKey) -> PairingOutcome? { sessions[device]?.machine.obstacle(agent.problem) }
 
-    // MARK: The agent
+    // MARK: Requests of BlueZ
 
-    /// Whether a `Pair` is under way.
-    var isBusy: Bool { sessions.values.contains { $0.machine.isCalling } }
+    /// Whether a request or a `Pair` is under way.
+    var isBusy: Bool { sessions.values.contains { $0.machine.isBusy } }
+
+    /// The requests that have not ended, in their order.
+    private var exchanges: [Exchange] {
+        sessions.values.flatMap(\.exchanges.values).sorted { $0.request.number < $1.request.number }
+    }
 
     /// BlueZ asks about a device, so its link is up.
-    func asked(_ device: ObjectKey) {
+    /// - Parameter delegate: The manager that the request concerns; `nil` if there is none.
+    func requested(
+        _ invocation: Invocation, _ kind: AgentRequest.Kind, of device: ObjectKey, _ delegate: (any AgentDelegate)?
+    ) {
+        guard let facts = facts(of: device) else { return invocation.fail(.rejected) }
         // Another pairing on the same link.
         if let note = daemon.objects.note(about: device), note.isRefused, !hasKeys(device) { endRefusal(of: device) }
-        guard let session = sessions[device] else { return }
-        session.machine.agentAsked()
+        // BlueZ has one open question for each agent.
+        let isFree = kind.isDisplay || !sessions.values.contains { $0.machine.hasQuestion }
+        let session = session(of: device)
         endTurn(session)
+        let request = AgentRequest(number: daemon.makeID(), device: device, kind: kind) { [weak self, daemon] _ in
+            daemon.loop.perform { [self] in self?.run(device) { _ in [] } }
+        }
+        if let delegate, isFree {
+            session.exchanges[request.number] = Exchange(
+                request: request, delegate: delegate, invocation: kind.isDisplay ? nil : invocation)
+            if kind.isDisplay {
+                session.display = request
+                invocation.reply()
+            }
+        } else {
+            invocation.fail(.rejected)
+        }
+        run(session) {
+            $0.factsChanged(facts)
+                + $0.requested(request.number, isDisplay: kind.isDisplay, isReceived: delegate != nil && isFree)
+        }
     }
 
-    func accepted(_ device: ObjectKey) { sessions[device]?.machine.accepted() }
-
-    func refused(_ device: ObjectKey, isExpired: Bool) { run(device) { $0.refused(isExpired: isExpired) } }
-
-    /// BlueZ does not ask whether a passkey that it displays is accepted: the pairing is cancelled, or, if this process has
-    /// not begun it, or it has succeeded meanwhile, the link is ended and a bond of it is removed.
-    /// - Parameter hadKeys: Whether there was a bond when the passkey was displayed. It stays.
-    func displayRefused(_ device: ObjectKey, hadKeys: Bool, isExpired: Bool) {
-        let isCalling = sessions[device]?.machine.isCalling ?? false
-        run(device) { $0.displayRefused(isExpired: isExpired) }
-        guard !isCalling else { return }
-        // BlueZ ends the link two seconds after `Disconnect`, and until then the peer's user can enter the passkey.
-        if !hadKeys { refuse(device) }
-        connector.disconnect(device)
+    /// Rejects the requests that a manager has not answered.
+    func rejectRequests(to delegate: any AgentDelegate) {
+        for exchange in exchanges where exchange.delegate === delegate {
+            exchange.request.answer(.reject(.rejectedByUser))
+        }
     }
+
+    /// BlueZ does not wait for an answer any more.
+    func cancelQuestion() {
+        if let session = sessions.values.first(where: { $0.machine.hasQuestion }) {
+            run(session) { $0.questionCancelled() }
+        }
+    }
+
+    /// The agent or the daemon is gone.
+    func endRequests(_ end: AgentEnd) {
+        for exchange in exchanges { run(exchange.request.device) { $0.endRequests(end) } }
+    }
+
+    /// Ends the requests about a device that is about to be removed: an answer that comes later has no effect.
+    func cancelRequests(about device: ObjectKey) { run(device) { $0.endRequests(.cancelled) } }
 
     // MARK: Bonds of refused pairings
 
-    func hasKeys(_ device: ObjectKey) -> Bool {
+    private func hasKeys(_ device: ObjectKey) -> Bool {
         daemon.objects.handle(of: device).map { daemon.objects[$0].hasKeys } ?? false
     }
 
@@ -197,7 +242,9 @@ package final class Pairings: @unchecked Sendable {
         case .deviceRemoved(let handle):
             guard let device = daemon.objects.key(of: handle) else { return }
             linkCapabilities[device] = nil
-            run(device) { $0.deviceGone(.noSuchObject) }
+            // If the daemon has ended, that is the reason.
+            let end: AgentEnd = daemon.availability == .ready ? .cancelled : .daemonLeft
+            run(device) { $0.deviceGone(.noSuchObject, end) }
             reportSettled()
         case .adapterAdded, .adapterChanged: if !daemon.objects.notes.isEmpty { removeAllRefused() }
         case .adapterRemoved, .attributeAdded, .attributeChanged, .attributeRemoved: return
@@ -218,7 +265,7 @@ package final class Pairings: @unchecked Sendable {
         }
         guard let session = sessions[device], let facts = facts(of: device) else { return }
         if facts.isConnected { endTurn(session) }
-        run(session) { $0.factsChanged(facts) }
+        run(session) { $0.factsChanged(facts, hasLinkEnded: hasNewLink && !values.isConnected) }
     }
 
     // MARK: The end of the client
@@ -264,14 +311,34 @@ package final class Pairings: @unchecked Sendable {
     private func run(_ session: Session, _ event: (inout PairingMachine) -> [PairingMachine.Order]) {
         // A reply may come after the end of its session.
         guard sessions[session.device] === session else { return }
-        for order in event(&session.machine) { perform(order, session) }
+        // What was answered on another thread comes before the event.
+        for (number, exchange) in session.exchanges.sorted(by: { $0.key < $1.key }) {
+            guard let answer = exchange.request.takeAnswer() else { continue }
+            perform(session.machine.answered(number, answer), session)
+        }
+        perform(event(&session.machine), session)
+        if session.machine.isIdle, sessions[session.device] === session {
+            sessions[session.device] = nil
+            endTurn(session)
+        }
         agent.busyChanged()
+    }
+
+    private func session(of device: ObjectKey) -> Session {
+        let session = sessions[device] ?? Session(device)
+        sessions[device] = session
+        return session
+    }
+
+    private func perform(_ orders: [PairingMachine.Order], _ session: Session) {
+        for order in orders { perform(order, session) }
     }
 
     private func perform(_ order: PairingMachine.Order, _ session: Session) {
         let device = session.device
         switch order {
         case .wantAgent:
+            session.display = nil
             endTurn(session)
             agent.whenRegistered { [weak self] error in
                 guard let self else { return }
@@ -297,12 +364,32 @@ package final class Pairings: @unchecked Sendable {
         case .cancelTimer(let timer): session.timers.removeValue(forKey: timer)?.cancel()
         case .settle(let waiter, let outcome):
             guard let completion = session.waiters.removeValue(forKey: waiter) else { return }
-            daemon.loop.post { completion(outcome) }
-        case .ended:
-            sessions[device] = nil
-            endTurn(session)
-            agent.endDisplay(of: device)
+            daemon.loop.post { [display = session.display] in
+                // It may have been rejected while the pairing succeeded.
+                completion(display?.refusal.map { .failed($0, nil) } ?? outcome)
+            }
+        case .receive(let number):
+            if let exchange = session.exchanges[number] { exchange.delegate.agentRequested(exchange.request) }
+        case .reply(let number, let answer):
+            guard let invocation = session.exchanges[number]?.invocation.take() else { return }
+            switch answer {
+            case .accept: invocation.reply()
+            case .passkey(let passkey): invocation.reply { $0.uint32(passkey) }
+            case .reject: invocation.fail(.rejected)
+            }
+        case .endRequest(let number, let end): endRequest(number, end, session)
         }
+    }
+
+    private func endRequest(_ number: AgentRequest.Number, _ end: AgentEnd, _ session: Session) {
+        guard let exchange = session.exchanges.removeValue(forKey: number) else { return }
+        exchange.invocation?.fail(.cancelled)
+        let request = exchange.request
+        request.end()
+        // A displayed passkey that another thread has rejected in this moment.
+        let refusal = request.takeAnswer() == nil ? nil : request.refusal
+        exchange.delegate.agentRequestEnded(request, refusal.map { .refused($0) } ?? end)
+        if let refusal, request.kind.isDisplay { run(session) { $0.displayRefused(refusal) } }
     }
 
     private func call(
@@ -334,7 +421,6 @@ package final class Pairings: @unchecked Sendable {
         let number = session.lastCall
         call(session.device, "Pair", timeout: Self.callLimit) { [weak self] error in
             guard let self, sessions[session.device] === session, number == session.lastCall else { return }
-            agent.endDisplay(of: session.device)
             endTurn(session)
             run(session) { $0.pairReplied(error, hasLostTurn: session.hasLostTurn) }
         }

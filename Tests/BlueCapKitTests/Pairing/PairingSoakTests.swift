@@ -484,9 +484,12 @@ private final class PairingScene: @unchecked Sendable {
                 if isBusy == true { problems.append("\(member.name) is busy with \(peripheral.name)") }
             }
             let client = session.client
-            checkEmpty(client.agent, "open", "displays", "waiting")
+            checkEmpty(client.agent, "waiting")
             checkEmpty(client.pairings, "sessions")
-            checkEmpty(session.pairing, "calls")
+            for peripheral in member.peripherals {
+                let isPairing = session.core.withLock { $0.objects.entries[peripheral.key]?.pairing != nil }
+                if isPairing { problems.append("\(member.name) has a call of Pair for \(peripheral.name)") }
+            }
         }
     }
 
@@ -497,8 +500,7 @@ private final class PairingScene: @unchecked Sendable {
                 problems.append("\(type(of: owner)) has no \(name)")
                 continue
             }
-            var value = child.value
-            if let locked = value as? any LockedValue { value = locked.content }
+            let value = child.value
             let mirror = Mirror(reflecting: value)
             let isEmpty =
                 mirror.displayStyle == .optional || mirror.displayStyle == .dictionary
@@ -524,7 +526,3 @@ private final class PairingScene: @unchecked Sendable {
         texts += ["\(value)", String(reflecting: value)]
     }
 }
-
-private protocol LockedValue { var content: Any { get } }
-
-extension Locked: LockedValue { fileprivate var content: Any { withLock { $0 } } }

@@ -203,7 +203,7 @@ final class PairingStateTests: XCTestCase {
             Orders.given { XCTAssertTrue(state.timedOut(id(number), into: &$0)) }
         }
         XCTAssertEqual(timedOut(1), [.settle(id(1), .failed(.pairing(.timedOut)))])
-        XCTAssertEqual(timedOut(2), [.settle(id(2), .failed(.pairing(.timedOut))), .cancelPairing(1)])
+        XCTAssertEqual(timedOut(2), [.settle(id(2), .failed(.pairing(.timedOut))), .cancelPairing])
         XCTAssertFalse(state.timedOut(id(2), into: &unused))
         // A request that comes during the cancellation is for the next pairing.
         XCTAssertEqual(ask(.pair(trusting: false), 3, timeout: .infinity), [])
@@ -220,7 +220,7 @@ final class PairingStateTests: XCTestCase {
             Orders.given { state.cancelAsked(into: &$0) },
             [
                 .cancelTimer(.operation(id(1))), .settle(id(1), .failed(.pairing(.cancelled))),
-                .settle(id(2), .failed(.pairing(.cancelled))), .cancelPairing(1),
+                .settle(id(2), .failed(.pairing(.cancelled))), .cancelPairing,
             ])
         XCTAssertEqual(Orders.given { state.cancelAsked(into: &$0) }, [])
         _ = reply(.cancelled)
@@ -447,14 +447,15 @@ final class PairingStateTests: XCTestCase {
     func testEachCauseHasItsError() {
         let error = BlueZError(name: "org.bluez.Error.AuthenticationFailed", message: "Authentication Failed")
         let errors: [(PairingCause, PairingError)] = [
-            (.cancelled, .cancelled), (.rejectedByUs, .rejected(by: .policy)), (.rejectedByPeer, .rejected(by: .peer)),
+            (.cancelled, .cancelled), (.rejectedByUser, .rejected(by: .application)),
+            (.rejectedByPolicy, .rejected(by: .policy)), (.rejectedByPeer, .rejected(by: .peer)),
             (.timedOut, .timedOut), (.linkLost, .linkLost), (.failed, .failed(failure)),
             (.connectionFailed, .connectionFailed(failure)), (.busy, .busy(failure)),
             (.noAgent, .unauthorized(failure)), (.denied, .unauthorized(failure)), (.notFound, .unavailable(failure)),
         ]
         XCTAssertEqual(Set(errors.map(\.0)), Set(PairingCause.allCases))
         for (cause, expected) in errors {
-            XCTAssertEqual(PairingError(cause, error, rejection: .policy), expected)
+            XCTAssertEqual(PairingError(cause, error), expected)
         }
     }
 }

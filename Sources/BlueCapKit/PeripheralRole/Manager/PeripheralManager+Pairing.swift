@@ -31,8 +31,8 @@ extension PeripheralManager {
     /// With ``PairingPolicy/reject`` this process has no agent, unless another manager needs one. BlueZ then asks the agent
     /// of another program, such as a desktop's, if there is one; ``PairingPolicy/asDefaultAgent()`` prevents that.
     public var pairingPolicy: PairingPolicy {
-        get { session.desk.policy }
-        set { session.policyChanged(to: newValue) }
+        get { session.requests.policy }
+        set { session.setPolicy(newValue) }
     }
 
     /// Returns a stream of the requests that the policy ``PairingPolicy/ask`` gives to the application, each with the central

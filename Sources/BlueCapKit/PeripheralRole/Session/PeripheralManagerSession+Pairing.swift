@@ -3,17 +3,8 @@ import Foundation
 import Futures
 
 /// Pairings, which the centrals begin: answers the requests of BlueZ's agent, and reports what becomes of the devices.
-extension PeripheralManagerSession: BondingSession {
+extension PeripheralManagerSession: PairingSession {
     // MARK: The manager; any thread
-
-    /// Registers the agent that the policy needs.
-    func beginPairing() {
-        if desk.policy.needsAgent { desk.setPolicy(desk.policy, for: self) }
-    }
-
-    func policyChanged(to policy: PairingPolicy) {
-        if decideIfOpen({ _ in }) { desk.setPolicy(policy, for: self) }
-    }
 
     /// The properties of the adapter in use; `nil` if there is none.
     var adapter: Adapter1? { core.withLock { $0.shell.adapter }.flatMap { client.daemon.adapter($0) } }
@@ -91,45 +82,40 @@ extension PeripheralManagerSession: BondingSession {
         complete { self.pairingChanges.success((central: central, change: change)) }
         keepSoon()
     }
-}
 
-extension PeripheralManagerSession: AgentDelegate {
     // MARK: Requests of the agent; on the loop
 
-    func claim(_ request: AgentRequest, in tree: borrowing ObjectTree) -> AgentClaim {
-        guard let handle = tree.handle(of: request.device) else { return .no }
+    func claim(_ device: ObjectKey, in tree: borrowing ObjectTree) -> AgentClaim {
+        guard let handle = tree.handle(of: device) else { return .no }
         let adapter = tree.adapter(of: handle)
         return core.withLock { $0.shell.adapter == adapter && $0.state.isOffering } ? .asServer : .no
     }
 
-    func agentRequested(_ request: AgentRequest) {
-        core.withLock { core in
-            core.agentRequests[request.number] = request.device
-            core.pairing.insert(request.device)
-        }
-        desk.requested(request, isWanted: false) { question in
-            guard pairingRequests.stream.isWatched, let central = central(of: request.device) else { return false }
-            let asked = PairingRequest(request.number, question, of: .central(central), desk)
-            complete { self.pairingRequests.success(asked) }
-            return true
-        }
+    func isPairingWanted(with device: ObjectKey) -> Bool {
+        core.withLock { core in _ = core.pairing.insert(device) }
+        return false
     }
 
-    func agentRequestEnded(_ number: UInt64, _ end: AgentEnd) {
-        desk.ended(number)
-        guard let device = core.withLock({ $0.agentRequests.removeValue(forKey: number) }) else { return }
-        let error = desk.takeRefusal(of: device) ?? (end == .answered ? nil : .cancelled)
-        guard let error, core.withLock({ $0.pairing.remove(device) }) != nil, let central = central(of: device) else {
-            return
+    func peer(of device: ObjectKey) -> PairingPeer? { central(of: device).map { .central($0) } }
+
+    func pairingRequestEnded(about device: ObjectKey, _ end: AgentEnd) {
+        let error: PairingError
+        switch end {
+        case .answered: return
+        case .refused(let cause): error = PairingError(cause, nil)
+        case .cancelled, .daemonLeft, .unregistered: error = .cancelled
         }
+        guard core.withLock({ $0.pairing.remove(device) }) != nil, let central = central(of: device) else { return }
         report(central, isOurs: true, error: error)
     }
+
+    func unpair(_ key: PeripheralKey) -> Future<Void>? { nil }
 }
 
-extension PeripheralManagerSession.Core: BondingCore {
+extension PeripheralManagerSession.Core: PairingCore {
     func key(of source: ObjectKey, at address: PeripheralKey) -> PeripheralKey { devices[source]?.key ?? address }
 
-    mutating func bondEnded(of key: PeripheralKey) { ownBonds.remove(key) }
+    func policyChanged(_ policy: PairingPolicy) {}
 
     /// Returns the key of a device, which is its first address.
     mutating func identify(_ source: ObjectKey, at address: PeripheralKey) -> PeripheralKey {

@@ -36,8 +36,6 @@ final class PeripheralManagerSession: ManagerSession {
         var pairing: Set<ObjectKey> = []
         /// The devices with bonds that the application has removed, while BlueZ has them.
         var removing: Set<ObjectKey> = []
-        /// The requests of BlueZ's agent that have not ended.
-        var agentRequests: [UInt64: ObjectKey] = [:]
         private var lastNumber: UInt64 = 0
 
         init(adapter: String?) { shell = SessionShell(adapter: adapter, orders: []) }
@@ -72,7 +70,7 @@ final class PeripheralManagerSession: ManagerSession {
     let keeper: StateKeeper<PeripheralRestorationState>?
     let restoredPromise = Promise<PeripheralAdvertisements>()
     let centralPromise = StreamPromise<[Central]>(capacity: 1)
-    let desk: PairingDesk
+    let requests: PairingRequests
     let log: PeripheralManagerLog?
     let counts = Locked(PeripheralManagerStatistics())
     let pairingRequests = StreamPromise<PairingRequest>(capacity: 0)
@@ -91,7 +89,7 @@ final class PeripheralManagerSession: ManagerSession {
             client.daemon.keepNotes(in: notes)
         }
         core = Locked(Core(adapter: configuration.adapter))
-        desk = PairingDesk(client, policy: configuration.pairingPolicy, acceptsIncoming: true, queue: self.queue)
+        requests = PairingRequests(client.loop, policy: configuration.pairingPolicy, acceptsIncoming: true)
     }
 
     var centralStream: FutureStream<[Central]> { centralPromise.stream }
@@ -103,7 +101,7 @@ final class PeripheralManagerSession: ManagerSession {
     }
 
     func finish() {
-        desk.close(self)
+        endPairing()
         let streams = core.withLock { $0.shell.streams }
         complete {
             streams.finish()
@@ -138,10 +136,10 @@ final class PeripheralManagerSession: ManagerSession {
     /// Registers it after BlueZ has confirmed the agent: a link keeps the capability that the agent had when the central
     /// connected.
     private func register(_ number: Number) {
-        guard desk.policy.needsAgent else { return registerNow(number) }
+        guard requests.policy.needsAgent else { return registerNow(number) }
         client.agent.whenRegistered { [weak self] error in
             guard let self else { return }
-            guard let error, desk.policy.needsAgent else { return registerNow(number) }
+            guard let error, requests.policy.needsAgent else { return registerNow(number) }
             // The policy has changed, and the loop requests the agent only after this.
             if error == .noAgent, decideIfOpen({ _ in }) { return self.register(number) }
             decide { $0.state.refused(number, .pairingAgentRefused(BusFailure(error)), into: &$0.shell.orders) }
