@@ -44,7 +44,7 @@ extension CentralSession: PairingSession {
     // MARK: Orders; on the loop
 
     func performPairing(_ action: Order.Action, of key: PeripheralKey) {
-        let device = readState(of: key) { $0.facts.device }
+        let device = readState(of: key) { $0.status.device }
         switch action {
         case .askForConsent(let attempt): askForConsent(key, attempt, device)
         case .callPair(let attempt, let timeout): pair(key, attempt, device, timeout: timeout)
@@ -99,7 +99,7 @@ extension CentralSession: PairingSession {
         guard let device else {
             return decideHere(key) { $0.pairReplied(attempt, .unavailable(.noDevice), at: date, into: &$1) }
         }
-        let link = readState(of: key) { (isUp: $0.facts.isConnected, isOurs: $0.connection.isOurs) }
+        let link = readState(of: key) { (isUp: $0.status.isConnected, isOurs: $0.connection.isOurs) }
         // A link of another program is not ended.
         let mayEndLink = link.map { !$0.isUp || $0.isOurs } ?? false
         // Pauses the scans while `Pair` connects.
