@@ -270,7 +270,7 @@ final class PairingAgentTests: XCTestCase {
         scene.want(.keyboardDisplay, manager)
         _ = scene.call("RequestAuthorization")
         daemon.vanish()
-        XCTAssertEqual(manager.ends.map(\.end), [.daemonLeft])
+        XCTAssertEqual(manager.ends.map(\.end), [.cancelled])
     }
 
     func testAReleasedAgentIsRegisteredAgain() {
@@ -279,7 +279,7 @@ final class PairingAgentTests: XCTestCase {
         scene.want(.keyboardDisplay, manager)
         _ = scene.call("RequestAuthorization")
         XCTAssertEqual(scene.call("Release", device: nil).withLock { $0 }, "()")
-        XCTAssertEqual(manager.ends.map(\.end), [.unregistered])
+        XCTAssertEqual(manager.ends.map(\.end), [.cancelled])
         XCTAssertEqual(client.agent.state, .registering)
         daemon.loop.advance(by: 1)
         XCTAssertEqual(client.agent.state, .registered(.keyboardDisplay, isDefault: false))

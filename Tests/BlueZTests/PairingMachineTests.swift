@@ -236,7 +236,7 @@ final class PairingMachineTests: RandomTestCase {
         var machine = pairing(linked)
         _ = machine.pairReplied(nil)
         XCTAssertTrue(machine.isPairing)
-        XCTAssertEqual(refuseDisplay(&machine), [.noteRefusal, .callDisconnect])
+        XCTAssertEqual(refuseDisplay(&machine), [.noteRefusal, .cancelTimer(.bond), .callDisconnect])
         XCTAssertEqual(machine.factsChanged(bonded), [])
         XCTAssertEqual(machine.disconnected(), settled(.failed(.rejectedByUser, nil)))
     }
@@ -250,7 +250,7 @@ final class PairingMachineTests: RandomTestCase {
         XCTAssertEqual(machine.asked(1, limit: 60), [.startTimer(.limit(1), seconds: 60)])
         XCTAssertEqual(machine.disconnected(), [.wantAgent])
         XCTAssertEqual(machine.agentReady(error: nil, mustRelink: false), [.callPair])
-        XCTAssertEqual(refuseDisplay(&machine), [.leaveQueue, .noteRefusal, .callDisconnect])
+        XCTAssertEqual(refuseDisplay(&machine), [.noteRefusal, .leaveQueue, .callDisconnect])
         XCTAssertEqual(machine.disconnected(), settled(.failed(.rejectedByUser, nil)))
     }
 
@@ -307,7 +307,7 @@ final class PairingMachineTests: RandomTestCase {
 
         machine = pairing()
         _ = machine.pairReplied(nil)
-        XCTAssertEqual(machine.cancelAsked(1), [.noteRefusal, .callDisconnect])
+        XCTAssertEqual(machine.cancelAsked(1), [.noteRefusal, .cancelTimer(.bond), .callDisconnect])
 
         machine = pairing(linked)
         _ = machine.pairReplied(error("InProgress"))
@@ -498,7 +498,7 @@ final class PairingMachineTests: RandomTestCase {
                 reply()
                 for waiter in open.sorted() { perform(machine.timerFired(.limit(waiter))) }
                 perform(machine.timerFired(.bond))
-                perform(machine.timerFired(.display) + machine.questionCancelled())
+                perform(machine.timerFired(.display) + machine.endQuestion())
             }
             XCTAssertTrue(machine.isIdle)
             XCTAssertEqual(open, [])

@@ -132,8 +132,7 @@ struct PairingState {
 
     /// The application cancels the pairing, or the user has refused it: fails everything that waits for it.
     mutating func cancelAsked(_ error: PairingError = .cancelled, into orders: inout Orders) {
-        for waiter in waiters where waiter.request != .unpair { settle(waiter, error, &orders) }
-        waiters.removeAll { $0.request != .unpair }
+        settle(error, &orders) { $0.request != .unpair }
         (isNeeded, isAgreed) = (false, false)
         withdraw(&orders)
     }
@@ -175,10 +174,8 @@ struct PairingState {
 
     /// Fails everything that waits: no pairing is possible.
     mutating func fail(_ error: PairingError, into orders: inout Orders) {
-        for waiter in waiters { settle(waiter, error, &orders) }
-        waiters = []
-        (isNeeded, isAgreed) = (false, false)
-        withdraw(&orders)
+        settle(error, &orders) { _ in true }
+        cancelAsked(error, into: &orders)
     }
 
     /// BlueZ asks about a pairing that an operation of this manager may have begun.
@@ -201,7 +198,7 @@ struct PairingState {
             orders.append(.seek)
             orders.append(.startTimer(.search, Self.limit))
         } else if facts.isBonded {
-            guard !facts.isLinkSecure else { return settleVerified(nil, facts, &orders) }
+            guard !facts.isLinkSecure else { return ended(nil, facts, &orders) }
             step = .verifying(links: 0)
             orders.append(.startTimer(.search, Self.limit))
         } else if !isRequested, !isAgreed, policy.consent(to: .operation) == .needsAnswer, !facts.isPaired {
@@ -234,8 +231,7 @@ struct PairingState {
 
     /// A search, or the wait for a link, has exceeded the limit of what has no time limit of its own.
     mutating func searchTimedOut(into orders: inout Orders) {
-        for waiter in waiters where !waiter.hasTimeout { settle(waiter, .timedOut, &orders) }
-        waiters.removeAll { !$0.hasTimeout }
+        settle(.timedOut, &orders) { !$0.hasTimeout }
         isNeeded = false
         if waiters.isEmpty { withdraw(&orders) }
     }
@@ -252,35 +248,34 @@ struct PairingState {
         guard step == .removing else { return }
         step = nil
         mustRemove = false
-        for index in waiters.indices.reversed() {
-            switch (waiters[index].request, error) {
-            case (.unpair, _), (.repair, .some): settle(waiters.remove(at: index), error, &orders)
-            case (.repair, nil): waiters[index].request = .pair(trusting: false)
-            case (.pair, _): break
-            }
+        settle(error, &orders) { $0.request == .unpair || $0.request == .repair && error != nil }
+        for index in waiters.indices where waiters[index].request == .repair {
+            waiters[index].request = .pair(trusting: false)
         }
         proceed(facts, &orders)
     }
 
-    /// The user has answered whether the manager may pair. A refusal is reported as the reply to the pairing, by
-    /// ``replied(_:_:_:at:into:)``.
-    mutating func answered(
-        _ attempt: Attempt, _ error: PairingError?, _ facts: LinkStatus, into orders: inout Orders
-    ) {
+    /// The user has agreed that the manager pairs for an operation. A refusal is the reply to the pairing.
+    mutating func agreed(_ attempt: Attempt, _ facts: LinkStatus, into orders: inout Orders) {
         guard step == .asking(attempt) else { return }
-        guard error == nil else { return step = .pairing(attempt, wasConnected: facts.isConnected) }
         step = nil
         isAgreed = true
         proceed(facts, &orders)
     }
 
-    /// BlueZ has replied to a pairing. Returns whether the link, if there is one, was made for it; `nil` if the attempt
-    /// has ended before.
+    /// BlueZ has replied to a pairing, or the user has refused it. Returns whether the link, if there is one, was made for it;
+    /// `nil` if the attempt has ended before.
     mutating func replied(
-        _ attempt: Attempt, _ error: PairingError?, _ facts: LinkStatus, at now: Date,
-        into orders: inout Orders
+        _ attempt: Attempt, _ error: PairingError?, _ facts: LinkStatus, at now: Date, into orders: inout Orders
     ) -> Bool? {
-        guard case .pairing(attempt, let wasConnected) = step else { return nil }
+        let wasConnected: Bool
+        switch step {
+        case .asking(attempt):
+            wasConnected = facts.isConnected
+            step = .pairing(attempt, wasConnected: wasConnected)
+        case .pairing(attempt, let isKnown): wasConnected = isKnown
+        default: return nil
+        }
         if error == nil {
             count += 1
             date = now
@@ -289,24 +284,30 @@ struct PairingState {
             failureCount += 1
             report(facts, error, &orders)
         }
-        // Requests that came during a cancellation are for the next pairing.
-        if !isCancelling || error == nil {
-            if error == nil, waiters.contains(where: { $0.request == .pair(trusting: true) }) {
-                orders.append(.setTrusted(true))
-            }
-            let isRefused = error?.isRefusal ?? false
-            let ended = { (request: Request) in request.isPair || request == .repair && isRefused }
-            for waiter in waiters where ended(waiter.request) { settle(waiter, error, &orders) }
-            waiters.removeAll { ended($0.request) }
-        }
-        (step, isNeeded, isAgreed, isCancelling) = (nil, false, false, false)
-        proceed(facts, &orders)
+        ended(error, facts, &orders)
         return !wasConnected
     }
 
-    private mutating func settle(_ waiter: Waiter, _ error: PairingError?, _ orders: inout Orders) {
-        if waiter.hasTimeout { orders.append(.cancelTimer(.operation(waiter.id))) }
-        orders.append(.settle(waiter.id, error.map { .failed(.pairing($0)) } ?? .done))
+    /// A pairing or a verification has ended, and so has what waits for it. Requests that came during a cancellation are for the
+    /// next pairing.
+    private mutating func ended(_ error: PairingError?, _ facts: LinkStatus, _ orders: inout Orders) {
+        if error == nil, waiters.contains(where: { $0.request == .pair(trusting: true) }) {
+            orders.append(.setTrusted(true))
+        }
+        if !isCancelling || error == nil {
+            let isRefused = error?.isRefusal ?? false
+            settle(error, &orders) { $0.request.isPair || $0.request == .repair && isRefused }
+        }
+        (step, isNeeded, isAgreed, isCancelling) = (nil, false, false, false)
+        proceed(facts, &orders)
+    }
+
+    private mutating func settle(_ error: PairingError?, _ orders: inout Orders, where isSettled: (Waiter) -> Bool) {
+        for waiter in waiters where isSettled(waiter) {
+            if waiter.hasTimeout { orders.append(.cancelTimer(.operation(waiter.id))) }
+            orders.append(.settle(waiter.id, error.map { .failed(.pairing($0)) } ?? .done))
+        }
+        waiters.removeAll(where: isSettled)
     }
 
     // MARK: Bonds
@@ -322,19 +323,7 @@ struct PairingState {
     mutating func verified(_ error: PairingError?, _ facts: LinkStatus, into orders: inout Orders) {
         guard isVerifying else { return }
         stopVerifying(&orders)
-        settleVerified(error, facts, &orders)
-    }
-
-    private mutating func settleVerified(
-        _ error: PairingError?, _ facts: LinkStatus, _ orders: inout Orders
-    ) {
-        if error == nil, waiters.contains(where: { $0.request == .pair(trusting: true) }) {
-            orders.append(.setTrusted(true))
-        }
-        for waiter in waiters where waiter.request.isPair { settle(waiter, error, &orders) }
-        waiters.removeAll { $0.request.isPair }
-        isNeeded = false
-        proceed(facts, &orders)
+        ended(error, facts, &orders)
     }
 
     // MARK: Reports

@@ -477,8 +477,8 @@ struct PeripheralState {
     mutating func consentAnswered(
         _ attempt: PairingState.Attempt, _ error: PairingError?, at now: Date, into orders: inout Orders
     ) {
-        pairing.answered(attempt, error, status, into: &orders)
-        if let error { pairReplied(attempt, error, at: now, into: &orders) }
+        guard let error else { return pairing.agreed(attempt, status, into: &orders) }
+        pairReplied(attempt, error, at: now, into: &orders)
     }
 
     /// BlueZ has replied to a pairing.

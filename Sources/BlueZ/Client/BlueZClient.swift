@@ -224,7 +224,7 @@ extension BlueZClient {
     /// before. Any thread; `completion` runs on the loop.
     package func removeDevice(_ device: ObjectKey, completion: @escaping BlueZCompletion<Void>) {
         loop.perform { [pairings, connector] in
-            pairings.cancelRequests(about: device)
+            pairings.endRequests(about: device)
             connector.removeDevice(device, completion: completion)
         }
     }

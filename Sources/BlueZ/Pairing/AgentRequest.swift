@@ -24,6 +24,7 @@ package enum IOCapability: String, Hashable, Sendable, CaseIterable {
 package protocol PasskeyHiding: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {}
 
 extension PasskeyHiding {
+    package var description: String { "\(Self.self)" }
     package var debugDescription: String { description }
     package var customMirror: Mirror { Mirror(self, children: []) }
 }
@@ -45,16 +46,6 @@ package final class AgentRequest: Sendable, PasskeyHiding {
         case enterPasskey
         /// The user enters this number at the peer. `entered`: how many digits the peer has reported, 0 with LE.
         case display(UInt32, entered: UInt16)
-
-        package var description: String {
-            switch self {
-            case .confirm: "confirm"
-            case .authorize: "authorize"
-            case .enterPasskey: "enterPasskey"
-            case .display: "display"
-            }
-        }
-
         /// Whether no answer is needed.
         package var isDisplay: Bool { if case .display = self { true } else { false } }
     }
@@ -77,8 +68,6 @@ package final class AgentRequest: Sendable, PasskeyHiding {
     ) {
         (self.number, self.device, self.kind, self.answered) = (number, device, kind, answered)
     }
-
-    package var description: String { "AgentRequest(\(kind))" }
 
     /// Whether it has neither an answer nor an end.
     package var isOpen: Bool { state.withLock { $0.answer == nil && !$0.hasEnded } }
@@ -129,14 +118,6 @@ package enum AgentAnswer: Hashable, Sendable, PasskeyHiding {
     case passkey(UInt32)
     /// Ends the pairing, also that of a displayed passkey, which then fails for this cause.
     case reject(PairingCause)
-
-    package var description: String {
-        switch self {
-        case .accept: "accept"
-        case .passkey: "passkey"
-        case .reject: "reject"
-        }
-    }
 }
 
 /// Why an ``AgentRequest`` has ended.
@@ -145,11 +126,8 @@ package enum AgentEnd: Hashable, Sendable {
     case answered
     /// It was rejected for this cause.
     case refused(PairingCause)
-    /// By BlueZ: the link was lost, or the pairing has failed or was cancelled.
+    /// The link was lost, or the pairing has failed or was cancelled, or the daemon or the agent is gone.
     case cancelled
-    case daemonLeft
-    /// The agent was unregistered.
-    case unregistered
 }
 
 /// Whether a manager takes an ``AgentRequest``; of several that do, the one with the greatest claim receives it, and among

@@ -105,7 +105,7 @@ package final class PairingAgent: @unchecked Sendable {
     }
 
     private func daemonLeft() {
-        pairings?.endRequests(.daemonLeft)
+        pairings?.endRequests()
         perform(machine.daemonLeft())
     }
 
@@ -138,10 +138,9 @@ package final class PairingAgent: @unchecked Sendable {
                     $0.objectPath(Self.path)
                     $0.string(capability.rawValue)
                 }
-            case .requestDefault(let call):
-                self.call("RequestDefaultAgent", call) { $0.objectPath(Self.path) }
+            case .requestDefault(let call): self.call("RequestDefaultAgent", call) { $0.objectPath(Self.path) }
             case .unregister(let call):
-                pairings?.endRequests(.unregistered)
+                pairings?.endRequests()
                 self.call("UnregisterAgent", call) { $0.objectPath(Self.path) }
             case .startTimer(let seconds):
                 timer.start(after: seconds) { [weak self] in
@@ -191,7 +190,7 @@ package final class PairingAgent: @unchecked Sendable {
 
     fileprivate func released(_ invocation: Invocation) {
         invocation.reply()
-        pairings?.endRequests(.unregistered)
+        pairings?.endRequests()
         perform(machine.released())
     }
 

@@ -213,11 +213,9 @@ package struct PairingMachine {
         }
         switch state {
         case .idle, .cancelling, .cleaning: return []
-        case .preparing, .unlinking: return finish(outcome)
-        case .queued: return [.leaveQueue] + finish(outcome)
+        case .preparing, .unlinking, .queued, .foreign: return finish(outcome)
         case .pairing: return isLate && facts.isBonded ? finish(.bonded) : cancel(outcome)
         case .bonding: return isLate ? finish(.paired) : [.noteRefusal] + clean(outcome)
-        case .foreign: return finish(outcome)
         }
     }
 
@@ -236,13 +234,12 @@ package struct PairingMachine {
         let new = facts
         switch state {
         case .idle, .unlinking, .cancelling, .cleaning: return []
-        case .preparing, .bonding: return new.isBonded ? finish(.bonded) : []
+        case .preparing, .queued, .bonding: return new.isBonded ? finish(.bonded) : []
         // What BlueZ reports of the device counts. Its reply does not come if BlueZ is discovering services meanwhile
         // (`device_bonding_complete`, up to 5.86).
         case .pairing:
             guard new.isPaired else { return [] }
             return new.isBonded ? finish(.bonded) : bond()
-        case .queued: return new.isBonded ? [.leaveQueue] + finish(.bonded) : []
         case .foreign(let error, let wasConnected):
             if new.isBonded { return finish(.bonded) }
             if new.isPaired, !old.isPaired { return bond() }
@@ -318,13 +315,13 @@ package struct PairingMachine {
     }
 
     /// The device, its adapter or the daemon is gone.
-    package mutating func deviceGone(_ error: BlueZError, _ end: AgentEnd = .cancelled) -> [Order] {
+    package mutating func deviceGone(_ error: BlueZError) -> [Order] {
         facts = Facts()
-        let ended = endRequests(end)
+        let ended = endRequests()
         switch state {
         case .idle: return ended
-        case .queued: return ended + [.leaveQueue] + finish(.failed(.notFound, error))
-        case .preparing, .unlinking, .pairing, .bonding, .foreign: return ended + finish(.failed(.notFound, error))
+        case .preparing, .unlinking, .queued, .pairing, .bonding, .foreign:
+            return ended + finish(.failed(.notFound, error))
         case .cancelling(let outcome), .cleaning(let outcome): return ended + finish(outcome)
         }
     }
@@ -362,14 +359,10 @@ package struct PairingMachine {
     }
 
     /// BlueZ does not wait for an answer any more.
-    mutating func questionCancelled() -> [Order] { endQuestion(.cancelled) }
+    mutating func endQuestion() -> [Order] { question.take().map { [.endRequest($0, .cancelled)] } ?? [] }
 
     /// The device, the daemon or the agent is gone, or is about to be.
-    mutating func endRequests(_ end: AgentEnd) -> [Order] { endQuestion(end) + endDisplay(end) }
-
-    private mutating func endQuestion(_ end: AgentEnd) -> [Order] {
-        question.take().map { [.endRequest($0, end)] } ?? []
-    }
+    mutating func endRequests() -> [Order] { endQuestion() + endDisplay(.cancelled) }
 
     private mutating func endDisplay(_ end: AgentEnd = .answered) -> [Order] {
         display.take().map { [.cancelTimer(.display), .endRequest($0, end)] } ?? []
@@ -382,8 +375,7 @@ package struct PairingMachine {
         case .pairing:
             refusal = cause
             return []
-        case .queued: return [.leaveQueue] + finish(.failed(cause, nil))
-        case .preparing, .unlinking, .foreign: return finish(.failed(cause, nil))
+        case .preparing, .unlinking, .queued, .foreign: return finish(.failed(cause, nil))
         case .idle, .bonding, .cancelling, .cleaning: return []
         }
     }
@@ -396,8 +388,8 @@ package struct PairingMachine {
         switch state {
         case .pairing: return cancel(.failed(cause, nil))
         case .cancelling, .cleaning: return [.noteRefusal]
-        case .queued: return [.leaveQueue, .noteRefusal] + clean(.failed(cause, nil))
-        case .idle, .preparing, .unlinking, .bonding, .foreign: return [.noteRefusal] + clean(.failed(cause, nil))
+        case .idle, .preparing, .unlinking, .queued, .bonding, .foreign:
+            return [.noteRefusal] + clean(.failed(cause, nil))
         }
     }
 
@@ -419,13 +411,21 @@ package struct PairingMachine {
     }
 
     private mutating func clean(_ outcome: PairingOutcome) -> [Order] {
+        let orders = endStep()
         state = .cleaning(outcome)
-        return [.callDisconnect]
+        return orders + [.callDisconnect]
+    }
+
+    private func endStep() -> [Order] {
+        switch state {
+        case .queued: [.leaveQueue]
+        case .bonding: [.cancelTimer(.bond)]
+        case .idle, .preparing, .unlinking, .pairing, .foreign, .cancelling, .cleaning: []
+        }
     }
 
     private mutating func finish(_ outcome: PairingOutcome) -> [Order] {
-        var orders = endDisplay()
-        if case .bonding = state { orders.append(.cancelTimer(.bond)) }
+        var orders = endDisplay() + endStep()
         for waiter in waiters { orders += settle(waiter, outcome) }
         (waiters, later) = (later, [])
         mayEndLink = true

@@ -15,8 +15,6 @@ package final class Pairings: @unchecked Sendable {
         let delegate: any AgentDelegate
         /// Its message has the passkey. `nil` after the reply, which that of a displayed one gets at once.
         var invocation: Invocation?
-
-        var description: String { "\(request)" }
     }
 
     /// A device's machine, as long as something is under way.
@@ -158,17 +156,15 @@ package final class Pairings: @unchecked Sendable {
     /// BlueZ does not wait for an answer any more.
     func cancelQuestion() {
         if let session = sessions.values.first(where: { $0.machine.hasQuestion }) {
-            run(session) { $0.questionCancelled() }
+            run(session) { $0.endQuestion() }
         }
     }
 
     /// The agent or the daemon is gone.
-    func endRequests(_ end: AgentEnd) {
-        for exchange in exchanges { run(exchange.request.device) { $0.endRequests(end) } }
-    }
+    func endRequests() { for exchange in exchanges { endRequests(about: exchange.request.device) } }
 
     /// Ends the requests about a device that is about to be removed: an answer that comes later has no effect.
-    func cancelRequests(about device: ObjectKey) { run(device) { $0.endRequests(.cancelled) } }
+    func endRequests(about device: ObjectKey) { run(device) { $0.endRequests() } }
 
     // MARK: Bonds of refused pairings
 
@@ -242,9 +238,7 @@ package final class Pairings: @unchecked Sendable {
         case .deviceRemoved(let handle):
             guard let device = daemon.objects.key(of: handle) else { return }
             linkCapabilities[device] = nil
-            // If the daemon has ended, that is the reason.
-            let end: AgentEnd = daemon.availability == .ready ? .cancelled : .daemonLeft
-            run(device) { $0.deviceGone(.noSuchObject, end) }
+            run(device) { $0.deviceGone(.noSuchObject) }
             reportSettled()
         case .adapterAdded, .adapterChanged: if !daemon.objects.notes.isEmpty { removeAllRefused() }
         case .adapterRemoved, .attributeAdded, .attributeChanged, .attributeRemoved: return

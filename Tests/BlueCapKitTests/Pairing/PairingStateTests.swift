@@ -112,7 +112,8 @@ final class PairingStateTests: XCTestCase {
     }
 
     private func answer(_ error: PairingError?, _ attempt: UInt32 = 1) -> [Order.Action] {
-        Orders.given { state.answered(attempt, error, facts(), into: &$0) }
+        guard let error else { return Orders.given { state.agreed(attempt, facts(), into: &$0) } }
+        return reply(error, attempt)
     }
 
     func testAPolicyThatAsksNeedsAnAnswerBeforeAnOperationPairs() {
@@ -131,8 +132,7 @@ final class PairingStateTests: XCTestCase {
         _ = need(.ask)
         XCTAssertEqual(ask(.pair(trusting: false), 1, timeout: .infinity), [])
         let error = PairingError.rejected(by: .application)
-        XCTAssertEqual(answer(error), [])
-        XCTAssertEqual(reply(error).last, .settle(id(1), .failed(.pairing(error))))
+        XCTAssertEqual(answer(error).last, .settle(id(1), .failed(.pairing(error))))
         XCTAssertTrue(state.isIdle)
         XCTAssertEqual(state.failureCount, 1)
     }

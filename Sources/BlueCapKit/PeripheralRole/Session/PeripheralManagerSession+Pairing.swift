@@ -103,7 +103,7 @@ extension PeripheralManagerSession: PairingSession {
         switch end {
         case .answered: return
         case .refused(let cause): error = PairingError(cause, nil)
-        case .cancelled, .daemonLeft, .unregistered: error = .cancelled
+        case .cancelled: error = .cancelled
         }
         guard core.withLock({ $0.pairing.remove(device) }) != nil, let central = central(of: device) else { return }
         report(central, isOurs: true, error: error)
