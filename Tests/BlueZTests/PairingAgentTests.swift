@@ -120,9 +120,8 @@ final class PairingAgentTests: XCTestCase {
             request.answer(answer)
             daemon.loop.run()
             XCTAssertEqual(reply.withLock { $0 }, expected, method)
-            let isAccepted = expected.first == "("
-            let refusal: PairingCause = answer == .reject(.timedOut) ? .timedOut : .rejectedByUser
-            XCTAssertEqual(manager.ends.last?.end, isAccepted ? .answered : .refused(refusal))
+            let counted = expected.first == "(" || answer == .reject(.timedOut) ? answer : .reject(.rejectedByUser)
+            XCTAssertEqual(manager.ends.last?.end, .answered(counted))
             // A second answer is ignored.
             XCTAssertFalse(request.answer(.accept))
             daemon.loop.run()
@@ -147,15 +146,15 @@ final class PairingAgentTests: XCTestCase {
         let manager = FakeManager()
         _ = scene.start()
         scene.want(.keyboardDisplay, manager)
-        let stranger = Connection.open(.custom(daemon.bus.address), loop: daemon.loop)
+        let other = Connection.open(.custom(daemon.bus.address), loop: daemon.loop)
         for (method, arguments) in PairingScene.methods {
-            let reply = scene.call(method, arguments, from: stranger)
+            let reply = scene.call(method, arguments, from: other)
             XCTAssertEqual(reply.withLock { $0 }, "org.freedesktop.DBus.Error.AccessDenied", method)
         }
         XCTAssertTrue(manager.requests.isEmpty)
         let open = scene.call("RequestAuthorization")
         for method in ["Cancel", "Release"] {
-            let reply = scene.call(method, device: nil, from: stranger)
+            let reply = scene.call(method, device: nil, from: other)
             XCTAssertEqual(reply.withLock { $0 }, "org.freedesktop.DBus.Error.AccessDenied", method)
         }
         XCTAssertNil(open.withLock { $0 })
@@ -234,7 +233,7 @@ final class PairingAgentTests: XCTestCase {
         scene.want(.keyboardDisplay, manager)
         manager.whenRequested = { $0.answer(.accept) }
         XCTAssertEqual(scene.call("RequestAuthorization").withLock { $0 }, "()")
-        XCTAssertEqual(manager.ends.map(\.end), [.answered])
+        XCTAssertEqual(manager.ends.map(\.end), [.answered(.accept)])
     }
 
     // MARK: Ends
@@ -309,7 +308,7 @@ final class PairingAgentTests: XCTestCase {
         scene.change([("Connected", .bool(true))])
         XCTAssertTrue(manager.ends.isEmpty)
         scene.change([("Bonded", .bool(true))])
-        XCTAssertEqual(manager.ends.map(\.end), [.answered])
+        XCTAssertEqual(manager.ends.map(\.end), [.ended])
     }
 
     func testADisplayEndsWithTheLink() {
@@ -319,7 +318,7 @@ final class PairingAgentTests: XCTestCase {
         scene.change([("Connected", .bool(true))])
         _ = scene.call("DisplayPasskey", [.uint32(4711), .uint16(0)])
         scene.change([("Connected", .bool(false))])
-        XCTAssertEqual(manager.ends.map(\.end), [.answered])
+        XCTAssertEqual(manager.ends.map(\.end), [.ended])
     }
 
     func testADisplayOfAnotherPairingIsRejectedByEndingTheLink() {
@@ -330,7 +329,7 @@ final class PairingAgentTests: XCTestCase {
         manager.requests[0].answer(.reject(.rejectedByUser))
         daemon.loop.run()
         XCTAssertEqual(daemon.calls, ["RegisterAgent", "Disconnect"])
-        XCTAssertEqual(manager.ends.map(\.end), [.refused(.rejectedByUser)])
+        XCTAssertEqual(manager.ends.map(\.end), [.answered(.reject(.rejectedByUser))])
     }
 
     /// A rejection comes from any thread: the pairing may succeed before it reaches the loop.
@@ -342,7 +341,7 @@ final class PairingAgentTests: XCTestCase {
         _ = scene.call("DisplayPasskey", [.uint32(4711), .uint16(0)])
         XCTAssertTrue(manager.requests[0].answer(.reject(.rejectedByUser)))
         scene.change([("Paired", .bool(true)), ("Bonded", .bool(true))])
-        XCTAssertEqual(manager.ends.map(\.end), [.refused(.rejectedByUser)])
+        XCTAssertEqual(manager.ends.map(\.end), [.answered(.reject(.rejectedByUser))])
         scene.change([("Connected", .bool(false))])
         daemon.loop.advance(by: 10)
         XCTAssertTrue(daemon.calls.contains("RemoveDevice"), "\(daemon.calls)")
@@ -372,7 +371,7 @@ final class PairingAgentTests: XCTestCase {
         scene.change([("Connected", .bool(true))])
         _ = scene.call("DisplayPasskey", [.uint32(4711), .uint16(0)])
         scene.change([("Connected", .bool(false))])
-        XCTAssertEqual(manager.ends.map(\.end), [.answered])
+        XCTAssertEqual(manager.ends.map(\.end), [.ended])
         XCTAssertFalse(manager.requests[0].answer(.reject(.rejectedByUser)))
         daemon.loop.advance(by: 10)
         XCTAssertEqual(daemon.count("RemoveDevice"), 0)

@@ -38,9 +38,8 @@ final class PairingMachineTests: RandomTestCase {
     ) -> [PairingMachine.Order] {
         XCTAssertEqual(machine.requested(9, isDisplay: false, isReceived: true), [.receive(9)])
         let orders = machine.answered(9, .reject(cause))
-        XCTAssertEqual(orders.first, .reply(9, .reject(cause)))
-        XCTAssertEqual(orders.last, .endRequest(9, .refused(cause)))
-        return Array(orders.dropFirst().dropLast())
+        XCTAssertEqual(orders.first, .endRequest(9, .answered(.reject(cause))))
+        return Array(orders.dropFirst())
     }
 
     /// BlueZ displays a passkey, and the answer rejects that.
@@ -49,7 +48,7 @@ final class PairingMachineTests: RandomTestCase {
             machine.requested(8, isDisplay: true, isReceived: true), [.startTimer(.display, seconds: 35), .receive(8)])
         let orders = machine.answered(8, .reject(.rejectedByUser))
         XCTAssertEqual(
-            orders.prefix(2), [.cancelTimer(.display), .endRequest(8, .refused(.rejectedByUser))])
+            orders.prefix(2), [.cancelTimer(.display), .endRequest(8, .answered(.reject(.rejectedByUser)))])
         return Array(orders.dropFirst(2))
     }
 
@@ -201,7 +200,7 @@ final class PairingMachineTests: RandomTestCase {
         }
         var machine = pairing(linked)
         _ = machine.requested(9, isDisplay: false, isReceived: true)
-        XCTAssertEqual(machine.answered(9, .accept), [.reply(9, .accept), .endRequest(9, .answered)])
+        XCTAssertEqual(machine.answered(9, .accept), [.endRequest(9, .answered(.accept))])
         XCTAssertEqual(machine.pairReplied(failure), settled(.failed(.rejectedByPeer, failure)))
     }
 
@@ -255,7 +254,7 @@ final class PairingMachineTests: RandomTestCase {
     }
 
     func testADisplayEndsWithItsPairing() {
-        let ended: [PairingMachine.Order] = [.cancelTimer(.display), .endRequest(8, .answered)]
+        let ended: [PairingMachine.Order] = [.cancelTimer(.display), .endRequest(8, .ended)]
         func display(_ facts: PairingMachine.Facts) -> Machine {
             var machine = Machine()
             _ = machine.factsChanged(facts)
@@ -452,7 +451,7 @@ final class PairingMachineTests: RandomTestCase {
                         pending.append(order)
                     case .wantAgent, .callDisconnect, .callPair: pending.append(order)
                     case .leaveQueue: pending.removeAll { $0 == .callPair }
-                    case .startTimer, .cancelTimer, .noteRefusal, .receive, .reply, .endRequest: break
+                    case .startTimer, .cancelTimer, .noteRefusal, .receive, .endRequest: break
                     }
                 }
                 if machine.isIdle { (pending, isCalled) = ([], false) }

@@ -156,7 +156,7 @@ final class PairingsTests: XCTestCase {
         _ = scene.call("DisplayPasskey", [.uint32(1), .uint16(0)])
         XCTAssertTrue(manager.ends.isEmpty)
         daemon.answerLate("Pair", error: failed)
-        XCTAssertEqual(manager.ends.map(\.end), [.answered])
+        XCTAssertEqual(manager.ends.map(\.end), [.ended])
     }
 
     func testADisplayThatIsRejectedCancelsThePairing() throws {

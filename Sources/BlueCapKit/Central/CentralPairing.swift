@@ -39,8 +39,6 @@ extension CentralSession: PairingSession {
         return operation(on: key, yielding: ()) { $0.pairingAsked(.unpair, $1, timeout: 30, into: &$2) }
     }
 
-    func removingBond(of device: ObjectKey, isUnderWay: Bool) {}
-
     // MARK: Orders; on the loop
 
     func performPairing(_ action: Order.Action, of key: PeripheralKey) {
@@ -151,7 +149,7 @@ extension CentralSession: PairingSession {
     }
 
     func pairingRequestEnded(about device: ObjectKey, _ end: AgentEnd) {
-        guard case .refused(let cause) = end, !client.pairings.isPairing(device), let key = key(of: device) else {
+        guard let cause = end.refusal, !client.pairings.isPairing(device), let key = key(of: device) else {
             return
         }
         decideHere(key) { $0.pairingRejected(PairingError(cause, nil), into: &$1) }

@@ -154,13 +154,11 @@ struct PairingState {
         switch step {
         case .checking:
             step = nil
-        case .seeking:
-            stopSeeking(&orders)
+        case .seeking, .verifying:
+            stopSearching(&orders)
         case .asking:
             step = nil
             orders.append(.cancelRequests)
-        case .verifying:
-            stopVerifying(&orders)
         case .pairing:
             guard !isCancelling else { return }
             isCancelling = true
@@ -218,15 +216,11 @@ struct PairingState {
         return max(limits.max() ?? 0, isNeeded ? Self.limit : 0)
     }
 
-    private mutating func stopSeeking(_ orders: inout Orders) {
-        step = nil
-        orders.append(.stopSeeking)
+    /// Ends a search, or the wait for a link that shows that the bond holds.
+    private mutating func stopSearching(_ orders: inout Orders) {
+        if step == .seeking { orders.append(.stopSeeking) }
         orders.append(.cancelTimer(.search))
-    }
-
-    private mutating func stopVerifying(_ orders: inout Orders) {
         step = nil
-        orders.append(.cancelTimer(.search))
     }
 
     /// A search, or the wait for a link, has exceeded the limit of what has no time limit of its own.
@@ -322,7 +316,7 @@ struct PairingState {
     /// A link was encrypted with the keys of the bond, or it is known why none is.
     mutating func verified(_ error: PairingError?, _ facts: LinkStatus, into orders: inout Orders) {
         guard isVerifying else { return }
-        stopVerifying(&orders)
+        stopSearching(&orders)
         ended(error, facts, &orders)
     }
 
@@ -346,8 +340,7 @@ struct PairingState {
         switch step {
         case .verifying where new.isLinkSecure: return verified(nil, new, into: &orders)
         // The bond is gone, or the device, which has to be found again.
-        case .verifying where !new.isBonded: stopVerifying(&orders)
-        case .seeking where new.device != nil: stopSeeking(&orders)
+        case .verifying where !new.isBonded, .seeking where new.device != nil: stopSearching(&orders)
         // There is nothing to agree to any more, or the device has to be found again first.
         case .asking where new.isPaired || new.device == nil: withdraw(&orders)
         default: return

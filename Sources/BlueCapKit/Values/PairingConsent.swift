@@ -9,7 +9,7 @@ enum PairingConsent: Hashable, Sendable {
     case given
     /// The user of the application has to be asked.
     case needsAnswer
-    case refused(PairingParty)
+    case refused
 }
 
 /// What would begin a pairing, or continue it.
@@ -35,22 +35,18 @@ extension PairingPolicy {
     func consent(to step: PairingStep, acceptsIncomingByDefault: Bool = false) -> PairingConsent {
         switch (step, answers) {
         case (.question(_, isWanted: false), _) where !(acceptsIncoming ?? acceptsIncomingByDefault):
-            .refused(.policy)
-        case (_, .rejects): .refused(.policy)
-        case (.operation, _) where !pairsOnDemand: .refused(.policy)
+            .refused
+        case (_, .rejects): .refused
+        case (.operation, _) where !pairsOnDemand: .refused
         case (.request, .acceptsJustWorks), (.request, .asks), (.operation, .acceptsJustWorks): .given
         case (.question(.authorize, _), .acceptsJustWorks): .given
-        case (.question(_, _), .acceptsJustWorks): .refused(.policy)
+        case (.question(_, _), .acceptsJustWorks): .refused
         case (.operation, .asks), (.question(_, _), .asks): .needsAnswer
         }
     }
 
     /// Whether an operation that needs security may make this process pair, now or after a question.
-    var pairsForOperations: Bool { !consent(to: .operation).isRefused }
+    var pairsForOperations: Bool { consent(to: .operation) != .refused }
     /// Whether this manager pairs.
-    var allowsPairing: Bool { !consent(to: .request).isRefused }
-}
-
-extension PairingConsent {
-    fileprivate var isRefused: Bool { if case .refused = self { true } else { false } }
+    var allowsPairing: Bool { consent(to: .request) != .refused }
 }

@@ -122,12 +122,14 @@ package enum AgentAnswer: Hashable, Sendable, PasskeyHiding {
 
 /// Why an ``AgentRequest`` has ended.
 package enum AgentEnd: Hashable, Sendable {
-    /// It was accepted; of a displayed passkey: the pairing has succeeded or failed.
-    case answered
-    /// It was rejected for this cause.
-    case refused(PairingCause)
+    case answered(AgentAnswer)
+    /// The pairing of a displayed passkey has succeeded or failed.
+    case ended
     /// The link was lost, or the pairing has failed or was cancelled, or the daemon or the agent is gone.
     case cancelled
+
+    /// Why the request was rejected; `nil` if it was not.
+    package var refusal: PairingCause? { if case .answered(.reject(let cause)) = self { cause } else { nil } }
 }
 
 /// Whether a manager takes an ``AgentRequest``; of several that do, the one with the greatest claim receives it, and among

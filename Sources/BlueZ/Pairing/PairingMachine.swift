@@ -79,8 +79,7 @@ package struct PairingMachine {
         case settle(WaiterID, PairingOutcome)
         /// Give a request to its manager.
         case receive(AgentRequest.Number)
-        /// Give BlueZ the answer to its question.
-        case reply(AgentRequest.Number, AgentAnswer)
+        /// Reply to BlueZ's question, and report the end.
         case endRequest(AgentRequest.Number, AgentEnd)
     }
 
@@ -344,27 +343,28 @@ package struct PairingMachine {
 
     mutating func answered(_ number: AgentRequest.Number, _ answer: AgentAnswer) -> [Order] {
         if number == display, case .reject(let cause) = answer {
-            return endDisplay(.refused(cause)) + displayRefused(cause)
+            return endDisplay(.answered(answer)) + displayRefused(cause)
         }
         guard number == question else { return [] }
-        question = nil
+        let ended = endQuestion(.answered(answer))
         switch answer {
-        case .accept, .passkey:
-            // A passkey may be wrong.
-            if answer == .accept { hasAccepted = true }
-            return [.reply(number, answer), .endRequest(number, .answered)]
-        case .reject(let cause):
-            return [.reply(number, answer)] + refused(cause) + [.endRequest(number, .refused(cause))]
+        case .accept: hasAccepted = true
+        // It may be wrong.
+        case .passkey: break
+        case .reject(let cause): return ended + refused(cause)
         }
+        return ended
     }
 
     /// BlueZ does not wait for an answer any more.
-    mutating func endQuestion() -> [Order] { question.take().map { [.endRequest($0, .cancelled)] } ?? [] }
+    mutating func endQuestion(_ end: AgentEnd = .cancelled) -> [Order] {
+        question.take().map { [.endRequest($0, end)] } ?? []
+    }
 
     /// The device, the daemon or the agent is gone, or is about to be.
     mutating func endRequests() -> [Order] { endQuestion() + endDisplay(.cancelled) }
 
-    private mutating func endDisplay(_ end: AgentEnd = .answered) -> [Order] {
+    private mutating func endDisplay(_ end: AgentEnd = .ended) -> [Order] {
         display.take().map { [.cancelTimer(.display), .endRequest($0, end)] } ?? []
     }
 

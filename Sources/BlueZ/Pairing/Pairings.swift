@@ -13,8 +13,8 @@ package final class Pairings: @unchecked Sendable {
     private struct Exchange: PasskeyHiding {
         let request: AgentRequest
         let delegate: any AgentDelegate
-        /// Its message has the passkey. `nil` after the reply, which that of a displayed one gets at once.
-        var invocation: Invocation?
+        /// Its message has the passkey. `nil` for a displayed one, which has its reply already.
+        let invocation: Invocation?
     }
 
     /// A device's machine, as long as something is under way.
@@ -364,26 +364,23 @@ package final class Pairings: @unchecked Sendable {
             }
         case .receive(let number):
             if let exchange = session.exchanges[number] { exchange.delegate.agentRequested(exchange.request) }
-        case .reply(let number, let answer):
-            guard let invocation = session.exchanges[number]?.invocation.take() else { return }
-            switch answer {
-            case .accept: invocation.reply()
-            case .passkey(let passkey): invocation.reply { $0.uint32(passkey) }
-            case .reject: invocation.fail(.rejected)
-            }
         case .endRequest(let number, let end): endRequest(number, end, session)
         }
     }
 
     private func endRequest(_ number: AgentRequest.Number, _ end: AgentEnd, _ session: Session) {
         guard let exchange = session.exchanges.removeValue(forKey: number) else { return }
-        exchange.invocation?.fail(.cancelled)
-        let request = exchange.request
-        request.end()
+        switch end {
+        case .answered(.accept): exchange.invocation?.reply()
+        case .answered(.passkey(let passkey)): exchange.invocation?.reply { $0.uint32(passkey) }
+        case .answered(.reject): exchange.invocation?.fail(.rejected)
+        case .ended, .cancelled: exchange.invocation?.fail(.cancelled)
+        }
+        exchange.request.end()
         // A displayed passkey that another thread has rejected in this moment.
-        let refusal = request.takeAnswer() == nil ? nil : request.refusal
-        exchange.delegate.agentRequestEnded(request, refusal.map { .refused($0) } ?? end)
-        if let refusal, request.kind.isDisplay { run(session) { $0.displayRefused(refusal) } }
+        let late = exchange.request.takeAnswer().map { AgentEnd.answered($0) }
+        exchange.delegate.agentRequestEnded(exchange.request, late ?? end)
+        if exchange.request.kind.isDisplay, let cause = late?.refusal { run(session) { $0.displayRefused(cause) } }
     }
 
     private func call(

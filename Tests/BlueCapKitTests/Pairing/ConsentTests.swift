@@ -17,7 +17,7 @@ final class ConsentTests: LockTestCase {
             .question(.enterPasskey, isWanted: true), .question(.display(1, entered: 0), isWanted: true),
             .question(.authorize, isWanted: false),
         ]
-        let no = PairingConsent.refused(.policy)
+        let no = PairingConsent.refused
         let (given, ask) = (PairingConsent.given, PairingConsent.needsAnswer)
         var onRequest = PairingPolicy.ask
         onRequest.pairsOnDemand = false

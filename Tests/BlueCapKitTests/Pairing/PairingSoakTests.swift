@@ -436,9 +436,9 @@ private final class PairingScene: @unchecked Sendable {
         case 11:
             at(10, "out of range \(address)") { [simulator] in simulator.simulateOutOfRange(of: address) }
         default:
-            at(20, "stranger calls") { [self] in
+            at(20, "another program calls") { [self] in
                 simulator.simulateAgentCall(about: address) { [weak self] error in
-                    if error == nil { self?.problems.append("a stranger's call was answered") }
+                    if error == nil { self?.problems.append("a call of another program was answered") }
                 }
             }
         }

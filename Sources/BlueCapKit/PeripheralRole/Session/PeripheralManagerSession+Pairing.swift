@@ -99,17 +99,12 @@ extension PeripheralManagerSession: PairingSession {
     func peer(of device: ObjectKey) -> PairingPeer? { central(of: device).map { .central($0) } }
 
     func pairingRequestEnded(about device: ObjectKey, _ end: AgentEnd) {
-        let error: PairingError
-        switch end {
-        case .answered: return
-        case .refused(let cause): error = PairingError(cause, nil)
-        case .cancelled: error = .cancelled
+        let error = end == .cancelled ? .cancelled : end.refusal.map { PairingError($0, nil) }
+        guard let error, core.withLock({ $0.pairing.remove(device) }) != nil, let central = central(of: device) else {
+            return
         }
-        guard core.withLock({ $0.pairing.remove(device) }) != nil, let central = central(of: device) else { return }
         report(central, isOurs: true, error: error)
     }
-
-    func unpair(_ key: PeripheralKey) -> Future<Void>? { nil }
 }
 
 extension PeripheralManagerSession.Core: PairingCore {
