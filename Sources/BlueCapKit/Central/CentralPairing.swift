@@ -21,17 +21,12 @@ extension CentralSession: PairingSession {
                 if pairings.isSettled(orWhenChanged: { continuation.resume() }) { continuation.resume() }
             }
         }
-        return await withCheckedContinuation { continuation in
-            loop.perform { [self] in
-                let isForgotten: @Sendable () -> Bool = { [self] in
-                    readState(of: key) { $0.attributes.hasLostCalls } ?? false
-                }
-                guard isForgotten(), let device = readRecord(key, { $0.present }) else {
-                    return continuation.resume(returning: false)
-                }
-                client.connector.fence(device) { continuation.resume(returning: isForgotten()) }
-            }
+        let isForgotten = { [self] in readState(of: key) { $0.attributes.hasLostCalls } ?? false }
+        guard isForgotten(), let device = readRecord(key, { $0.present }) else { return false }
+        await withCheckedContinuation { continuation in
+            loop.perform { [connector = client.connector] in connector.fence(device) { continuation.resume() } }
         }
+        return isForgotten()
     }
 
     func unpair(_ key: PeripheralKey) -> Future<Void>? {

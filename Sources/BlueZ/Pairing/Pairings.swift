@@ -168,8 +168,10 @@ package final class Pairings: @unchecked Sendable {
 
     // MARK: Bonds of refused pairings
 
-    private func hasKeys(_ device: ObjectKey) -> Bool {
-        daemon.objects.handle(of: device).map { daemon.objects[$0].hasKeys } ?? false
+    private func hasKeys(_ device: ObjectKey) -> Bool { values(of: device)?.hasKeys ?? false }
+
+    private func values(of device: ObjectKey) -> Device1? {
+        daemon.objects.handle(of: device).map { daemon.objects[$0] }
     }
 
     /// From now on a bond of the device is removed, and counts as none: until BlueZ reports it without a link and a bond.
@@ -201,15 +203,12 @@ package final class Pairings: @unchecked Sendable {
         }
     }
 
-    private func removeAllRefused() {
-        for device in daemon.objects.refusedDevices { removeRefused(device) }
-    }
+    private func removeAllRefused() { for device in daemon.objects.refusedDevices { removeRefused(device) } }
 
     /// A device has changed: notes that do not hold any more are removed.
     /// - Parameter isReported: Whether BlueZ has reported now whether there is a link: not every link is, when it begins.
     private func followNote(_ device: ObjectKey, _ note: BondNote, isReported: Bool) {
-        guard let handle = daemon.objects.handle(of: device) else { return }
-        let values = daemon.objects[handle]
+        guard let values = values(of: device) else { return }
         if values.hasKeys {
             if note.isRefused { removeRefused(device) }
         } else if !note.isRefused || isReported && !values.isConnected {
@@ -222,8 +221,7 @@ package final class Pairings: @unchecked Sendable {
     /// A link keeps the capability that the adapter had when it was made.
     private func mustRelink(_ device: ObjectKey) -> Bool {
         guard let capability = agent.state.capability, capability != .noInputNoOutput,
-            let handle = daemon.objects.handle(of: device), daemon.objects[handle].isConnected,
-            let adapter = daemon.objects[adapter: daemon.objects.adapter(of: handle)]
+            let values = values(of: device), values.isConnected, let adapter = daemon.objects[adapter: values.adapter]
         else { return false }
         return adapter.capabilities.pairsWithCapabilityOfLink && linkCapabilities[device] != capability
     }
@@ -289,10 +287,8 @@ package final class Pairings: @unchecked Sendable {
     }
 
     private func facts(of device: ObjectKey) -> PairingMachine.Facts? {
-        daemon.objects.handle(of: device).map { handle in
-            let values = daemon.objects[handle]
-            return PairingMachine.Facts(
-                isPaired: values.isPaired, isBonded: values.keepsKeys, isConnected: values.isConnected)
+        values(of: device).map {
+            PairingMachine.Facts(isPaired: $0.isPaired, isBonded: $0.keepsKeys, isConnected: $0.isConnected)
         }
     }
 
