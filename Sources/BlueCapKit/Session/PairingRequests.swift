@@ -14,7 +14,7 @@ final class PairingRequests: Sendable {
 
     private struct State {
         var policy: PairingPolicy
-        var open: [AgentRequest.Number: Open] = [:]
+        var open: [UInt64: Open] = [:]
     }
 
     /// Whether pairings that the other device begins are accepted, unless the policy says so.
