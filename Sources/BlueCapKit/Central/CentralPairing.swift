@@ -9,7 +9,7 @@ extension CentralSession: PairingSession {
 
     /// Returns why the pairing of a peripheral has not progressed, if that is known. On the loop.
     func obstacle(of key: PeripheralKey) -> PairingError? {
-        guard let call = core.withLock({ $0.objects.entries[key]?.pairing }),
+        guard let call = withEntry(of: key, { $0.pairing }),
             case .failed(let cause, let failure)? = client.pairings.obstacle(of: call.device)
         else { return nil }
         return PairingError(cause, failure)
@@ -42,7 +42,7 @@ extension CentralSession: PairingSession {
         case .askForConsent(let attempt): askForConsent(key, attempt, device)
         case .callPair(let attempt, let timeout): pair(key, attempt, device, timeout: timeout)
         case .cancelPairing:
-            guard let call = core.withLock({ $0.objects.entries[key]?.pairing }) else { return }
+            guard let call = withEntry(of: key, { $0.pairing }) else { return }
             client.pairings.cancel(call.waiter, of: call.device)
         case .removeDevice:
             guard let device else { return decideHere(key) { $0.removed(nil, into: &$1) } }
@@ -60,8 +60,8 @@ extension CentralSession: PairingSession {
             if let promise { complete { promise.success(change) } }
         case .rejectRequests: requests.reject(.rejectedByUser)
         case .cancelRequests:
-            if let peripheral = core.withLock({ $0.objects[key] }) {
-                requests.reject(.cancelled, from: .peripheral(peripheral))
+            requests.reject(.cancelled) {
+                if case .peripheral(let peripheral) = $0 { peripheral.key == key } else { false }
             }
         default: break
         }
@@ -103,14 +103,12 @@ extension CentralSession: PairingSession {
             pause?.cancel()
             self?.replied(key, attempt, outcome)
         }
-        core.withLock { core in
-            core.objects.withEntry(of: key) { $0.pairing = (device, waiter) }
-        }
+        core.withLock { $0.objects.use(of: key)?.pairing = (device, waiter) }
         if let pause { loop.schedule(after: ConnectionMachine.pauseLimit) { pause.cancel() } }
     }
 
     private func replied(_ key: PeripheralKey, _ attempt: PairingState.Attempt, _ outcome: PairingOutcome) {
-        core.withLock { core in core.objects.withEntry(of: key) { $0.pairing = nil } }
+        core.withLock { $0.objects.use(of: key)?.pairing = nil }
         var error: PairingError?
         if case .failed(let cause, let failure) = outcome { error = PairingError(cause, failure) }
         decideHere(key) { $0.pairReplied(attempt, error, at: date, into: &$1) }
@@ -152,10 +150,9 @@ extension CentralSession: PairingSession {
 }
 
 extension CentralSession.Core: PairingCore {
-    var ownBonds: Set<PeripheralKey> {
-        get { state.ownBonds }
-        set { state.ownBonds = newValue }
-    }
+    var ownBonds: Set<PeripheralKey> { state.ownBonds }
+
+    mutating func bondEnded(of key: PeripheralKey) { state.bondEnded(of: key) }
 
     mutating func key(of source: ObjectKey, at address: PeripheralKey) -> PeripheralKey {
         state.key(of: source, at: address)

@@ -48,7 +48,7 @@ extension PairingSession {
             let error = PairingError(ofRemoval: result)
             if case .failure = result { removingBond(of: source, isUnderWay: false) }
             if error == nil {
-                core.withLock { $0.ownBonds.subtract([key, address]) }
+                core.withLock { core in for each in [key, address] { core.bondEnded(of: each) } }
             }
             keepSoon()
             complete { future.complete(error.map { .failure($0) } ?? .success(())) }

@@ -44,10 +44,9 @@ final class PairingRequests: Sendable {
     }
 
     /// Rejects what the application has not answered.
-    /// - Parameter peer: Only the requests about this peer.
-    func reject(_ cause: PairingCause, from peer: PairingPeer? = nil) {
-        let open = state.withLock { $0.open.values.filter { peer == nil || $0.peer == peer } }
-        for each in open.sorted(by: { $0.request.number < $1.request.number }) { each.request.answer(.reject(cause)) }
+    func reject(_ cause: PairingCause, where isMeant: (PairingPeer) -> Bool = { _ in true }) {
+        let open = state.withLock { $0.open.values.sorted { $0.request.number < $1.request.number } }
+        for each in open where isMeant(each.peer) { each.request.answer(.reject(cause)) }
     }
 
     /// A request has ended. Returns the promise of its end; `nil` if the application does not have it.
@@ -77,7 +76,8 @@ protocol PairingSession: ManagerSession, AgentDelegate where Core: PairingCore {
 
 protocol PairingCore: SessionCore {
     /// The devices with bonds that this manager has made.
-    var ownBonds: Set<PeripheralKey> { get set }
+    var ownBonds: Set<PeripheralKey> { get }
+    mutating func bondEnded(of key: PeripheralKey)
     /// Returns the key by which the manager identifies a device of BlueZ. It outlives the change of the address that a bond
     /// causes.
     mutating func key(of source: ObjectKey, at address: PeripheralKey) -> PeripheralKey

@@ -487,7 +487,7 @@ private final class PairingScene: @unchecked Sendable {
             checkEmpty(client.agent, "waiting")
             checkEmpty(client.pairings, "sessions")
             for peripheral in member.peripherals {
-                let isPairing = session.core.withLock { $0.objects.entries[peripheral.key]?.pairing != nil }
+                let isPairing = session.core.withLock { $0.objects.use(of: peripheral.key)?.pairing != nil }
                 if isPairing { problems.append("\(member.name) has a call of Pair for \(peripheral.name)") }
             }
         }

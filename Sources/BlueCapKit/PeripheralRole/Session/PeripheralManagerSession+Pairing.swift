@@ -110,6 +110,8 @@ extension PeripheralManagerSession: PairingSession {
 extension PeripheralManagerSession.Core: PairingCore {
     func key(of source: ObjectKey, at address: PeripheralKey) -> PeripheralKey { devices[source]?.key ?? address }
 
+    mutating func bondEnded(of key: PeripheralKey) { ownBonds.remove(key) }
+
     func policyChanged(_ policy: PairingPolicy) {}
 
     /// Returns the key of a device, which is its first address.
