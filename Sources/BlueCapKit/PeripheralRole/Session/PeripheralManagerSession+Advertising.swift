@@ -9,8 +9,6 @@ extension PeripheralManagerSession {
     /// An advertisement while it is requested.
     struct Advertised {
         let handle: RunningAdvertisement
-        /// As the handle has it.
-        var data: AdvertisingData
         let promise: Promise<RunningAdvertisement>
         let isMain: Bool
         /// Whether it was restored, and the application has not started it yet.
@@ -44,7 +42,8 @@ extension PeripheralManagerSession {
             // Of several that are alike the one that was begun first.
             let former = core.state.advertisements.first { number in
                 guard let advertised = core.advertised[number] else { return false }
-                return advertised.isRestored && advertised.isMain == isMain && (isMain || advertised.data == data)
+                return advertised.isRestored && advertised.isMain == isMain
+                    && (isMain || advertised.handle.data == data)
             }
             guard !isMain || !core.state.hasMainAdvertisement || former != nil else {
                 refusal = .isAdvertising
@@ -52,7 +51,7 @@ extension PeripheralManagerSession {
             }
             let number = core.makeNumber()
             let handle = RunningAdvertisement(session: self, number: number, data: data)
-            core.advertised[number] = Advertised(handle: handle, data: data, promise: promise, isMain: isMain)
+            core.advertised[number] = Advertised(handle: handle, promise: promise, isMain: isMain)
             core.state.remove(former, into: &core.shell.orders)
             core.state.add(
                 number, .advertisement(isMain: isMain), timeout: max(timeout, 0), into: &core.shell.orders)
@@ -96,14 +95,13 @@ extension PeripheralManagerSession {
 
     /// Advertises something else in its place.
     func changed(_ number: Number, to data: AdvertisingData) {
-        core.withLock { $0.advertised[number]?.data = data }
         loop.post {
             self.core.withLock { $0.advertisings[number] }?.change(to: AdvertisementData(data))
             self.keepSoon()
         }
     }
 
-    func isOnAir(_ number: Number) -> Bool {
+    func isRegistered(_ number: Number) -> Bool {
         core.withLock { $0.state.stage(of: number) == .registered }
     }
 
