@@ -19,6 +19,8 @@ extension Order.Action {
         .startTimer(.connection(timer), seconds)
     }
 
+    static func callConnect(_ attempt: ConnectionMachine.Attempt) -> Self { .callConnect(attempt, pausesScans: true) }
+
     static func cancelTimer(_ timer: ConnectionMachine.Timer) -> Self { .cancelTimer(.connection(timer)) }
 
     static func startTimer(_ timer: SubscriptionMachine.Timer) -> Self {

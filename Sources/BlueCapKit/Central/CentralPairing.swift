@@ -13,7 +13,6 @@ final class CentralPairing: AgentDelegate {
         let device: ObjectKey
         let waiter: Pairings.WaiterID
         /// Pauses the scans while `Pair` connects.
-        let pause: CancelHandle?
     }
 
     private let reference: CentralSession.Reference
@@ -144,25 +143,20 @@ final class CentralPairing: AgentDelegate {
                 $0.pairReplied(attempt, .unavailable(.noDevice), at: session.date, into: &$1)
             }
         }
-        let link = session.readState(of: key) { (isUp: $0.facts.isConnected, isOurs: $0.connection.isOurs) }
-        let isConnected = link?.isUp ?? false
         // A link of another program is not ended.
-        let mayEndLink = link.map { !$0.isUp || $0.isOurs } ?? false
+        let mayEndLink = session.readState(of: key) { !$0.facts.isConnected || $0.connection.isOurs } ?? false
         // An order may be performed before the policy that was set before it, since they wait in two queues.
         desk.wantAgent(for: self)
         let waiter = client.pairings.pair(device, timeout: timeout, mayEndLink: mayEndLink) { [weak self] outcome in
             self?.replied(key, attempt, device, outcome)
         }
-        let pause = isConnected ? nil : device.adapter.map { client.discovery.pause(on: $0) }
-        calls.withLock { $0[key] = Call(attempt: attempt, device: device, waiter: waiter, pause: pause) }
-        guard let pause else { return }
-        session.loop.schedule(after: ConnectionMachine.pauseLimit) { pause.cancel() }
+        calls.withLock { $0[key] = Call(attempt: attempt, device: device, waiter: waiter) }
     }
 
     private func replied(
         _ key: PeripheralKey, _ attempt: PairingState.Attempt, _ device: ObjectKey, _ outcome: PairingOutcome
     ) {
-        calls.withLock { $0[key]?.attempt == attempt ? $0.removeValue(forKey: key) : nil }?.pause?.cancel()
+        _ = calls.withLock { $0[key]?.attempt == attempt ? $0.removeValue(forKey: key) : nil }
         // A displayed passkey can be rejected in the moment in which the pairing succeeds.
         var error = desk.takeRefusal(of: device)
         guard let session = reference.session else { return }

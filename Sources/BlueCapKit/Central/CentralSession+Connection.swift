@@ -12,14 +12,8 @@ extension CentralSession {
         client.connector.disconnect(device) { [weak self] _ in self?.send(.disconnectReplied, to: key) }
     }
 
-    func pauseScan(_ key: PeripheralKey) {
-        guard let adapter = core.withLock({ $0.shell.adapter }) else { return }
-        let pause = client.discovery.pause(on: adapter)
-        withEntry(of: key) { $0.pause = pause }
-    }
-
-    func linkWentDown(_ key: PeripheralKey, _ loss: ConnectionMachine.LinkLoss) {
-        end(withEntry(of: key) { $0.removeWriters() }, loss == .forced ? .forcedDisconnect : .disconnected)
+    func linkWentDown(_ key: PeripheralKey, _ loss: DisconnectReason) {
+        end(withEntry(of: key) { $0.removeWriters() }, loss == .application ? .forcedDisconnect : .disconnected)
         core.withLock { core in
             core.state.updateState(of: key) { $0.countLinkEnd(at: loop.date) }
             core.state.linkEnded(key, at: loop.now)
@@ -49,11 +43,11 @@ extension CentralSession {
         decideHere(key) { $0.connect(event, into: &$1) }
     }
 
-    func connect(_ key: PeripheralKey, _ attempt: ConnectionMachine.Attempt, _ device: ObjectKey?) {
-        guard let device else {
-            return send(.connectReplied(attempt, .notFound), to: key)
-        }
-        let id = client.connector.connect(device, timeout: Connector.attemptLimit) { [weak self] in
+    func connect(
+        _ key: PeripheralKey, _ attempt: ConnectionMachine.Attempt, _ device: ObjectKey?, pausesScans: Bool
+    ) {
+        guard let device else { return send(.connectReplied(attempt, .noSuchObject), to: key) }
+        let id = client.connector.connect(device, pausesScans: pausesScans) { [weak self] in
             // `Connect` has not been sent yet: the orders are executed later.
             _ = self?.decideIfOpen { core in
                 guard core.state.hasState(of: key) else { return }
@@ -62,7 +56,7 @@ extension CentralSession {
         } completion: { [weak self] result in
             if case .failure = result { self?.core.withLock { $0.counter.attemptFailed(key, in: &$0.objects) } }
             self?.withEntry(of: key) { if $0.attempt?.number == attempt { $0.attempt = nil } }
-            self?.send(.connectReplied(attempt, ConnectionFailure(result)), to: key)
+            self?.send(.connectReplied(attempt, result.failure), to: key)
         }
         withEntry(of: key) { $0.attempt = (attempt, id) }
     }
@@ -87,13 +81,5 @@ extension CentralSession {
     @discardableResult
     func withEntry<R>(of key: PeripheralKey, _ change: (inout PeripheralEntry) -> R) -> R {
         core.withLock { $0.objects.withEntry(of: key, change) }
-    }
-}
-
-extension ConnectionFailure {
-    /// `nil` for success.
-    init?(_ result: Result<Void, BlueZError>) {
-        guard case .failure(let error) = result else { return nil }
-        self.init(cause: error.connectCause, failure: BusFailure(error))
     }
 }

@@ -28,27 +28,12 @@ struct ConnectionStream: Sendable {
     }
 }
 
-extension ConnectionMachine.Report {
-    var event: ConnectionEvent {
-        switch self {
-        case .connected: .connect
-        case .timedOut: .timeout
-        case .disconnected: .disconnect
-        case .forced: .forceDisconnect
-        case .gaveUp: .giveUp
-        }
-    }
-}
-
 extension ConnectionStream {
     /// Creates the stream of a restored connection, until the application connects the peripheral itself. It reconnects
     /// until no retries remain.
     init(keeping peripheral: Peripheral) {
         report = { report in
-            switch report {
-            case .disconnected, .timedOut: peripheral.reconnect()
-            case .connected, .forced, .gaveUp: break
-            }
+            if report == .disconnected || report == .timedOut { peripheral.reconnect() }
         }
         fail = { _ in withExtendedLifetime(peripheral) {} }
         finish = {}

@@ -168,14 +168,7 @@ extension Peripheral {
 
     /// Why the last link ended; `nil` if no link has ended yet.
     public var disconnectReason: DisconnectReason? {
-        session.readState(of: key) { state in
-            switch state.lastLoss {
-            case .disconnected: .linkLost
-            case .forced: .application
-            case .adapterLost: .adapterLost
-            case nil: nil
-            }
-        }
+        session.readState(of: key) { $0.lastLoss }
     }
 
     /// BlueZ's reason for the end of the device's last link, which may have been a link of another program.
@@ -189,7 +182,7 @@ extension Peripheral {
 
     /// The errors of `bluetoothd` for the failed attempts of the current or last connection, oldest first, at most 16.
     public var failedAttempts: [BusFailure] {
-        session.readState(of: key) { $0.connection.failures.map(\.failure) } ?? []
+        session.readState(of: key) { $0.connection.failures.map { BusFailure($0) } } ?? []
     }
 }
 
@@ -197,10 +190,9 @@ extension ConnectionMachine {
     var peripheralState: CBPeripheralState {
         switch state {
         case .disconnected, .closed: .disconnected
-        case .waiting, .seeking, .connecting: .connecting
+        case .waiting, .connecting, .ending(_, .connect): .connecting
         case .connected: .connected
-        case .cancelling(_, let ending), .disconnecting(let ending):
-            if case .connect = ending.next { .connecting } else { .disconnecting }
+        case .ending: .disconnecting
         }
     }
 }

@@ -115,11 +115,10 @@ struct PeripheralEntry {
     var attempt: (number: ConnectionMachine.Attempt, id: ConnectID)?
     /// The connection and the pairing may search for the device at the same time, each in a discovery of its own.
     var searches: [ScanID] = []
-    var pause: CancelHandle?
 
     var isEmpty: Bool {
         attributes.isEmpty && changes.isEmpty && connections.isEmpty && sinks.isEmpty && writers.isEmpty
-            && writerRequests.isEmpty && runs.isEmpty && attempt == nil && searches.isEmpty && pause == nil
+            && writerRequests.isEmpty && runs.isEmpty && attempt == nil && searches.isEmpty
             && counter == nil
     }
 
