@@ -100,7 +100,7 @@ final class CentralPairing: AgentDelegate {
     }
 
     private func device(of key: PeripheralKey, _ session: CentralSession) -> ObjectKey? {
-        session.readState(of: key) { $0.facts.device }
+        session.readState(of: key) { $0.status.device }
     }
 
     private func askForConsent(_ key: PeripheralKey, _ attempt: PairingState.Attempt, _ session: CentralSession) {
@@ -144,7 +144,7 @@ final class CentralPairing: AgentDelegate {
             }
         }
         // A link of another program is not ended.
-        let mayEndLink = session.readState(of: key) { !$0.facts.isConnected || $0.connection.isOurs } ?? false
+        let mayEndLink = session.readState(of: key) { !$0.status.isConnected || $0.connection.isOurs } ?? false
         // An order may be performed before the policy that was set before it, since they wait in two queues.
         desk.wantAgent(for: self)
         let waiter = client.pairings.pair(device, timeout: timeout, mayEndLink: mayEndLink) { [weak self] outcome in
