@@ -424,27 +424,15 @@ final class AttributeCallTests: XCTestCase {
         let client = readyClient()
         let adapter = try XCTUnwrap(ObjectKey(adapter: 0))
         let events = Locked<[ScanEvent]>([])
-        let pauses = Locked<[CancelHandle]>([])
-        let rests = Locked(0)
         onLoop {
             _ = client.discovery.start(on: adapter, filter: DiscoveryFilter()) { event in
                 events.withLock { $0.append(event) }
             }
         }
-        onLoop {
-            for _ in 0..<2 {
-                let pause = client.discovery.pause(on: adapter) { rests.withLock { $0 += 1 } }
-                pauses.withLock { $0.append(pause) }
-            }
-            XCTAssertEqual(rests.withLock { $0 }, 0)
-        }
+        onLoop { client.discovery.setPaused(true, on: adapter) }
         XCTAssertEqual(daemon.calls, ["SetDiscoveryFilter", "StartDiscovery", "StopDiscovery"])
-        XCTAssertEqual(rests.withLock { $0 }, 2)
-
-        onLoop { pauses.withLock { $0[0] }.cancel() }
-        onLoop { pauses.withLock { $0[0] }.cancel() }
-        XCTAssertEqual(daemon.count("StartDiscovery"), 1)
-        onLoop { pauses.withLock { $0 = [] } }
+        onLoop { client.discovery.setPaused(false, on: adapter) }
+        onLoop { client.discovery.setPaused(false, on: adapter) }
         XCTAssertEqual(daemon.count("StartDiscovery"), 2)
         XCTAssertEqual(events.withLock { $0 }, [.started])
     }
@@ -480,16 +468,14 @@ final class AttributeCallTests: XCTestCase {
         let client = readyClient()
         let adapter = try XCTUnwrap(ObjectKey(adapter: 0))
         let events = Locked<[ScanEvent]>([])
-        let pause = Locked<CancelHandle?>(nil)
         onLoop {
-            let made = client.discovery.pause(on: adapter)
-            pause.withLock { $0 = made }
+            client.discovery.setPaused(true, on: adapter)
             _ = client.discovery.start(on: adapter, filter: DiscoveryFilter()) { event in
                 events.withLock { $0.append(event) }
             }
         }
         XCTAssertEqual(daemon.calls, [])
-        onLoop { pause.withLock { $0 }?.cancel() }
+        onLoop { client.discovery.setPaused(false, on: adapter) }
         XCTAssertEqual(daemon.calls, ["SetDiscoveryFilter", "StartDiscovery"])
         XCTAssertEqual(events.withLock { $0 }, [.started])
     }

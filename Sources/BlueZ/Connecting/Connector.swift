@@ -17,11 +17,10 @@ package final class Connector: @unchecked Sendable {
     private final class Session: @unchecked Sendable {
         var machine = LinkMachine()
         let timer: LoopTimer
+        /// Resumes the adapter's scans.
         let pauseTimer: LoopTimer
         var users: [ConnectID: User] = [:]
         var disconnections: [ObjectKey: [BlueZCompletion<Void>]] = [:]
-        /// The pause of the adapter's scans for the newest attempts.
-        var pause: CancelHandle?
 
         init(on loop: any EventLoop) { (timer, pauseTimer) = (LoopTimer(on: loop), LoopTimer(on: loop)) }
     }
@@ -248,7 +247,12 @@ package final class Connector: @unchecked Sendable {
         switch effect {
         case .connect(let id, let device):
             guard let user = session.users[id] else { return }
-            if user.pausesScans { pauseScans(on: adapter, session) }
+            if user.pausesScans {
+                discovery.setPaused(true, on: adapter)
+                session.pauseTimer.start(after: Self.pauseLimit) { [discovery] in
+                    discovery.setPaused(false, on: adapter)
+                }
+            }
             user.started()
             guard user.callsConnect else { return }
             // The machine's timer is what ends it.
@@ -275,7 +279,10 @@ package final class Connector: @unchecked Sendable {
         case .cancelTimer: session.timer.cancel()
         case .complete(let id, let error):
             // A failed attempt may be followed by another one: scans are not resumed for the time between them.
-            if error == nil || error == .connectCancelled, session.machine.attempt == nil { session.pause = nil }
+            if error == nil || error == .connectCancelled, session.machine.attempt == nil {
+                session.pauseTimer.cancel()
+                discovery.setPaused(false, on: adapter)
+            }
             guard let user = session.users.removeValue(forKey: id) else { return }
             loop.post { user.completion(error.map { .failure($0) } ?? .success(())) }
         case .disconnected(let device, let error):
@@ -284,11 +291,6 @@ package final class Connector: @unchecked Sendable {
                 loop.post { completion(result) }
             }
         }
-    }
-
-    private func pauseScans(on adapter: ObjectKey, _ session: Session) {
-        if session.pause == nil { session.pause = discovery.pause(on: adapter) }
-        session.pauseTimer.start(after: Self.pauseLimit) { session.pause = nil }
     }
 }
 
