@@ -11,12 +11,28 @@ struct CentralCounter {
         var attemptBegan: Instant?
         /// When the present link began.
         var linkBegan: Instant?
+        /// When the last link began, and when the last one has ended.
+        var connectedAt = Date.distantPast
+        var disconnectedAt = Date.distantPast
+        var timeouts: UInt = 0
+        private var secondsOfLast: Double = 0
 
         /// Adds what goes on at this time.
         func statistics(at now: Instant) -> PeripheralStatistics {
             var statistics = counts
             if let linkBegan { statistics.secondsConnected += now.seconds(since: linkBegan) }
             return statistics
+        }
+
+        /// Returns the seconds of the present link, or else of the last one.
+        func secondsConnected(at now: Instant) -> Double { linkBegan.map { now.seconds(since: $0) } ?? secondsOfLast }
+
+        /// Returns the seconds of the link that has ended; `nil` if there was none.
+        fileprivate mutating func linkEnded(at now: Instant, date: Date) -> Double? {
+            guard let began = linkBegan.take() else { return nil }
+            disconnectedAt = date
+            secondsOfLast = now.seconds(since: began)
+            return secondsOfLast
         }
     }
 
@@ -73,7 +89,10 @@ struct CentralCounter {
     // MARK: Orders
 
     /// Counts an order when it is executed.
-    mutating func count(_ order: Order, in objects: inout PeripheralObjects, at now: @autoclosure () -> Instant) {
+    mutating func count(
+        _ order: Order, in objects: inout PeripheralObjects, at now: @autoclosure () -> Instant,
+        date: @autoclosure () -> Date
+    ) {
         let key = order.subject.peripheral
         switch order.action {
         case .startScan(let scan, _):
@@ -89,8 +108,18 @@ struct CentralCounter {
         case .callConnect:
             count(key, in: &objects) { $0.connectionAttempts += 1 }
             withCounter(of: key, in: &objects) { $0.attemptBegan = now() }
-        case .linkWentUp: linkWentUp(key, in: &objects, at: now())
-        case .linkWentDown: linkWentDown(key, in: &objects, at: now())
+        case .linkWentUp: linkWentUp(key, in: &objects, at: now(), date: date())
+        case .linkWentDown:
+            guard let seconds = withCounter(of: key, in: &objects, { $0.linkEnded(at: now(), date: date()) }) else {
+                return
+            }
+            count(key, in: &objects) {
+                $0.connected -= 1
+                $0.disconnections += 1
+                $0.secondsConnected += seconds
+            }
+        case .report(_, let report) where report.error == .connectionTimeout:
+            withCounter(of: key, in: &objects) { $0.timeouts += 1 }
 
         // A long value has several calls for one operation.
         case .read(let id, _, _, _): if transfers[id] == nil { transfers[id] = Transfer(isRead: true, began: now()) }
@@ -115,24 +144,17 @@ struct CentralCounter {
         counts.scanSeconds += now.seconds(since: began)
     }
 
-    private mutating func linkWentUp(_ key: PeripheralKey, in objects: inout PeripheralObjects, at now: Instant) {
+    private mutating func linkWentUp(
+        _ key: PeripheralKey, in objects: inout PeripheralObjects, at now: Instant, date: Date
+    ) {
         let attemptBegan = withCounter(of: key, in: &objects) { counter in
-            counter.linkBegan = now
+            (counter.linkBegan, counter.connectedAt) = (now, date)
             return counter.attemptBegan.take()
         }
         count(key, in: &objects) {
             $0.connected += 1
             $0.connections += 1
             if let attemptBegan { $0.connecting.add(now.seconds(since: attemptBegan)) }
-        }
-    }
-
-    private mutating func linkWentDown(_ key: PeripheralKey, in objects: inout PeripheralObjects, at now: Instant) {
-        guard let began = withCounter(of: key, in: &objects, { $0.linkBegan.take() }) else { return }
-        count(key, in: &objects) {
-            $0.connected -= 1
-            $0.disconnections += 1
-            $0.secondsConnected += now.seconds(since: began)
         }
     }
 

@@ -43,9 +43,10 @@ struct CentralLog: Sendable {
         case .report(_, .connected): write(.debug, "connected", order, session)
         case .report(_, .timedOut): write(.notice, "attempt to connect timed out", order, session)
         case .report(_, .disconnected), .report(_, .forced): write(.debug, "disconnected", order, session)
-        case .report: write(.warning, "connection given up", order, session)
-        case .reportFailure(_, let error):
-            write(.warning, "connection failed", order, session, [("why", "\(error)")])
+        case .report(_, let report) where report.event == .giveUp:
+            write(.warning, "connection given up", order, session)
+        case .report(_, let report):
+            write(.warning, "connection failed", order, session, [("why", report.error.map { "\($0)" })])
         case .linkWentUp: write(.info, "link up", order, session)
         case .linkWentDown(let loss):
             let level: Logger.Level = loss == .application ? .info : .notice

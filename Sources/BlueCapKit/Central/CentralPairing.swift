@@ -12,7 +12,6 @@ final class CentralPairing: AgentDelegate {
         let attempt: PairingState.Attempt
         let device: ObjectKey
         let waiter: Pairings.WaiterID
-        /// Pauses the scans while `Pair` connects.
     }
 
     private let reference: CentralSession.Reference

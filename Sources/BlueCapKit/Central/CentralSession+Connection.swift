@@ -14,10 +14,7 @@ extension CentralSession {
 
     func linkWentDown(_ key: PeripheralKey, _ loss: DisconnectReason) {
         end(withEntry(of: key) { $0.removeWriters() }, loss == .application ? .forcedDisconnect : .disconnected)
-        core.withLock { core in
-            core.state.updateState(of: key) { $0.countLinkEnd(at: loop.date) }
-            core.state.linkEnded(key, at: loop.now)
-        }
+        core.withLock { $0.state.linkEnded(key, at: loop.now) }
     }
 
     func forget(_ key: PeripheralKey) {

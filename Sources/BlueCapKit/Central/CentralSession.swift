@@ -192,7 +192,7 @@ final class CentralSession: ManagerSession {
     }
 
     private func perform(_ order: Order) {
-        core.withLock { $0.counter.count(order, in: &$0.objects, at: loop.now) }
+        core.withLock { $0.counter.count(order, in: &$0.objects, at: loop.now, date: date) }
         let subject = order.subject
         let key = subject.peripheral
         switch order.action {
@@ -238,14 +238,10 @@ final class CentralSession: ManagerSession {
         case .report(let number, let report):
             let stream = withEntry(of: key) { $0.connections[number] }
             if let stream { complete { stream.report(report) } }
-        case .reportFailure(let number, let error):
-            let stream = withEntry(of: key) { $0.connections[number] }
-            if let stream { complete { stream.fail(error) } }
         case .finishStream(let number):
             let stream = withEntry(of: key) { $0.connections.removeValue(forKey: number) }
             if let stream { complete { stream.finish() } }
-        case .linkWentUp:
-            core.withLock { core in core.state.updateState(of: key) { $0.countLink(at: date) } }
+        case .linkWentUp: break
         case .linkWentDown(let loss): linkWentDown(key, loss)
         case .forget: forget(key)
 

@@ -5,14 +5,18 @@ import Futures
 /// It references its peripheral until it ends.
 struct ConnectionStream: Sendable {
     let report: @Sendable (ConnectionMachine.Report) -> Void
-    let fail: @Sendable (PeripheralError) -> Void
     let finish: @Sendable () -> Void
 
     init(
         _ promise: StreamPromise<(peripheral: Peripheral, connectionEvent: ConnectionEvent)>, of peripheral: Peripheral
     ) {
-        report = { promise.success((peripheral, $0.event)) }
-        fail = { promise.failure($0) }
+        report = { report in
+            if let event = report.event {
+                promise.success((peripheral, event))
+            } else if let error = report.error {
+                promise.failure(error)
+            }
+        }
         finish = { promise.finish() }
     }
 
@@ -23,7 +27,6 @@ struct ConnectionStream: Sendable {
                 if let error = report.error { promise.failure(error) } else { promise.success(()) }
             }
         }
-        fail = { promise.failure($0) }
         finish = { promise.finish() }
     }
 }
@@ -35,7 +38,6 @@ extension ConnectionStream {
         report = { report in
             if report == .disconnected || report == .timedOut { peripheral.reconnect() }
         }
-        fail = { _ in withExtendedLifetime(peripheral) {} }
         finish = {}
     }
 }

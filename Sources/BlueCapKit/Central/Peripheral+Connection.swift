@@ -92,11 +92,7 @@ extension Peripheral {
         guard delay >= 0, delay < Self.endlessTimeout else {
             let error = PeripheralError.invalidArgument(
                 "A delay before reconnecting is zero or more seconds, not \(delay).")
-            let stream = session.core.withLock { core -> ConnectionStream? in
-                let number = core.state.readState(of: key) { $0.connection.number } ?? 0
-                return core.objects.withEntry(of: key) { $0.connections[number] }
-            }
-            if let stream { session.complete { stream.fail(error) } }
+            session.decide(key) { $1.append(.report($0.connection.number, .failed(error))) }
             return
         }
         _ = session.decideIfOpen { core in
@@ -149,7 +145,7 @@ extension Peripheral {
 
     private func end(_ stream: ConnectionStream, _ error: PeripheralError) {
         session.complete {
-            stream.fail(error)
+            stream.report(.failed(error))
             stream.finish()
         }
     }

@@ -4,34 +4,32 @@ import Reactor
 /// Statistics of the peripheral's connections, counted by its manager since the peripheral's discovery.
 extension Peripheral {
     /// When the last connection began; `Date.distantPast` before the first.
-    public var connectedAt: Date { counts?.connectedAt ?? .distantPast }
+    public var connectedAt: Date { counter?.connectedAt ?? .distantPast }
 
     /// When the last connection ended; `Date.distantPast` before the first end.
-    public var disconnectedAt: Date { counts?.disconnectedAt ?? .distantPast }
+    public var disconnectedAt: Date { counter?.disconnectedAt ?? .distantPast }
 
     /// How many connection attempts have timed out.
-    public var timeoutCount: UInt { counts?.timeoutCount ?? 0 }
+    public var timeoutCount: UInt { counter?.timeouts ?? 0 }
 
     /// How many connections have ended, for any reason.
-    public var disconnectionCount: UInt { counts?.disconnectionCount ?? 0 }
+    public var disconnectionCount: UInt { UInt(statistics.disconnections) }
 
     /// How many connections have been made.
-    public var connectionCount: UInt { counts?.connectionCount ?? 0 }
+    public var connectionCount: UInt { UInt(statistics.connections) }
 
     /// The duration of the current connection in seconds, or of the last one if there is none.
-    public var secondsConnected: TimeInterval { counts?.secondsConnected(at: session.date) ?? 0 }
+    public var secondsConnected: TimeInterval { counter?.secondsConnected(at: session.loop.now) ?? 0 }
 
     /// The total duration in seconds of all connections that have ended.
-    public var totalSecondsConnected: TimeInterval { counts?.totalSecondsConnected ?? 0 }
+    public var totalSecondsConnected: TimeInterval { counter?.counts.secondsConnected ?? 0 }
 
     /// The total duration in seconds of all connections, including the current one.
-    public var cumulativeSecondsConnected: TimeInterval {
-        counts?.cumulativeSecondsConnected(at: session.date) ?? 0
-    }
+    public var cumulativeSecondsConnected: TimeInterval { statistics.secondsConnected }
 
     /// The seconds without a connection since the discovery.
     public var cumulativeSecondsDisconnected: TimeInterval {
-        (counts ?? ConnectionStatistics()).cumulativeSecondsDisconnected(since: discoveredAt, at: session.date)
+        max(0, session.date.timeIntervalSince(discoveredAt) - cumulativeSecondsConnected)
     }
 
     /// The documents' spelling of ``cumulativeSecondsConnected``.
@@ -48,5 +46,5 @@ extension Peripheral {
         return session.core.withLock { CentralCounter.statistics(of: key, in: $0, at: now) }
     }
 
-    private var counts: ConnectionStatistics? { session.readState(of: key) { $0.statistics } }
+    private var counter: CentralCounter.OfPeripheral? { session.core.withLock { $0.objects.entries[key]?.counter } }
 }

@@ -74,16 +74,18 @@ struct ConnectionMachine: Equatable {
         case loss
     }
 
-    /// An event of a connection, for both variants of its stream.
+    /// An element of the stream of `connect`, in both of its variants.
     struct Report: Equatable {
-        let event: ConnectionEvent
-        /// The error of a stream without values; `nil` for success.
+        /// `nil` for a failure of both variants.
+        let event: ConnectionEvent?
+        /// The failure of the stream without values; `nil` for success.
         let error: PeripheralError?
 
         static let connected = Report(event: .connect, error: nil)
         static let timedOut = Report(event: .timeout, error: .connectionTimeout)
         static let disconnected = Report(event: .disconnect, error: .disconnected)
         static let forced = Report(event: .forceDisconnect, error: .forcedDisconnect)
+        static func failed(_ error: PeripheralError) -> Report { Report(event: nil, error: error) }
         static func gaveUp(after last: Report) -> Report { Report(event: .giveUp, error: last.error) }
     }
 
@@ -171,19 +173,14 @@ struct ConnectionMachine: Equatable {
     private var isFinished = true
 
     // What BlueZ reported last.
-    private(set) var isUsable: Bool
-    private var isPresent: Bool
-    private var isLinkUp: Bool
+    private(set) var isUsable = false
+    private var isPresent = false
+    private var isLinkUp = false
 
     private(set) var isSeeking = false
     private(set) var timers: Set<Timer> = []
 
-    init(backOff: BackOff, isUsable: Bool, isPresent: Bool, isLinkUp: Bool) {
-        self.backOff = backOff
-        self.isUsable = isUsable
-        self.isPresent = isPresent
-        self.isLinkUp = isLinkUp && isUsable && isPresent
-    }
+    init(backOff: BackOff) { self.backOff = backOff }
 
     // MARK: Queries
 
@@ -249,7 +246,7 @@ struct ConnectionMachine: Equatable {
         case .closed:
             number += 1
             isWanted = false
-            refuse(.disconnected, &orders)
+            report(.failed(.disconnected), &orders)
             orders.append(.finishStream(number))
         }
     }
@@ -296,7 +293,7 @@ struct ConnectionMachine: Equatable {
     private mutating func disconnectAsked(_ orders: inout Orders) {
         isWanted = false
         switch state {
-        case .disconnected, .closed: refuse(.disconnected, &orders)
+        case .disconnected, .closed: report(.failed(.disconnected), &orders)
         case .ending(_, let next): state = .ending(.forced, next == .finish ? .finish : .rest)
         case .waiting, .connecting, .connected: end(.forced, then: .rest, &orders)
         }
@@ -471,7 +468,7 @@ struct ConnectionMachine: Equatable {
         isWanted = false
         fruitlessTries += 1
         endTry(&orders)
-        refuse(refusal, &orders)
+        report(.failed(refusal), &orders)
     }
 
     private mutating func linkMade(isOurs: Bool, _ orders: inout Orders) {
@@ -623,11 +620,6 @@ struct ConnectionMachine: Equatable {
     private mutating func report(_ report: Report, _ orders: inout Orders) {
         lastError = report.error
         orders.append(.report(number, report))
-    }
-
-    private mutating func refuse(_ refusal: PeripheralError, _ orders: inout Orders) {
-        lastError = refusal
-        orders.append(.reportFailure(number, refusal))
     }
 
     private mutating func finish(_ orders: inout Orders) {

@@ -91,7 +91,6 @@ struct Order: Equatable {
         /// Makes a call to BlueZ about the device, which is replied to after all earlier calls, and reports the reply.
         case awaitReplies(ObjectKey)
         case report(ConnectionMachine.ConnectionNumber, ConnectionMachine.Report)
-        case reportFailure(ConnectionMachine.ConnectionNumber, PeripheralError)
         case finishStream(ConnectionMachine.ConnectionNumber)
         /// The link can be used from here on.
         case linkWentUp

@@ -48,7 +48,6 @@ struct PeripheralState {
     /// An attempt to connect that waits until it is known whether BlueZ has forgotten calls of the last link, and then until
     /// BlueZ has removed the device.
     private var heldAttempt: Order.Action?
-    private(set) var statistics = ConnectionStatistics()
     /// Whether BlueZ is removing the device, so that it discovers the device again.
     private var isRefreshing = false
     /// Why the last link ended; `nil` before.
@@ -71,7 +70,7 @@ struct PeripheralState {
     }
 
     init(backOff: BackOff) {
-        connection = ConnectionMachine(backOff: backOff, isUsable: false, isPresent: false, isLinkUp: false)
+        connection = ConnectionMachine(backOff: backOff)
     }
 
     // MARK: Queries
@@ -217,9 +216,6 @@ struct PeripheralState {
                 heldAttempt = nil
                 connection.event(.connectReplied(connection.lastAttempt, .noLink), into: &orders)
                 index += 1
-            case .report(_, let report) where report.error == .connectionTimeout:
-                statistics.timedOut()
-                index += 1
             case .forget:
                 index += 1 + orders.insert(at: index) { ended(into: &$0) }
             default:
@@ -227,9 +223,6 @@ struct PeripheralState {
             }
         }
     }
-
-    mutating func countLink(at date: Date) { statistics.connected(at: date) }
-    mutating func countLinkEnd(at date: Date) { statistics.disconnected(at: date) }
 
     private mutating func linkWentUp(into orders: inout Orders) {
         linkEnd = nil
@@ -272,7 +265,7 @@ struct PeripheralState {
             keepsSecuring: loss == .linkLost && !pairing.isIdle, into: &orders)
         if let error {
             connection.event(.keysMissing, into: &orders)
-            orders.append(.reportFailure(connection.number, .pairing(error)))
+            orders.append(.report(connection.number, .failed(.pairing(error))))
             if pairing.isVerifying { endVerification(error, into: &orders) }
         }
         guard let id = runs.running else { return }

@@ -122,7 +122,6 @@ struct MachinePlay {
         case .linkWentUp: toggle(\.isUp, to: true, "link")
         case .linkWentDown: toggle(\.isUp, to: false, "link")
         case .report(let number, _): check(number <= machine.number, "reports to nobody")
-        case .reportFailure: break
         case .finishStream(let number): check(openStreams.remove(number) != nil, "finishes stream \(number) twice")
         default: check(false, "no order of a connection: \(effect)")
         }
