@@ -16,8 +16,8 @@ struct CentralLog: Sendable {
     /// Called before the order is executed, on the loop.
     func note(_ order: Order, of session: CentralSession) {
         switch order.action {
-        case .startTimer, .cancelTimer, .drop, .stopSeeking, .awaitReplies, .finishStream,
-            .forget, .noteShortLinks, .rejectRequests, .cancelRequests, .fence, .release, .closeSocket, .markGap,
+        case .startTimer, .cancelTimer, .drop, .stopSeeking, .awaitReplies, .finishStream, .forget, .endUse,
+            .noteShortLinks, .rejectRequests, .cancelRequests, .fence, .release, .closeSocket, .markGap,
             .closeGate:
             return
 

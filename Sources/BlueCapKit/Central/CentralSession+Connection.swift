@@ -13,12 +13,14 @@ extension CentralSession {
     }
 
     func linkWentDown(_ key: PeripheralKey, _ loss: DisconnectReason) {
-        end(withEntry(of: key) { $0.removeWriters() }, loss == .application ? .forcedDisconnect : .disconnected)
+        if let ended = withEntry(of: key, { $0.removeWriters() }) {
+            end(ended, loss == .application ? .forcedDisconnect : .disconnected)
+        }
         core.withLock { $0.state.linkEnded(key, at: loop.now) }
     }
 
     func forget(_ key: PeripheralKey) {
-        finish(withEntry(of: key) { $0.removeSinks() })
+        finish(withEntry(of: key) { $0.removeSinks() } ?? [])
         decide { core in
             // The application may have connected the peripheral again.
             guard core.state.readState(of: key, { $0.isWanted }) != true else { return }
@@ -51,7 +53,9 @@ extension CentralSession {
                 core.state.peripheral(key, into: &core.shell.orders) { $0.connect(.connectStarted(attempt), into: &$1) }
             }
         } completion: { [weak self] result in
-            if case .failure = result { self?.core.withLock { $0.counter.attemptFailed(key, in: &$0.objects) } }
+            if case .failure = result {
+                self?.core.withLock { $0.counter.attemptFailed(key, in: &$0.state.peripherals) }
+            }
             self?.withEntry(of: key) { if $0.attempt?.number == attempt { $0.attempt = nil } }
             self?.send(.connectReplied(attempt, result.failure), to: key)
         }
@@ -76,7 +80,7 @@ extension CentralSession {
 
     /// Reads or changes what the manager has of a peripheral. Any thread.
     @discardableResult
-    func withEntry<R>(of key: PeripheralKey, _ change: (inout PeripheralEntry) -> R) -> R {
+    func withEntry<R>(of key: PeripheralKey, _ change: (PeripheralUse) -> R?) -> R? {
         core.withLock { $0.objects.withEntry(of: key, change) }
     }
 }

@@ -9,15 +9,13 @@ final class ServiceDiscoveryMachineTests: XCTestCase {
         case fence, read, tableHolds, tableIsVoid
         case startTimer(ServiceDiscoveryMachine.Timer, TimeInterval)
         case cancelTimer(ServiceDiscoveryMachine.Timer)
-        case finish(OperationID, ServiceDiscoveryMachine.Change.Result)
+        case finish(ServiceDiscoveryMachine.Change.Result)
     }
 
     private typealias Event = ServiceDiscoveryMachine.Event
 
     private var machine = ServiceDiscoveryMachine()
     private let device = ObjectKey(foreign: 1)
-    private let first = OperationID(rawValue: 1)
-    private let second = OperationID(rawValue: 2)
 
     private let settle: [Effect] = [.startTimer(.quiet, 0.25), .startTimer(.limit, 5)]
 
@@ -43,18 +41,19 @@ final class ServiceDiscoveryMachineTests: XCTestCase {
         case .isVoid: effects.append(.tableIsVoid)
         case nil: break
         }
-        return effects + change.finished.map { .finish($0, change.result) }
+        if let result = change.result { effects.append(.finish(result)) }
+        return effects
     }
 
     func testAWholeTableIsReadyAtOnce() {
         XCTAssertEqual(tell(.linkUp(device, isResolved: false)), [])
-        XCTAssertEqual(tell(.wanted(first)), [])
+        XCTAssertEqual(tell(.wanted), [])
         XCTAssertEqual(tell(.resolved(true)), [.fence])
         XCTAssertEqual(tell(.changed), [], "The burst after ServicesResolved is what the fence is for.")
         XCTAssertEqual(tell(.fencePassed), [.read])
-        XCTAssertEqual(tell(.read(.whole)), [.tableHolds, .finish(first, .found)])
+        XCTAssertEqual(tell(.read(.whole)), [.tableHolds, .finish(.found)])
         XCTAssertTrue(machine.isReady)
-        XCTAssertEqual(tell(.wanted(second)), [.finish(second, .found)])
+        XCTAssertEqual(tell(.wanted), [.finish(.found)])
     }
 
     func testALinkThatIsResolvedAlreadyNeedsTheFenceAlone() {
@@ -62,33 +61,33 @@ final class ServiceDiscoveryMachineTests: XCTestCase {
     }
 
     func testAPartialTableWaitsForQuiet() {
-        XCTAssertEqual(tell(.linkUp(device, isResolved: true), .wanted(first), .fencePassed), [.read])
+        XCTAssertEqual(tell(.linkUp(device, isResolved: true), .wanted, .fencePassed), [.read])
         XCTAssertEqual(tell(.read(.some)), settle)
         XCTAssertEqual(tell(.changed), [.startTimer(.quiet, 0.25)])
         XCTAssertEqual(tell(.fired(.quiet)), [.cancelTimer(.limit), .read])
-        XCTAssertEqual(tell(.read(.some)), [.tableHolds, .finish(first, .found)])
+        XCTAssertEqual(tell(.read(.some)), [.tableHolds, .finish(.found)])
     }
 
     func testWhatNeverComesToRestIsReadAfterTheLimit() {
-        _ = tell(.linkUp(device, isResolved: true), .wanted(first), .fencePassed, .read(.some), .changed)
+        _ = tell(.linkUp(device, isResolved: true), .wanted, .fencePassed, .read(.some), .changed)
         XCTAssertEqual(tell(.fired(.limit)), [.cancelTimer(.quiet), .read])
     }
 
     func testAnEmptyTableIsAFailureAfterQuiet() {
-        _ = tell(.linkUp(device, isResolved: true), .wanted(first), .fencePassed)
+        _ = tell(.linkUp(device, isResolved: true), .wanted, .fencePassed)
         XCTAssertEqual(tell(.read(.nothing)), settle)
         _ = tell(.fired(.quiet))
-        XCTAssertEqual(tell(.read(.nothing)), [.tableHolds, .finish(first, .foundNothing)])
+        XCTAssertEqual(tell(.read(.nothing)), [.tableHolds, .finish(.foundNothing)])
         XCTAssertFalse(machine.isReady)
-        XCTAssertEqual(tell(.wanted(second)), settle, "Whoever asks again has us look again.")
+        XCTAssertEqual(tell(.wanted), settle, "Whoever asks again has us look again.")
     }
 
     func testServicesThatComeLaterAreTakenIn() {
         _ = tell(.linkUp(device, isResolved: true), .fencePassed, .read(.whole))
         XCTAssertEqual(tell(.changed), settle)
-        XCTAssertEqual(tell(.wanted(first)), [])
+        XCTAssertEqual(tell(.wanted), [])
         _ = tell(.fired(.quiet))
-        XCTAssertEqual(tell(.read(.whole)), [.tableHolds, .finish(first, .found)])
+        XCTAssertEqual(tell(.read(.whole)), [.tableHolds, .finish(.found)])
     }
 
     func testTheLostLinkFailsEverybodyInEachState() {
@@ -100,10 +99,10 @@ final class ServiceDiscoveryMachineTests: XCTestCase {
         ]
         for (events, timersRun) in ways {
             machine = ServiceDiscoveryMachine()
-            for event in events + [.wanted(first), .wanted(second)] { _ = play(event) }
+            for event in events + [.wanted] { _ = play(event) }
             let timers: [Effect] = timersRun ? [.cancelTimer(.quiet), .cancelTimer(.limit)] : []
             XCTAssertEqual(
-                tell(.linkLost), timers + [.finish(first, .linkLost), .finish(second, .linkLost)], "\(events)")
+                tell(.linkLost), timers + [.finish(.linkLost)], "\(events)")
             XCTAssertFalse(machine.hasLink)
         }
     }
@@ -113,18 +112,13 @@ final class ServiceDiscoveryMachineTests: XCTestCase {
         for event in [Event.fencePassed, .read(.whole), .changed, .fired(.quiet), .resolved(true), .linkLost] {
             XCTAssertEqual(play(event), [], "\(event)")
         }
-        XCTAssertEqual(tell(.wanted(first)), [.finish(first, .linkLost)])
-    }
-
-    func testWhoWaitsNoLongerIsNotTold() {
-        _ = tell(.linkUp(device, isResolved: true), .wanted(first), .wanted(second), .abandoned(first), .fencePassed)
-        XCTAssertEqual(tell(.read(.whole)), [.tableHolds, .finish(second, .found)])
+        XCTAssertEqual(tell(.wanted), [.finish(.linkLost)])
     }
 
     func testABrokenWordOfBlueZVoidsTheTable() {
         _ = tell(.linkUp(device, isResolved: true), .fencePassed, .read(.whole))
         XCTAssertEqual(tell(.resolved(false)), [.tableIsVoid])
-        XCTAssertEqual(tell(.wanted(first)), [])
+        XCTAssertEqual(tell(.wanted), [])
         XCTAssertEqual(tell(.resolved(true)), [.fence])
     }
 }
