@@ -25,7 +25,7 @@ final class LinkMachineTests: RandomTestCase {
     func testAnAttemptGoesOutAtOnceAndItsAnswerEndsIt() {
         XCTAssertEqual(machine.requested(one, a), [.connect(one, a), turn])
         XCTAssertEqual(machine.connectReplied(one, a, error: nil), [.cancelTimer, .complete(one, nil)])
-        XCTAssertTrue(machine.isAtRest)
+        XCTAssertEqual(machine, LinkMachine())
     }
 
     func testTheOthersWaitInTheirOrder() {
@@ -51,7 +51,7 @@ final class LinkMachineTests: RandomTestCase {
         _ = machine.requested(one, a)
         _ = machine.requested(two, b)
         XCTAssertEqual(machine.cancelled(one), [.disconnect(a), end])
-        XCTAssertFalse(machine.isConnecting(one))
+        XCTAssertEqual(machine.attempt?.reason, .connectCancelled)
         XCTAssertEqual(machine.cancelled(one), [])
         XCTAssertEqual(machine.disconnectReplied(a, error: nil, isConnected: false), [.disconnected(a, nil)])
         XCTAssertEqual(
@@ -73,7 +73,7 @@ final class LinkMachineTests: RandomTestCase {
         _ = machine.cancelled(one)
         XCTAssertEqual(machine.timerFired(), [.cancelTimer, .complete(one, .connectCancelled)])
         XCTAssertEqual(machine.disconnectReplied(a, error: refused, isConnected: false), [.disconnected(a, refused)])
-        XCTAssertTrue(machine.isAtRest)
+        XCTAssertEqual(machine, LinkMachine())
         XCTAssertEqual(machine.connectReplied(one, a, error: refused), [])
     }
 
@@ -156,7 +156,7 @@ final class LinkMachineTests: RandomTestCase {
         XCTAssertEqual(machine.disconnectReplied(a, error: nil, isConnected: true), [])
         XCTAssertEqual(machine.linkEnded(a), [.disconnected(a, nil)])
         XCTAssertEqual(machine.linkEnded(a), [])
-        XCTAssertTrue(machine.isAtRest)
+        XCTAssertEqual(machine, LinkMachine())
     }
 
     func testAnswersAndTimersThatComeLateChangeNothing() {
@@ -165,7 +165,7 @@ final class LinkMachineTests: RandomTestCase {
         _ = machine.requested(two, a)
         XCTAssertEqual(machine.connectReplied(one, a, error: nil), [])
         XCTAssertEqual(machine.disconnectReplied(a, error: nil, isConnected: false), [])
-        XCTAssertTrue(machine.isConnecting(two))
+        XCTAssertEqual(machine.attempt, LinkMachine.Attempt(id: two, device: a))
     }
 
     /// Whatever happens in whatever order: each attempt and each disconnection is completed exactly once, no two attempts
@@ -231,7 +231,7 @@ final class LinkMachineTests: RandomTestCase {
             }
             for _ in 0..<100 { step(Int.random(in: 0..<10, using: &random)) }
             for _ in 0..<800 { step([4, 5, 6, 7, 9][Int.random(in: 0..<5, using: &random)]) }
-            XCTAssertTrue(machine.isAtRest)
+            XCTAssertEqual(machine, LinkMachine())
             XCTAssertEqual(open, [])
             XCTAssertEqual(falling, [])
         }

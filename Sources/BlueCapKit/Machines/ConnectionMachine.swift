@@ -63,7 +63,7 @@ struct ConnectionMachine: Equatable {
         case timerFired(Timer)
     }
 
-    enum Timer: Hashable, CaseIterable {
+    enum Timer: Hashable {
         /// The delay of `reconnect(withDelay:)`, the back-off between two attempts, or a search.
         case wait
         /// The user's `connectionTimeout`.
@@ -668,28 +668,17 @@ struct BackOff: Equatable {
     /// The largest difference between a wait and its step, as a fraction of the step.
     static let jitter = 0.25
 
-    private var generator: SplitMix
+    private var random: UInt64
 
     /// Creates a back-off. Equal seeds give equal waits.
-    init(seed: UInt64) { generator = SplitMix(state: seed) }
+    init(seed: UInt64) { random = seed }
 
     /// Returns the seconds to wait after `failures` failures in a row; 0 after none.
     mutating func delay(after failures: Int) -> TimeInterval {
         guard failures > 0 else { return 0 }
-        let step = Self.steps[min(failures, Self.steps.count) - 1]
-        return step * Double.random(in: 1 - Self.jitter...1 + Self.jitter, using: &generator)
-    }
-}
-
-/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014: small, and sufficient for waits.
-private struct SplitMix: RandomNumberGenerator, Equatable {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
+        // Knuth's linear congruential generator (The Art of Computer Programming, 3.3.4), whose high bits are random enough.
+        random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        let deviation = Double(random) / Double(UInt64.max) * 2 - 1
+        return Self.steps[min(failures, Self.steps.count) - 1] * (1 + Self.jitter * deviation)
     }
 }

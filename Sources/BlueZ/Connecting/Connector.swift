@@ -231,7 +231,7 @@ package final class Connector: @unchecked Sendable {
             let device = daemon.objects.key(of: handle)
         else { return }
         let adapter = daemon.objects.adapter(of: handle)
-        guard sessions[adapter]?.disconnections[device] != nil else { return }
+        guard sessions[adapter]?.machine.isFalling(device) == true else { return }
         // Not inside a report.
         loop.post { [weak self] in self?.run(adapter) { $0.linkEnded(device) } }
     }

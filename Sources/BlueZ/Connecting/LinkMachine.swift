@@ -12,7 +12,7 @@ package struct ConnectID: Hashable, Sendable {
 /// success, and drop the link two seconds after the call of `Disconnect`.
 ///
 /// No clock, no bus: time comes in as ``timerFired()`` and calls go out as ``Effect``s.
-struct LinkMachine {
+struct LinkMachine: Equatable {
     /// The longest that an attempt may take, in seconds. The kernel gives up a link that does not come up after 20 s.
     static let attemptLimit = 60.0
     /// How long an attempt may keep others waiting, in seconds: an absent device must not hold up the present ones.
@@ -49,10 +49,8 @@ struct LinkMachine {
     /// Devices that this process is disconnecting, with whether `Disconnect` was replied to and `Connected` is still true.
     private var disconnecting: [ObjectKey: Bool] = [:]
 
-    var isAtRest: Bool { attempt == nil && waiting.isEmpty && disconnecting.isEmpty }
-
-    /// Whether this attempt has its turn, and was not cancelled.
-    func isConnecting(_ id: ConnectID) -> Bool { attempt?.id == id && attempt?.reason == nil }
+    /// Whether `Disconnect` was replied to, and the property does not show the end of the link so far.
+    func isFalling(_ device: ObjectKey) -> Bool { disconnecting[device] == true }
 
     // MARK: Events
 
@@ -108,7 +106,7 @@ struct LinkMachine {
 
     /// The device's property shows that there is no link, or has not shown it in time.
     mutating func linkEnded(_ device: ObjectKey) -> [Effect] {
-        disconnecting[device] == true ? disconnectEnded(device) : []
+        isFalling(device) ? disconnectEnded(device) : []
     }
 
     // MARK: Steps

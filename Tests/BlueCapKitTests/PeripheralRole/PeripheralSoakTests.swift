@@ -230,7 +230,8 @@ final class PeripheralSoakTests: PeripheralStage {
         XCTAssertEqual(course.open.filter { !$0.1() }.map(\.0), [], place)
         let core = manager.session.core.withLock { core in
             (
-                served: core.served.count, adding: core.adding.count, advertisings: core.advertisings.count, advertised: core.advertised.count,
+                served: core.served.count, adding: core.adding.count, advertisings: core.advertisings.count,
+                advertised: core.advertised.count,
                 stopping: core.stopping.count
             )
         }
