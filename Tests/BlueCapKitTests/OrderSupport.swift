@@ -19,6 +19,12 @@ extension Order.Action {
         .startTimer(.connection(timer), seconds)
     }
 
+    static func reportFailure(_ number: ConnectionMachine.ConnectionNumber, _ error: PeripheralError) -> Self {
+        .report(number, .failed(error))
+    }
+
+    static func callConnect(_ attempt: ConnectionMachine.Attempt) -> Self { .callConnect(attempt, pausesScans: true) }
+
     static func cancelTimer(_ timer: ConnectionMachine.Timer) -> Self { .cancelTimer(.connection(timer)) }
 
     static func startTimer(_ timer: SubscriptionMachine.Timer) -> Self {
@@ -37,6 +43,12 @@ extension Order.Action {
 }
 
 extension ConnectionMachine {
+    init(backOff: BackOff, isUsable: Bool, isPresent: Bool, isLinkUp: Bool) {
+        self.init(backOff: backOff)
+        _ = event(.adapterUsable(isUsable))
+        _ = event(.deviceChanged(isPresent: isPresent, isConnected: isLinkUp && isUsable))
+    }
+
     mutating func event(_ event: Event) -> [Order.Action] { Orders.given { self.event(event, into: &$0) } }
 }
 

@@ -110,7 +110,8 @@ struct CentralCounter {
         case .callConnect:
             count(key, in: &objects) { $0.connectionAttempts += 1 }
             objects.use(of: key)?.counter.attemptBegan = now()
-        case .report(_, let report) where report.isTimeout: objects.use(of: key)?.counter.timeouts += 1
+        case .report(_, let report) where report == .timedOut || report == .gaveUp(after: .timedOut):
+            objects.use(of: key)?.counter.timeouts += 1
         case .linkWentUp: linkWentUp(key, in: &objects, at: now(), loop.date)
         case .linkWentDown: linkWentDown(key, in: &objects, at: now(), loop.date)
 

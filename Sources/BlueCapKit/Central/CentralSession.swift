@@ -226,21 +226,17 @@ final class CentralSession: ManagerSession {
             withExtendedLifetime(objects) {}
         case .restored: completeRestoration()
 
-        case .callConnect(let attempt): connect(key, attempt, subject.device)
+        case .callConnect(let attempt, let pausesScans):
+            connect(key, attempt, subject.device, pausesScans: pausesScans)
         case .cancelConnect: cancelConnect(key)
         case .callDisconnect: disconnect(key, subject.device)
         case .seek: seek(key)
         case .stopSeeking: if let id = withEntry(of: key, { $0.searches.popLast() }) { client.discovery.stop(id) {} }
         case .awaitReplies(let device):
             client.connector.fence(device) { [weak self] in self?.decideHere(key) { $0.repliesCame(into: &$1) } }
-        case .pauseScan: pauseScan(key)
-        case .resumeScan: withEntry(of: key) { $0.pause.take() }?.cancel()
         case .report(let number, let report):
             let stream = withEntry(of: key) { $0.connections[number] }
             if let stream { complete { stream.report(report) } }
-        case .reportFailure(let number, let error):
-            let stream = withEntry(of: key) { $0.connections[number] }
-            if let stream { complete { stream.fail(error) } }
         case .finishStream(let number):
             let stream = withEntry(of: key) { $0.connections.removeValue(forKey: number) }
             if let stream { complete { stream.finish() } }

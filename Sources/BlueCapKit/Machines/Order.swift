@@ -80,7 +80,8 @@ struct Order: Equatable {
 
         // MARK: The connection
 
-        case callConnect(ConnectionMachine.Attempt)
+        /// `pausesScans`: the scans of this adapter pause for the first seconds of the attempt.
+        case callConnect(ConnectionMachine.Attempt, pausesScans: Bool)
         /// Cancels the `Connect` that is under way or queued.
         case cancelConnect
         case callDisconnect
@@ -89,16 +90,12 @@ struct Order: Equatable {
         case stopSeeking
         /// Makes a call to BlueZ about the device, which is replied to after all earlier calls, and reports the reply.
         case awaitReplies(ObjectKey)
-        /// Pauses all scans on this adapter.
-        case pauseScan
-        case resumeScan
         case report(ConnectionMachine.ConnectionNumber, ConnectionMachine.Report)
-        case reportFailure(ConnectionMachine.ConnectionNumber, PeripheralError)
         case finishStream(ConnectionMachine.ConnectionNumber)
         /// The link can be used from here on.
         case linkWentUp
         /// No operation is possible from here on; those under way have failed.
-        case linkWentDown(ConnectionMachine.LinkLoss)
+        case linkWentDown(DisconnectReason)
         /// The application has ended its use of this peripheral.
         case forget
         /// The peripheral's object was released, and nothing is under way any more.

@@ -32,7 +32,7 @@ package final class BlueZClient: @unchecked Sendable {
         self.loop = loop
         daemon = DaemonLink(address: address, loop: loop)
         discovery = SharedDiscovery(daemon)
-        connector = Connector(daemon)
+        connector = Connector(daemon, discovery)
         agent = PairingAgent(daemon)
         pairings = Pairings(daemon, connector, agent)
         subscriptions = SharedSubscriptions(daemon)

@@ -345,9 +345,11 @@ package final class DaemonLink: @unchecked Sendable {
     }
 
     /// Reads a property of a device from the daemon. `completion` comes exactly once, at the latest after five seconds.
-    func getProperty(_ name: String, of device: ObjectKey, completion: @escaping BlueZCompletion<Message>) {
+    func getProperty(
+        _ name: String, of device: ObjectKey, timeout: Double = 5, completion: @escaping BlueZCompletion<Message>
+    ) {
         call(
-            device, interface: BlueZName.properties, member: "Get", timeout: 5,
+            device, interface: BlueZName.properties, member: "Get", timeout: timeout,
             body: {
                 $0.string(BlueZName.device)
                 $0.string(name)
@@ -387,7 +389,7 @@ enum BlueZName {
 }
 
 extension BlueZError {
-    static let noSuchObject = BlueZError(
+    package static let noSuchObject = BlueZError(
         name: DBusError.Name.unknownObject, message: "bluetoothd does not have this object any more.")
 }
 
@@ -419,7 +421,7 @@ final class LoopTimer: @unchecked Sendable {
 
 extension Result {
     /// The error; `nil` after a success.
-    var failure: Failure? {
+    package var failure: Failure? {
         if case .failure(let failure) = self { failure } else { nil }
     }
 }
