@@ -148,7 +148,10 @@ final class AttributeCallTests: XCTestCase {
         onLoop { [device, note] in
             let absent = AttributeKey(device: device, handle: 0x99)
             client.readValue(absent, timeout: 5, completion: note("read "))
-            client.subscriptions.startNotify(absent, for: client, completion: note("notify "))
+            let notified: BlueZCompletion<Void> = note("notify ")
+            client.notifications.subscribe(absent, overSocket: false, mayPair: false, for: client) {
+                if case .failed(let error) = $0 { notified(.failure(error)) }
+            }
             client.connector.disconnect(ObjectKey(foreign: 99), completion: note("disconnect "))
             client.connector.connect(ObjectKey(foreign: 99), completion: note("connect "))
             XCTAssertEqual(note.results.withLock { $0 }, [])

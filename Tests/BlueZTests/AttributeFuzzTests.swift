@@ -46,7 +46,7 @@ final class AttributeFuzzTests: RandomTestCase {
                     for old in model[device, default: [:]].keys where old.suffix(4) == handle {
                         model[device]?[old] = nil
                     }
-                    model[device]?[tail] = kind == .service ? .some(nil) : value
+                    model[device]?[tail] = kind == .service || value.isEmpty ? .some(nil) : value
                 case 9...11:
                     tree.apply(BlueZMessages.interfacesRemoved(path, [interfaces[kind] ?? ""]), into: &changes)
                     model[device]?[tail] = nil

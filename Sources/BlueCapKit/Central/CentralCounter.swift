@@ -82,11 +82,9 @@ struct CentralCounter {
     }
 
     /// - Parameter values: `nil` is a gap.
-    mutating func notified(_ values: [Data?], by key: PeripheralKey, in objects: inout PeripheralTable) {
-        let gaps = values.count { $0 == nil }
+    mutating func notified(_ values: Int?, by key: PeripheralKey, in objects: inout PeripheralTable) {
         count(key, in: &objects) {
-            $0.notifications += values.count - gaps
-            $0.notificationGaps += gaps
+            if let values { $0.notifications += values } else { $0.notificationGaps += 1 }
         }
     }
 

@@ -17,8 +17,7 @@ struct CentralLog: Sendable {
     func note(_ order: Order, of session: CentralSession) {
         switch order.action {
         case .startTimer, .cancelTimer, .drop, .stopSeeking, .awaitReplies, .finishStream, .forget, .endUse,
-            .noteShortLinks, .rejectRequests, .cancelRequests, .fence, .release, .closeSocket, .markGap,
-            .closeGate:
+            .noteShortLinks, .rejectRequests, .cancelRequests, .fence, .release:
             return
 
         case .announce(let state): log.state(state, session.standing.explanation, adapter: adapter(of: session))
@@ -78,13 +77,14 @@ struct CentralLog: Sendable {
             write(.info, "operation failed", order, session, [("why", "\(failure.error)")])
         case .settle: write(.trace, "operation done", order, session)
 
-        case .callStart: write(.debug, "subscribing", order, session, of: order.subject.attribute, "subscribe")
-        case .acquire:
-            write(.debug, "subscribing over a socket", order, session, of: order.subject.attribute, "subscribe")
-        case .callStop: write(.debug, "unsubscribing", order, session, of: order.subject.attribute, "unsubscribe")
-        case .openGate(_, afterGap: false):
+        case .subscribe(_, let transport, _, _):
+            write(
+                .debug, transport == .signals ? "subscribing" : "subscribing over a socket", order, session,
+                of: order.subject.attribute, "subscribe")
+        case .unsubscribe: write(.debug, "unsubscribing", order, session, of: order.subject.attribute, "unsubscribe")
+        case .subscribed(afterGap: false):
             write(.info, "subscribed", order, session, of: order.subject.attribute, "subscribe")
-        case .openGate(_, afterGap: true):
+        case .subscribed(afterGap: true):
             write(
                 .notice, "subscription resumed; values may be missing", order, session, of: order.subject.attribute,
                 "subscribe")

@@ -92,8 +92,7 @@ final class CentralSession: ManagerSession {
     let queue: DispatchQueue?
     let keeper: StateKeeper<RestorationState>?
     let restoredPromise = Promise<RestoredCentral>()
-    /// On the loop only, as `limits` is.
-    let channels = NotificationChannels()
+    /// On the loop only.
     private let limits: TimeLimits
     let reference = Reference()
     let requests: PairingRequests
@@ -200,6 +199,7 @@ final class CentralSession: ManagerSession {
         case .startTimer(let timer, let seconds): start(TimerKey(peripheral: key, timer: timer), after: seconds)
         case .cancelTimer(let timer): cancel(TimerKey(peripheral: key, timer: timer))
         case .settle(let id, let outcome):
+            limits.remove(id)
             guard let completion = core.withLock({ $0.takeCompletion(of: id) }) else { return }
             if let queue { queue.async { completion.settle(outcome) } } else { completion.settle(outcome) }
 
@@ -262,15 +262,13 @@ final class CentralSession: ManagerSession {
             }
             if let promise, let peripheral { complete { promise.success(peripheral) } }
 
-        case .callStart(let call): SubscriptionCall(call, subject, self)?.start()
-        case .acquire(let call): SubscriptionCall(call, subject, self)?.acquire()
-        case .callStop(let call): SubscriptionCall(call, subject, self)?.stop()
-        case .closeSocket(let call): if let attribute = subject.attribute { channels.closeSocket(of: attribute, call) }
-        case .openGate(let transport, let afterGap): openGate(transport, afterGap: afterGap, subject)
-        case .markGap: markGap(subject)
-        case .closeGate: closeGate(subject)
+        case .subscribe(let call, let transport, let afterGap, let isRepeated):
+            subscribe(call, over: transport, afterGap: afterGap, isRepeated: isRepeated, subject)
+        case .subscribed: break
+        case .unsubscribe(let call): unsubscribe(call, subject)
         case .deliver(let failure): deliver(failure, subject)
-        case .finishNotifications(let failure): finishNotifications(failure, subject)
+        case .finishNotifications(let failure):
+            endNotifications(of: CharacteristicKey(subject), failure: failure?.error)
 
         case .askForConsent, .callPair, .cancelPairing, .removeDevice, .setTrusted, .noteShortLinks, .reportPairing,
             .rejectRequests, .cancelRequests:

@@ -34,7 +34,6 @@ struct Order: Equatable {
         case retry(AttributeID)
         case discovery(ServiceDiscoveryMachine.Timer)
         case connection(ConnectionMachine.Timer)
-        case subscription(AttributeID, SubscriptionMachine.Timer)
         /// The search for a device that is to be paired.
         case search
         /// BlueZ is to encrypt a link with the keys of a bond.
@@ -136,16 +135,12 @@ struct Order: Equatable {
 
         // MARK: Subscriptions
 
-        case callStart(SubscriptionMachine.Call)
-        case acquire(SubscriptionMachine.Call)
-        case callStop(SubscriptionMachine.Call)
-        /// Closes the socket that this call returned, if there is one.
-        case closeSocket(SubscriptionMachine.Call)
         /// From here on, values are delivered to the streams. `afterGap`: a gap mark precedes the first of them.
-        case openGate(NotificationTransport, afterGap: Bool)
-        /// Delivers the gap mark, unless a value has delivered it.
-        case markGap
-        case closeGate
+        /// `isRepeated`: after a pause, since BlueZ has just refused the same.
+        case subscribe(SubscriptionMachine.Call, NotificationTransport, afterGap: Bool, isRepeated: Bool)
+        /// The subscription has begun.
+        case subscribed(afterGap: Bool)
+        case unsubscribe(SubscriptionMachine.Call)
         /// Delivers a failure to the streams, which continue.
         case deliver(PeripheralFailure)
         /// Finishes the streams, after this failure if there is one.

@@ -95,9 +95,6 @@ struct PeripheralState {
             || restored.contains { !$0.wasTried && attributes.table.id(of: $0.subscription) == id }
     }
 
-    /// Whether a subscription waits for the reply to this request.
-    func awaits(_ call: SubscriptionMachine.Call, of id: AttributeID) -> Bool { subscriptions.awaits(call, of: id) }
-
     // MARK: Reports
 
     /// BlueZ's device has appeared, changed or disappeared, or its daemon has.
@@ -139,7 +136,6 @@ struct PeripheralState {
         case .retry(let lane): attributes.retryDue(lane, into: &orders)
         case .transfer(let id): attributes.transferDue(id, into: &orders)
         case .connection(let timer): connect(.timerFired(timer), into: &orders)
-        case .subscription(let id, let timer): subscriptions.send(id, .fired(timer), into: &orders)
         case .run(let id): runTimedOut(id, into: &orders)
         case .search:
             pairing.searchTimedOut(into: &orders)
@@ -167,8 +163,7 @@ struct PeripheralState {
         }
         followRuns(into: &orders)
         followVerification(into: &orders)
-        subscriptions.follow(
-            attributes, canCall: status.device != nil, isPairing: !pairing.isIdle && connection.isUsable, into: &orders)
+        subscriptions.follow(attributes, isPairing: !pairing.isIdle && connection.isUsable, into: &orders)
         resumeRestored(into: &orders)
         guard attributes.isSecuring || subscriptions.isSecuring else { return }
         // Another manager or program has paired meanwhile.
@@ -181,7 +176,7 @@ struct PeripheralState {
     mutating func closed(keepingLinks: Bool, into orders: inout Orders) {
         pairing.fail(.cancelled, into: &orders)
         cancelRuns(.peripheral(.disconnected), into: &orders)
-        subscriptions.closed(canCall: status.device != nil, into: &orders)
+        subscriptions.sendAll(.closed, into: &orders)
         connect(.closed(keepingLinks: keepingLinks), into: &orders)
         attributes.closed(into: &orders)
     }
@@ -278,7 +273,7 @@ struct PeripheralState {
         endRefresh(into: &orders)
         cancelRuns(.peripheral(.forcedDisconnect), into: &orders)
         attributes.cancelLookUps(into: &orders)
-        subscriptions.closed(canCall: status.device != nil, into: &orders)
+        subscriptions.sendAll(.closed, into: &orders)
     }
 
     /// Ends the link, and everything that needs it, at the request of the application.
@@ -326,21 +321,21 @@ struct PeripheralState {
         into orders: inout Orders
     ) {
         if case .stopAsked = event { restored.removeAll { attributes.table.id(of: $0.subscription) == id } }
-        subscriptions.request(id, event, by: operation, timeout: timeout, attributes, into: &orders)
+        if timeout.isFinite { orders.append(.startTimer(.operation(operation), max(0, timeout))) }
+        subscriptions.event(id, event, attributes, into: &orders)
     }
 
     /// BlueZ's reply to a call of a subscription, or another report about it.
     mutating func subscriptionChanged(
         _ id: AttributeID, _ event: SubscriptionMachine.Event, into orders: inout Orders
     ) {
-        if case .startFailed(let call, .characteristic(.pairingRequired(_, let failure))) = event {
-            let required = SubscriptionMachine.Failure.characteristic(
-                .pairingRequired(status.isPaired ? .authentication : .encryption, failure))
-            let mayPair = attributes.pairsOnDemand
-            return subscriptions.send(
-                id, mayPair ? .securityNeeded(call) : .startFailed(call, required), into: &orders)
+        guard case .failed(let call, .characteristic(.pairingRequired(_, let failure))) = event else {
+            return subscriptions.send(id, event, into: &orders)
         }
-        subscriptions.send(id, event, into: &orders)
+        let required = CharacteristicError.pairingRequired(status.isPaired ? .authentication : .encryption, failure)
+        let mayPair = attributes.pairsOnDemand
+        subscriptions.send(
+            id, mayPair ? .securityNeeded(call) : .failed(call, .characteristic(required)), into: &orders)
     }
 
     // MARK: Pairing
@@ -413,7 +408,7 @@ struct PeripheralState {
         hasFailedToPair = true
         updateSecurity()
         attributes.refuse(error, into: &orders)
-        subscriptions.refuse(error, into: &orders)
+        subscriptions.sendAll(.pairingRejected(error), into: &orders)
     }
 
     /// Makes a link to a bonded peripheral, until one was encrypted or it is known why none is: BlueZ reports the bond also if
@@ -448,7 +443,7 @@ struct PeripheralState {
 
     private mutating func endSecuring(_ error: PairingError?, into orders: inout Orders) {
         attributes.secured(error, into: &orders)
-        subscriptions.secured(error, into: &orders)
+        subscriptions.sendAll(.secured(error), into: &orders)
     }
 
     /// The user has answered whether the manager may pair for an operation.

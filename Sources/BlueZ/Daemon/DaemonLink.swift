@@ -1,4 +1,5 @@
 package import DBus
+package import Foundation
 import Futures
 import Reactor
 
@@ -243,6 +244,14 @@ package final class DaemonLink: @unchecked Sendable {
         treeLock.withLock { _ in tree.pointee.forEachDevice(on: adapter, body) }
     }
 
+    /// Returns the newest value of a characteristic or a descriptor; see ``ObjectTree/value(of:)``. Any thread.
+    package func value(of key: AttributeKey) -> Data? { treeLock.withLock { _ in tree.pointee.value(of: key) } }
+
+    /// Stores a value that has not come over the bus. On the loop only.
+    func keepValue(_ value: Data, of key: AttributeKey) {
+        treeLock.withLock { _ in tree.pointee.keepValue(value, of: key) }
+    }
+
     /// Changes the tree and reports the changes. On the loop only, and never inside a report.
     func change(_ body: (inout ObjectTree, inout ChangeBuffer) -> Void) {
         var changes = ChangeBuffer()
@@ -253,9 +262,8 @@ package final class DaemonLink: @unchecked Sendable {
         changes.forEach { change in
             switch change {
             case .adapterAdded(let adapter), .adapterChanged(let adapter, _): learnFilters(of: adapter)
-            case .deviceRemoved: mustSweep = true
-            case .adapterRemoved, .deviceAdded, .deviceChanged, .attributeAdded, .attributeChanged, .attributeRemoved:
-                break
+            case .deviceRemoved, .attributeRemoved: mustSweep = true
+            case .adapterRemoved, .deviceAdded, .deviceChanged, .attributeAdded, .attributeChanged: break
             }
             handler?.treeChanged(change)
         }

@@ -128,7 +128,7 @@ final class AttributeStateTests: XCTestCase {
         for number in 1...3 as ClosedRange<UInt64> { _ = state.replied(id(number), .success(nil), at: .origin) }
 
         // A value of 100 bytes with packets of 23.
-        state.valueChanged(at: AttributeHandle(17), Data(count: 100))
+        state.keepValues { $0 == AttributeHandle(17) ? Data(count: 100) : nil }
         state.mtuChanged(at: AttributeHandle(17), 23)
         effects = state.submit(.read(offset: 0), on: third, id(4), timeout: .infinity)
         XCTAssertEqual(limits(effects), [30 * 5 + 5])
