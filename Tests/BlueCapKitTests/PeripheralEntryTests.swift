@@ -7,7 +7,7 @@ final class PeripheralEntryTests: XCTestCase {
     private let key = PeripheralKey(rawValue: 1)
     private let session = CentralSession(
         queue: nil, profileManager: nil,
-        CentralManager.Configuration.reading([CentralManagerOptionBusAddressKey: "loopback:name=nobody"]))
+        CentralManager.Configuration.reading([CentralManagerOptionBusAddressKey: "loopback:name=absent"]))
 
     func testOneKeyHasOneObjectWhileThereAreReferencesToIt() {
         var core = session.core.withLock { $0 }

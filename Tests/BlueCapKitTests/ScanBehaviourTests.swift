@@ -134,7 +134,7 @@ final class ScanBehaviourTests: XCTestCase {
         XCTAssertFalse(manager.isScanning)
     }
 
-    // MARK: A4, a scan that dies in silence
+    // MARK: A4, a discovery that ends without a report
 
     func testADiscoveryThatEndsByItselfIsStartedAgain() {
         let manager = manager(in: [strap])
@@ -162,7 +162,7 @@ final class ScanBehaviourTests: XCTestCase {
         XCTAssertEqual(calls.start, 2)
     }
 
-    // MARK: A5, what BlueZ is told
+    // MARK: A5, the discovery filter
 
     func testTheFilterHasExactlyTheKeysAskedFor() {
         let manager = manager()
@@ -206,7 +206,8 @@ final class ScanBehaviourTests: XCTestCase {
         simulator.advance(by: 60)
         XCTAssertEqual(journal.expired.map(\.name), ["Strap"])
         XCTAssertEqual(manager.peripherals.map(\.name), ["Scale"])
-        XCTAssertEqual(journal.expired.first?.advertisements.localName, "Strap", "It still tells what was known.")
+        XCTAssertEqual(
+            journal.expired.first?.advertisements.localName, "Strap", "The last advertisement is still known.")
     }
 
     // MARK: A7, devices that BlueZ remembers

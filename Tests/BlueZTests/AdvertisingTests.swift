@@ -50,7 +50,7 @@ final class AdvertisingTests: XCTestCase {
 
     private var states: [RegistrationState] { reported.withLock { $0 } }
 
-    /// Answers the registration that waits, and remembers where the advertisement is.
+    /// Replies to the pending registration. Returns the owner and the path of the advertisement.
     private func accept() -> (owner: String, path: ObjectPath) {
         guard let call = daemon.unanswered.first(where: { $0.member == "RegisterAdvertisement" }) else {
             XCTFail("Nothing waits to be registered.")

@@ -154,7 +154,7 @@ final class ApplicationRegistrationTests: XCTestCase {
         XCTAssertEqual(machine.state, .refused)
     }
 
-    // MARK: Lost answers
+    // MARK: Lost replies
 
     func testARegistrationWithoutAnAnswerIsMadeAgainAndLaterEachTime() {
         var machine = registeredMachine()

@@ -257,7 +257,7 @@ final class AttributeTreeTests: XCTestCase {
         tree.load(BlueZMessages.managedObjects(BlueZMessages.connectedDevice), into: &changes)
         XCTAssertEqual(
             changes.changes.filter { if case .adapterChanged = $0 { false } else { true } }, [],
-            "A value that was there has not been notified, and nobody was heard.")
+            "The load reports neither a notification nor a received advertisement.")
     }
 
     func testAnotherDeviceInTheSamePlaceHasNoneOfThem() {

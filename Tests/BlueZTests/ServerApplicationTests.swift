@@ -93,7 +93,7 @@ final class ServerApplicationTests: XCTestCase {
         XCTAssertEqual(scene.states.withLock { $0.last }, .idle)
     }
 
-    /// 5.74 and 5.75 refuse a characteristic whose handle is left to them.
+    /// 5.74 and 5.75 refuse a characteristic without a handle.
     func testWhereBlueZChoosesNoHandlesTheyAreInTheOrderInWhichItCreatesTheAttributes() {
         for minor: UInt8 in [74, 75] {
             let scene = ServerScene(minor: minor)

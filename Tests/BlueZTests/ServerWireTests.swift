@@ -8,7 +8,7 @@ import XCTest
 
 @testable import BlueZ
 
-/// The same over a real `dbus-daemon`, whose sockets carry our descriptors to a daemon on another connection.
+/// The same over a real `dbus-daemon`, which passes our descriptors to a daemon on another connection.
 final class ServerWireTests: XCTestCase, StartsPrograms {
     private let level = ServerCharacteristic(
         id: ServerAttributeID(2), uuid: CBUUID(string: "2A19"), flags: [.read, .notify], givesNotifySocket: true)
@@ -52,7 +52,7 @@ final class ServerWireTests: XCTestCase, StartsPrograms {
         var read = try ask("ReadValue", of: characteristic, call.sender, daemon).reader
         XCTAssertEqual(read.bytes(), [1, 2, 3])
 
-        // Before a call of the same connection, whose answer says that the bus has the match rule.
+        // The reply to a later call on the same connection shows that the bus has the match rule.
         let heard = expectation(description: "the value came")
         let subscription = daemon.subscribe(
             MatchRule(interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged")

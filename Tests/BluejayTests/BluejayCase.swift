@@ -56,7 +56,7 @@ class BluejayCase: RandomTestCase, @unchecked Swift.Sendable {
 
     // MARK: Time
 
-    /// Lets everything happen that can happen now: in the house, in callbacks, in the background task.
+    /// Runs all work that is due now: of the simulator, of callbacks, of the background task.
     func settle(file: StaticString = #filePath, line: UInt = #line) {
         for _ in 0..<4 {
             simulator.run()
@@ -222,7 +222,7 @@ extension BluejayError {
     ]
 }
 
-/// A peripheral that answers as a test chooses.
+/// A peripheral with the responses that a test chooses.
 // Unchecked: touched on the simulator's loop, which the test's thread drives, and by the test between.
 final class Strap: PeripheralBehavior, @unchecked Swift.Sendable {
     var ignoresConnections = false

@@ -26,7 +26,11 @@ final class ConnectionTests: BluejayCase, @unchecked Swift.Sendable {
         bluejay.write(to: Self.location, value: UInt8(5)) { [seen] in seen.note("write", $0) }
         bluejay.read(from: Self.location) { [seen] (result: ReadResult<UInt8>) in seen.note("read", result) }
         bluejay.listen(to: Self.measurement) { [seen] (result: ReadResult<Data>) in
-            if case .success(let data) = result { seen.note("heard \([UInt8](data))") } else { seen.note("\(result)") }
+            if case .success(let data) = result {
+                seen.note("received \([UInt8](data))")
+            } else {
+                seen.note("\(result)")
+            }
         }
         bluejay.read(from: Self.location) { [seen] (result: ReadResult<UInt8>) in seen.note("last", result) }
         expect("last 5")
@@ -38,7 +42,8 @@ final class ConnectionTests: BluejayCase, @unchecked Swift.Sendable {
         notify([0, 63])
         XCTAssertFalse(try bluejay.isListening(to: Self.measurement))
         XCTAssertEqual(
-            seen.texts, ["read 1", "write done", "read 5", "last 5", "heard [0, 61]", "heard [0, 62]", "end done"])
+            seen.texts,
+            ["read 1", "write done", "read 5", "last 5", "received [0, 61]", "received [0, 62]", "end done"])
     }
 
     func testALossFailsEverythingInItsOrderAndBluejayReconnects() {
@@ -336,8 +341,8 @@ final class ConnectionEndTests: BluejayCase, @unchecked Swift.Sendable {
         withExtendedLifetime((observer, other)) {}
     }
 
-    /// The completion of `connect` comes before the observers hear of the connection; who registers there hears of it
-    /// once all the same.
+    /// The completion of `connect` is called before the observers receive the connection. An observer that the completion
+    /// registers receives it once nevertheless.
     func testWhoRegistersInACallbackHearsOfTheConnectionOnce() {
         let observer = Observer(seen)
         let identifier = find()

@@ -4,7 +4,7 @@ import XCTest
 
 /// What comes back after a program has ended in the middle of things.
 ///
-/// A manager that keeps its links when it is let go leaves behind what a killed process does.
+/// A manager that keeps its links when it is released leaves the same state as a killed process.
 final class RestorationTests: BluejayCase, @unchecked Swift.Sendable {
     private var folder = ""
 
@@ -168,7 +168,7 @@ final class RestorationTests: BluejayCase, @unchecked Swift.Sendable {
 }
 
 extension RestorationTests {
-    // MARK: What the application is told
+    // MARK: Reports to the application
 
     /// Starts with a restorer for a connection that does not come back, and ends the attempt.
     private func checkFailure(_ name: String, line: UInt = #line, end: (Bluejay) -> Void) {

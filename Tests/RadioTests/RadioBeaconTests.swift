@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import XCTest
 
-/// What we advertise, as foreign ears hear it, and beacons of others, as we do.
+/// Our advertisements, received by btmon, and beacons of another program, received by us.
 final class RadioBeaconTests: XCTestCase, StagePlayer {
     let journal = Journal()
     let limit: TimeInterval = 60
@@ -22,7 +22,7 @@ final class RadioBeaconTests: XCTestCase, StagePlayer {
     private static let tlm = Eddystone.TLM(
         batteryMillivolts: 3000, temperature: 21.5, advertisementCount: 0x0102_0304, tenthsOfUptime: 1000)
 
-    // MARK: Ours, heard by others
+    // MARK: Our advertisements
 
     private func manager() -> PeripheralManager {
         let manager = PeripheralManager(options: [PeripheralManagerOptionAdapterKey: "hci1"])
@@ -31,7 +31,7 @@ final class RadioBeaconTests: XCTestCase, StagePlayer {
         return manager
     }
 
-    /// What btmon hears of the one advertisement that there is: "advertisement" or "response", and the bytes.
+    /// Returns what btmon receives of the only advertisement: "advertisement" or "response", and the bytes.
     private func heard() throws -> Set<String> {
         let lines = try RadioLab.order(.server, "air", "hci0").split(separator: "\n")
         return Set(lines.map { $0.split(separator: " ").dropFirst().joined(separator: " ") })

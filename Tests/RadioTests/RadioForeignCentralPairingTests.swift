@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import XCTest
 
-/// Ring 4: a foreign central pairs with our peripheral: `bluetoothctl`, whose own agent asks its user. Then `bleak` connects
+/// Ring 4: a foreign central pairs with our peripheral: `bluetoothctl`, with its own agent. Then `bleak` connects
 /// and reads what needs the bond.
 ///
 /// Our agent is the default one, so BlueZ asks it about our end, and `bluetoothctl`'s about the other end.

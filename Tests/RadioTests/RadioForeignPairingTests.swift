@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import XCTest
 
-/// Ring 4: our central pairs with the peripheral of a Python program, whose user sits at `bluetoothctl`.
+/// Ring 4: our central pairs with the peripheral of a Python program, with `bluetoothctl` as its agent.
 ///
 /// One `bluetoothd` serves both ends. So each end has an agent of its own on its own connection to the bus: BlueZ asks the
 /// agent of the program that pairs about its end, and the default agent about the other end. A single agent would be asked

@@ -26,7 +26,7 @@ enum RadioLab {
         return try CommandRun.output(of: program, arguments, timeLimit: timeLimit)
     }
 
-    /// Starts a program that runs beside the test, with nobody to read what it prints.
+    /// Starts a program that runs beside the test; its output is discarded.
     static func start(_ program: String, _ arguments: String...) throws -> Process {
         let process = try process(program, arguments)
         process.standardOutput = FileHandle.nullDevice

@@ -33,7 +33,7 @@ extension RadioStage: PairingStage {
 
     func forgetKeys(of side: StageSide) throws {
         switch side {
-        // bluetoothd is not told, and the device stays paired: hci0 loads an empty list of long term keys.
+        // The kernel loads an empty list of long term keys for hci0. bluetoothd has no event of it: the device stays paired.
         case .central: try RadioLab.order(.server, "manage", "hci0", "0013", "0000")
         case .peripheral: try RadioLab.order(.server, "forget", "hci1")
         }

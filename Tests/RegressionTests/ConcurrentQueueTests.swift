@@ -4,7 +4,7 @@ import Dispatch
 import TestSupport
 import XCTest
 
-/// A manager on a concurrent queue, such as `DispatchQueue.global()`, told its states in any order.
+/// A manager on a concurrent queue, such as `DispatchQueue.global()`, reported its states in any order.
 final class ConcurrentQueueTests: XCTestCase {
     func testAManagerOnAConcurrentQueueTellsItsStatesInTheirOrder() {
         let simulator = Simulator.inProcess(room: .empty)

@@ -3,7 +3,7 @@ import BlueZSimulator
 import TestSupport
 import XCTest
 
-/// Who asked during a scan to be told of its end waited for ever when the scan failed in the place of being stopped.
+/// The future that waits for the end of a scan was not completed if the scan failed instead of being stopped.
 final class FailedScanWaiterTests: XCTestCase {
     func testTheEndOfAScanThatFailsIsToldToo() {
         let simulator = Simulator.inProcess(room: .empty)

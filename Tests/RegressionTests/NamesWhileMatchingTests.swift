@@ -3,9 +3,9 @@ import Futures
 import Reactor
 import XCTest
 
-/// Who hears of a change of names on the loopback bus may depend on the names: they were looked up while they were being
-/// changed, which ended the process. Optimized code looked them up for everybody, so that no program in the release
-/// configuration could have a simulator in process.
+/// A match rule can name a sender, so that the receivers of a change of names depend on the names. The loopback bus read its
+/// table of names while it was changing it, which is an exclusivity violation and ended the process. Optimized code read the
+/// table for each connection, so that no program in the release configuration could have a simulator in process.
 final class NamesWhileMatchingTests: XCTestCase {
     func testAChangeOfNamesIsToldToWhoAsksForAWellKnownSender() {
         let loop = ManualLoop()

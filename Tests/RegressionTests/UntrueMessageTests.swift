@@ -8,7 +8,7 @@ import XCTest
 final class UntrueMessageTests: XCTestCase {
     private let loop = ManualLoop()
 
-    /// A manager on a bus where `org.bluez` answers every call in this way.
+    /// Returns a manager on a bus with an `org.bluez` that gives this reply to every call.
     private func manager(_ answer: @escaping @Sendable (Message) -> Message?) -> (CentralManager, Any) {
         let bus = LoopbackBus(loop: loop)
         let service = Connection.open(.custom(bus.address), loop: loop)

@@ -18,7 +18,7 @@ final class AgentsTests: XCTestCase {
         bench.daemon.core.tree.adapters.sorted { $0.key < $1.key }.map(\.value.capability)
     }
 
-    /// The clients whose agents BlueZ calls, with the method.
+    /// Returns the agents that BlueZ calls, by their clients, with the method.
     private func calls(_ bench: inout DaemonBench, _ body: (inout Daemon) -> Void) -> [String] {
         body(&bench.daemon)
         return bench.daemon.core.takeEffects().compactMap { effect in

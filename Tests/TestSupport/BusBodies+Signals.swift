@@ -162,11 +162,11 @@ extension BusBodies {
         try bus.settle(owner)
         let owners = Locked<[String]>([])
         let first = watcher.watchName("org.example.Name") { name in
-            owners.withLock { $0.append("1 \(name ?? "nobody")") }
+            owners.withLock { $0.append("1 \(name ?? "no owner")") }
         }
         try bus.settle(watcher)
         let second = watcher.watchName("org.example.Name") { name in
-            owners.withLock { $0.append("2 \(name ?? "nobody")") }
+            owners.withLock { $0.append("2 \(name ?? "no owner")") }
         }
         first.cancel()
         try bus.settle(watcher)
@@ -174,7 +174,7 @@ extension BusBodies {
         try bus.settle(owner, watcher)
 
         let name = owner.uniqueName ?? ""
-        XCTAssertEqual(owners.withLock { $0 }, ["1 \(name)", "2 \(name)", "2 nobody"])
+        XCTAssertEqual(owners.withLock { $0 }, ["1 \(name)", "2 \(name)", "2 no owner"])
         second.cancel()
     }
 }

@@ -71,7 +71,9 @@ package struct BusBodies {
 
         XCTAssertTrue(bus.wait { states.withLock { $0.count } == 2 })
         XCTAssertEqual(errors.withLock { $0 }, Array(repeating: DBusError.Name.disconnected, count: 150))
-        guard case .closed(let error)? = states.withLock({ $0.last }) else { return XCTFail("It was not told.") }
+        guard case .closed(let error)? = states.withLock({ $0.last }) else {
+            return XCTFail("The connection did not report its end.")
+        }
         XCTAssertEqual(error.name, DBusError.Name.disconnected)
     }
 
@@ -115,7 +117,7 @@ package struct BusBodies {
     }
 }
 
-/// Keeps calls until told what to do with them.
+/// Keeps received calls until a test replies to them or forgets them.
 final class Keeper: Sendable {
     private let kept = Locked<[Invocation]>([])
 

@@ -27,7 +27,7 @@ package final class BusFixture {
     package static func loopback() throws -> BusFixture { try BusFixture(makeLoopback: true) }
     package static func daemon() throws -> BusFixture { try BusFixture(makeLoopback: false) }
 
-    /// Ends the bus as a daemon's death would.
+    /// Ends the bus without closing the connections first, as if the bus daemon had been killed.
     package func end() {
         loopback?.close()
         daemon?.stop()
@@ -70,7 +70,7 @@ package final class BusFixture {
         return try answer.get()
     }
 
-    /// Waits until the bus has handled everything that was sent before, and its answers and signals have come.
+    /// Waits until the bus has handled all messages that were sent before, and its replies and signals have been received.
     package func settle(_ connections: Connection...) throws {
         for connection in connections {
             _ = try call(

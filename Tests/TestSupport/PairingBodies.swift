@@ -105,7 +105,7 @@ public struct PairingBodies: StagePlayer {
         XCTAssertTrue(waitUntil { peripheral.state == .disconnected }, "the link did not end")
     }
 
-    /// Waits for what no journal is told of.
+    /// Waits for a condition that has no entry in the journal.
     func waitUntil(_ isReached: () throws -> Bool) rethrows -> Bool {
         for _ in 0..<200 {
             if try isReached() { return true }

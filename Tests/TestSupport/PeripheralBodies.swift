@@ -64,7 +64,7 @@ public struct PeripheralBodies: StagePlayer {
     public func theApplicationAnswersReads() throws {
         let oven = try visited()
         let long = [UInt8](Oven.longValue.reversed())
-        // Who holds the oven in there never gets rid of it.
+        // Weak: the handler belongs to the oven, and would keep it.
         oven.long.startRespondingToReadRequests().onSuccess(context: ImmediateContext()) { [weak oven] request, _ in
             oven?.long.respondToRequest(request, withValue: Data(long))
         }
@@ -98,7 +98,7 @@ public struct PeripheralBodies: StagePlayer {
         try central.disconnect()
     }
 
-    /// - Parameter mtu: What the stage's links have been told, where that is known.
+    /// - Parameter mtu: The MTU of the stage's links, if it is known.
     public func longValuesTakeSeveralPackets(mtu: Int? = nil) throws {
         let oven = try visited()
         let journal = journal
@@ -127,7 +127,7 @@ public struct PeripheralBodies: StagePlayer {
     public func writesAreRefused() throws {
         let oven = try visited()
         guard case .refused = try central.write([1], to: Oven.uuid(0x13), withResponse: true) else {
-            return XCTFail("Nobody answers for it.")
+            return XCTFail("A write without a handler was not refused.")
         }
         oven.request.startRespondingToWriteRequests().onSuccess(context: ImmediateContext()) { [weak oven] request, _ in
             oven?.request.respondToRequest(request, withResult: .init(rawValue: 0x82) ?? .unlikelyError)

@@ -2,9 +2,9 @@
 public protocol PeripheralStage: ScanStage {
     /// What a peripheral manager needs to serve where the stage's centrals look.
     var peripheralOptions: [String: Any] { get }
-    /// The daemon dies without a farewell.
+    /// Kills the daemon.
     func killDaemon() throws
-    /// It is started again, with all adapters on.
+    /// Starts the daemon again, with all adapters on.
     func startDaemon() throws
 }
 
@@ -23,7 +23,7 @@ public protocol StageCentral: AnyObject {
     func unsubscribe(from uuid: String) throws
     /// Waits until as many values have come since it subscribed; all that have come.
     func values(of uuid: String, count: Int) throws -> [[UInt8]]
-    /// Waits until the link has gone that somebody else ended.
+    /// Waits until the link has been ended by the other side.
     func awaitLoss() throws
     func disconnect() throws
 }
@@ -51,6 +51,6 @@ public struct StageRow: Hashable, Sendable, CustomStringConvertible {
 
 public enum StageAnswer: Hashable, Sendable {
     case value([UInt8])
-    /// The code, where the central knows it.
+    /// The error code, if the central knows it.
     case refused(UInt8?)
 }

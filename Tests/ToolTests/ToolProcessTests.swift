@@ -46,7 +46,7 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
             "scan", "--simulated", "--service", "180D", "--service", "cycling speed and cadence", "--rssi", "-90",
             "--json", "--duplicates")
         for name in ["Cadence 2", "Pulse Strap 7F"] { _ = try run.line { $0.contains(name) } }
-        // Each other peripheral has advertised meanwhile.
+        // By then each other peripheral has advertised.
         try run.waitForLines(20)
         run.signal(SIGINT)
         let result = try run.finish()

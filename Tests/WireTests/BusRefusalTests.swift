@@ -3,7 +3,7 @@ import BlueZSimulator
 import TestSupport
 import XCTest
 
-/// Managers on buses that do not let them do what they need, and on one that dies.
+/// Managers on buses that refuse their calls, and on a bus that ends.
 final class BusRefusalTests: XCTestCase {
     private let journal = Journal()
     private let limit = 20.0

@@ -6,7 +6,7 @@ import TestPrograms
 import TestSupport
 import XCTest
 
-/// python-dbusmock's BlueZ is nobody's work of ours: who finds its devices has not just found a mirror of himself.
+/// Uses python-dbusmock's BlueZ, which shares no code with our simulator.
 final class ForeignMockTests: XCTestCase {
     private let journal = Journal()
 

@@ -49,7 +49,7 @@ final class LeftoverTests: XCTestCase {
         (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
     }
 
-    /// Nobody tells of the end of a thread, so this looks again and again.
+    /// Polls, since no event reports the end of a thread.
     private func wait(limit: TimeInterval, until condition: () -> Bool) -> Bool {
         let end = Date(timeIntervalSinceNow: limit)
         while !condition() {
@@ -72,7 +72,7 @@ final class LeftoverTests: XCTestCase {
         defer { subscription.cancel() }
         XCTAssertTrue(loop.wait(until: { heard.withLock(\.isReady) }, limit: 20))
 
-        // All of it is in the receiver's socket when the bus dies, and much more than libdbus reads at once.
+        // All of it is in the receiver's socket when the bus ends, and much more than libdbus reads at once.
         let sender = Connection.open(.custom(bus.address))
         let text = String(repeating: "x", count: 500)
         for _ in 0..<100 {

@@ -17,7 +17,7 @@ final class NotificationFloodTests: XCTestCase {
     func testValuesOfTwentyBytesArriveCompleteAndInOrderOverASocket() throws { try overASocket(100_000, size: 20) }
     func testValuesOf244BytesArriveCompleteAndInOrderOverASocket() throws { try overASocket(100_000, size: 244) }
 
-    /// Counts values whose number is the next one.
+    /// Counts the values that are in sequence.
     private struct Tally {
         var size = 0
         var next = 0

@@ -28,7 +28,7 @@ final class AttributeStateTests: XCTestCase {
 
     private func linkUp() throws { _ = state.linkUp(try XCTUnwrap(device), isResolved: true) }
 
-    /// A link whose table is this one.
+    /// Begins a link with this attribute table.
     private func begin(_ declarations: [AttributeDeclaration], link: UInt32 = 1) throws {
         try linkUp()
         _ = state.fencePassed(link: link)

@@ -326,7 +326,7 @@ private final class AttributeStageNeighbour {
         self.manager = manager
         XCTAssertTrue(stage.simulator.advance(until: { manager.poweredOn }, limit: 5))
         let scan = manager.startScanning()
-        // It advertises when nobody is connected to it.
+        // It advertises when no central is connected to it.
         stage.simulator.simulateLinkLoss(of: AttributeStage.address)
         XCTAssertTrue(stage.simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))
         manager.stopScanning()

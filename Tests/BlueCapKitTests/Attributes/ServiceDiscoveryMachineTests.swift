@@ -80,7 +80,7 @@ final class ServiceDiscoveryMachineTests: XCTestCase {
         _ = tell(.fired(.quiet))
         XCTAssertEqual(tell(.read(.nothing)), [.tableHolds, .finish(first, .foundNothing)])
         XCTAssertFalse(machine.isReady)
-        XCTAssertEqual(tell(.wanted(second)), settle, "Whoever asks again has us look again.")
+        XCTAssertEqual(tell(.wanted(second)), settle, "Another request reads the table again.")
     }
 
     func testServicesThatComeLaterAreTakenIn() {

@@ -140,7 +140,7 @@ final class OperationQueueMachineTests: RandomTestCase {
     }
 }
 
-/// Whoever drives the machine, and keeps an eye on it.
+/// Drives the machine and checks its effects.
 private struct Model {
     typealias Machine = OperationQueueMachine<Int, String>
 
@@ -148,9 +148,9 @@ private struct Model {
     var unsettled: [Int] = []
     var settled: Set<Int> = []
     var begun = 0
-    /// Told to begin, and not begun.
+    /// The operation that was ordered to begin and has not begun.
     var told: Int?
-    /// Begun, and not finished.
+    /// The operation that has begun and has not finished.
     var atWork: Int?
     var problem: String?
 

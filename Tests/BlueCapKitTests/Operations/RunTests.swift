@@ -83,7 +83,7 @@ final class RunTests: RandomTestCase {
         for future in futures { try stage.wait(future) }
         XCTAssertEqual(answers.written, (0..<30).map { [UInt8($0 / 3), UInt8($0 % 3)] })
         XCTAssertEqual(stage.peripheral.operations.count, 0)
-        XCTAssertEqual(connects(stage), 1, "The link is handed on.")
+        XCTAssertEqual(connects(stage), 1, "The next run uses the same link.")
         expect(stage, "disconnected") { stage.simulator.links.isEmpty }
     }
 

@@ -76,8 +76,8 @@ final class PeripheralSoakTests: PeripheralStage {
         check(Course(manager, services, adapters: 1), "")
     }
 
-    /// What nobody has confirmed goes out again. Of notifications BlueZ alone says that it has them: what it then has no link
-    /// for is lost.
+    /// An indication that no central has confirmed is sent again. A notification is sent once BlueZ has accepted it: if it then has
+    /// no link, the notification is lost.
     func testWhoeverComesAndGoesValuesKeepTheirOrderAndNoIndicationIsLost() throws {
         var random = TestRandom(self)
         for round in 0..<10 {
@@ -175,7 +175,7 @@ final class PeripheralSoakTests: PeripheralStage {
             }
         case 10:
             course.isDead.toggle()
-            course.log.append(course.isDead ? "death" : "return")
+            course.log.append(course.isDead ? "killed" : "started")
             if course.isDead { simulator.simulateDaemonDeath() } else { simulator.simulateDaemonReturn() }
             if !course.isDead { course.off = [] }
         case 11:

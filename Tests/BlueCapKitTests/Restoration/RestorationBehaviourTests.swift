@@ -8,8 +8,8 @@ import XCTest
 
 /// What comes back after a program has ended in the middle of things.
 ///
-/// A manager that keeps its links when it is let go leaves behind what a killed process does: BlueZ has the links still,
-/// and the file says what was wished.
+/// A manager that keeps its links when it is released leaves the same state as a killed process: BlueZ still has the links, and
+/// the file has the requests.
 final class RestorationBehaviourTests: ConnectionStage {
     private let folder = TemporaryFolder()
     /// The programs that are running.
@@ -34,7 +34,7 @@ final class RestorationBehaviourTests: ConnectionStage {
         ]
     }
 
-    /// A manager that has read what was kept, and has told it.
+    /// Returns a manager that has read the kept state, and what it has reported of it.
     private func restoring(_ options: [String: Any]? = nil) throws -> (CentralManager, CentralSession.Restored) {
         let manager = manager(options ?? self.options())
         running.append(manager)

@@ -218,7 +218,7 @@ final class ServiceRequestTests: XCTestCase {
         _ = registry.add(b, .service)
         XCTAssertEqual(registry.placeChanged(), [.register(a), .register(b)])
         XCTAssertEqual(
-            registry.told(a, .refused(refusal)), [], "It was added, and is tried again by itself.")
+            registry.told(a, .refused(refusal)), [], "It was added; its registration is retried without a request.")
         XCTAssertEqual(added, [a])
     }
 }
@@ -460,6 +460,6 @@ final class AdvertisementRequestTests: XCTestCase {
         onAir(a)
         _ = registry.add(b, .advertisement(isMain: false))
         XCTAssertEqual(registry.placeChanged(), [.register(a)])
-        XCTAssertEqual(registry.told(a, .registered), [], "It was told before.")
+        XCTAssertEqual(registry.told(a, .registered), [], "It was reported before.")
     }
 }
