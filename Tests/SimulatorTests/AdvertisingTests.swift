@@ -14,7 +14,7 @@ final class AdvertisingTests: XCTestCase {
     }
 
     /// The bytes of the advertisement and the scan response, or the error's text.
-    private func onAir(_ properties: [(String, BusValue)]) -> String {
+    private func sentBytes(_ properties: [(String, BusValue)]) -> String {
         let (simulator, program) = scene([("Type", .string("peripheral"))] + properties)
         if let error = program.advertise() { return error.message }
         let sent = simulator.advertisements[0]
@@ -64,7 +64,7 @@ final class AdvertisingTests: XCTestCase {
                 ], "03030d1803140f1805ff4c0002150516aafe10eb03190100020106 "
             ),
         ]
-        for (name, properties, bytes) in table { XCTAssertEqual(onAir(properties), bytes, name) }
+        for (name, properties, bytes) in table { XCTAssertEqual(sentBytes(properties), bytes, name) }
     }
 
     func testWhatIsRefused() {
@@ -95,13 +95,13 @@ final class AdvertisingTests: XCTestCase {
                 register
             ),
         ]
-        for (name, properties, message) in table { XCTAssertEqual(onAir(properties), message, name) }
-        XCTAssertEqual(onAir([("ManufacturerData", company(27))]).count, 63)
+        for (name, properties, message) in table { XCTAssertEqual(sentBytes(properties), message, name) }
+        XCTAssertEqual(sentBytes([("ManufacturerData", company(27))]).count, 63)
     }
 
     func testANameThatDoesNotFitIsCut() {
         XCTAssertEqual(
-            onAir([("LocalName", .string(String(repeating: "x", count: 40)))]),
+            sentBytes([("LocalName", .string(String(repeating: "x", count: 40)))]),
             " 1e08" + String(repeating: "78", count: 29))
     }
 
@@ -198,7 +198,7 @@ final class AdvertisingTests: XCTestCase {
 
     func testWhatIsOnTheAirReadsAsItWasMeant() {
         let report = AdvertisingReport(
-            onAir: [2, 1, 6, 3, 3, 0x0D, 0x18, 5, 0xFF, 0x4C, 0, 2, 0x15, 3, 0x19, 0x41, 3, 2, 0x0A, 0xF4],
+            advertisingData: [2, 1, 6, 3, 3, 0x0D, 0x18, 5, 0xFF, 0x4C, 0, 2, 0x15, 3, 0x19, 0x41, 3, 2, 0x0A, 0xF4],
             scanResponse: [6, 9, 0x53, 0x74, 0x72, 0x61, 0x70, 9], isConnectable: true)
         XCTAssertEqual(
             report,

@@ -30,7 +30,8 @@ struct DaemonBench {
             switch effect {
             case .reply(_, let answer): .success(answer)
             case .fail(_, let error): .failure(error)
-            case .emit, .order, .openSocket, .transmit, .closeSocket, .watch, .unwatch, .joinBus, .leaveBus,
+            case .emit, .order, .openSocket, .transmit, .closeSocket, .watch, .unwatch, .connectToBus,
+                .disconnectFromBus,
                 .call, .central, .die:
                 nil
             }
@@ -54,7 +55,7 @@ struct DaemonBench {
             switch effect {
             case .watch, .unwatch, .order, .openSocket, .transmit, .closeSocket, .call, .central, .die:
                 false
-            case .reply, .fail, .emit, .joinBus, .leaveBus: true
+            case .reply, .fail, .emit, .connectToBus, .disconnectFromBus: true
             }
         }
     }
@@ -66,11 +67,11 @@ struct DaemonBench {
     }
 
     /// The signals of an advertisement.
-    mutating func hear(_ peripheral: VirtualPeripheral, rssi: Int? = nil) -> [Emission] {
-        hear(peripheral.address, peripheral.advertisement, type: peripheral.addressType, rssi: rssi ?? -60)
+    mutating func receive(_ peripheral: VirtualPeripheral, rssi: Int? = nil) -> [Emission] {
+        receive(peripheral.address, peripheral.advertisement, type: peripheral.addressType, rssi: rssi ?? -60)
     }
 
-    mutating func hear(
+    mutating func receive(
         _ address: VirtualAddress, _ advertisement: Advertisement, type: AddressType = .public, rssi: Int = -60
     ) -> [Emission] {
         let sighting = Sighting(
@@ -110,8 +111,8 @@ extension [Effect] {
             case .order, .openSocket, .transmit, .closeSocket, .call, .central, .die: "order"
             case .watch(let client): "watch \(client)"
             case .unwatch(let client): "unwatch \(client)"
-            case .joinBus: "join"
-            case .leaveBus: "leave"
+            case .connectToBus: "join"
+            case .disconnectFromBus: "leave"
             }
         }
     }
