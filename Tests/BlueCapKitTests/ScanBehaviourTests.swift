@@ -73,7 +73,7 @@ final class ScanBehaviourTests: XCTestCase {
         XCTAssertEqual(journal.sightings.map(\.name), ["Strap"], "A peripheral outlives its manager.")
     }
 
-    func testTheEndOfAScanIsToldWhenBlueZHasConfirmedIt() {
+    func testTheEndOfAScanIsReportedWhenBlueZHasConfirmedIt() {
         let manager = manager(in: [strap])
         journal.watch(manager.startScanning())
         simulator.advance(by: 1)
@@ -150,7 +150,7 @@ final class ScanBehaviourTests: XCTestCase {
         XCTAssertEqual(simulator.adapters.map(\.isScanning), [true])
     }
 
-    func testAScanThatHearsNothingIsStartedAgainByTheWatchdog() {
+    func testAScanThatReceivesNothingIsStartedAgainByTheWatchdog() {
         let manager = manager(in: [strap])
         journal.watch(manager.startScanning(options: [CBCentralManagerScanOptionAllowDuplicatesKey: true]))
         simulator.advance(by: 1)
@@ -197,7 +197,7 @@ final class ScanBehaviourTests: XCTestCase {
         XCTAssertEqual(Set(journal.sightings.map(\.address)).count, 300)
     }
 
-    func testWhoLeavesTheRoomExpiresOnce() {
+    func testAPeripheralOutOfRangeExpiresOnce() {
         let manager = manager(in: [strap, scale])
         journal.watchExpiries(of: manager)
         journal.watch(manager.startScanning())
@@ -212,7 +212,7 @@ final class ScanBehaviourTests: XCTestCase {
 
     // MARK: A7, devices that BlueZ remembers
 
-    func testARememberedDeviceIsReportedOnlyWhenItIsHeard() {
+    func testARememberedDeviceIsReportedOnlyWhenItAdvertises() {
         var old = scale
         old.isRemembered = true
         let manager = manager(in: [strap, old])
@@ -224,7 +224,7 @@ final class ScanBehaviourTests: XCTestCase {
         XCTAssertEqual(journal.sightings.map(\.name), ["Strap", "Scale"])
     }
 
-    func testWhoIsBeingHeardWhenTheScanStartsIsReported() {
+    func testADeviceThatAdvertisesWhenTheScanStartsIsReported() {
         let first = manager(in: [strap])
         _ = first.startScanning(capacity: 0)
         simulator.advance(by: 2)
@@ -274,7 +274,7 @@ final class ScanBehaviourTests: XCTestCase {
 
     // MARK: States
 
-    func testTheStateTellsWhatIsMissing() {
+    func testTheStateNamesWhatIsMissing() {
         let bus = simulator
         let manager = manager()
         bus.simulateAdapterRemoval()

@@ -127,7 +127,7 @@ final class AdvertisingTests: XCTestCase {
         withExtendedLifetime(advertising) {}
     }
 
-    func testARefusalIsTold() {
+    func testARefusalIsReported() {
         let refusal = DBusError(name: "org.bluez.Error.NotPermitted", message: "Maximum advertisements reached")
         daemon.errors["RegisterAdvertisement"] = [refusal]
         let client = client()
@@ -181,7 +181,7 @@ final class AdvertisingTests: XCTestCase {
         XCTAssertEqual(daemon.count("UnregisterAdvertisement"), 2)
     }
 
-    func testItsEndIsTheLastThatIsTold() {
+    func testItsEndIsTheLastReport() {
         let client = client()
         var advertising: Advertising? = advertise(AdvertisementData(), client)
         XCTAssertEqual(states.last, .registered)

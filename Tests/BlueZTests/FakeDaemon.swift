@@ -122,7 +122,7 @@ final class RecordingObserver: BlueZObserver, @unchecked Sendable {
     private(set) var log: [String] = []
     private(set) var availabilities: [Availability] = []
     private(set) var batches = 0
-    var whenTold: () -> Void = {}
+    var whenReported: () -> Void = {}
 
     func availabilityChanged(_ availability: Availability, in client: BlueZClient) {
         availabilities.append(availability)
@@ -135,7 +135,7 @@ final class RecordingObserver: BlueZObserver, @unchecked Sendable {
         case .notLoaded(let error): log.append("notLoaded \(error)")
         case .ready: log.append("ready")
         }
-        whenTold()
+        whenReported()
     }
 
     func treeChanged(_ change: Change, in tree: borrowing ObjectTree) {
@@ -144,16 +144,16 @@ final class RecordingObserver: BlueZObserver, @unchecked Sendable {
         case .adapterChanged(let key, _): log.append("~\(tree.path(of: key) ?? "?")")
         case .adapterRemoved(let key): log.append("-\(tree.path(of: key) ?? "?")")
         case .deviceAdded(let handle, let isHeard):
-            log.append("+\(tree[handle].address)\(isHeard ? " heard" : "")")
+            log.append("+\(tree[handle].address)\(isHeard ? " received" : "")")
         case .deviceChanged(let handle, _, let isHeard):
-            log.append("~\(tree[handle].address)\(isHeard ? " heard" : "")")
+            log.append("~\(tree[handle].address)\(isHeard ? " received" : "")")
         case .deviceRemoved(let handle): log.append("-\(tree[handle].address)")
         case .attributeAdded(let key, let kind): log.append("+\(kind) \(key.handle)")
         case .attributeChanged(let key, _):
             log.append("~\(key.handle) \(tree.value(of: key).map { [UInt8]($0) } ?? [])")
         case .attributeRemoved(let key, let kind): log.append("-\(kind) \(key.handle)")
         }
-        whenTold()
+        whenReported()
     }
 
     func batchEnded() { batches += 1 }

@@ -275,7 +275,7 @@ final class ServerScene {
     }
 
     @discardableResult
-    func tell(_ rest: String, _ member: String) -> String {
+    func send(_ rest: String, _ member: String) -> String {
         Self.text(call(path(rest), "org.bluez.GattCharacteristic1", member) { _ in })
     }
 

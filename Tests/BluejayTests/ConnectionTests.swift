@@ -167,10 +167,10 @@ final class ConnectionEndTests: BluejayCase, @unchecked Swift.Sendable {
 
     func testWhoNobodyKnowsCannotBeConnectedTo() {
         start()
-        let stranger = PeripheralIdentifier(uuid: UUID(), name: "Stranger")
-        bluejay.connect(stranger) { [seen] result in
+        let unknown = PeripheralIdentifier(uuid: UUID(), name: "Unknown")
+        bluejay.connect(unknown) { [seen] result in
             guard case .failure(let error) = result else { return }
-            seen.note("\(error as? BluejayError == .unexpectedPeripheral(stranger))")
+            seen.note("\(error as? BluejayError == .unexpectedPeripheral(unknown))")
         }
         expect("true")
         XCTAssertFalse(bluejay.isConnecting)
@@ -343,7 +343,7 @@ final class ConnectionEndTests: BluejayCase, @unchecked Swift.Sendable {
 
     /// The completion of `connect` is called before the observers receive the connection. An observer that the completion
     /// registers receives it once nevertheless.
-    func testWhoRegistersInACallbackHearsOfTheConnectionOnce() {
+    func testAnObserverThatRegistersInACallbackReceivesTheConnectionOnce() {
         let observer = Observer(seen)
         let identifier = find()
         bluejay.connect(identifier) { [weak self] _ in self?.bluejay.register(observer: observer) }

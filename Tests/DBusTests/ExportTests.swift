@@ -221,7 +221,7 @@ final class ExportTests: XCTestCase {
 
     // MARK: Object manager
 
-    func testTheManagerTellsAllObjectsBelowItInBlueZsOrder() throws {
+    func testTheObjectManagerReturnsAllObjectsBelowItInBlueZsOrder() throws {
         var reader = try call("org.freedesktop.DBus.ObjectManager", "GetManagedObjects", at: "/").reader
         XCTAssertEqual(
             reader.describeAll(),

@@ -45,7 +45,7 @@ final class MessageReaderSteppingTests: XCTestCase {
         XCTAssertTrue(reader.isAtEnd)
     }
 
-    func testDescriptorsAreToldApartWhereverTheyStand() throws {
+    func testDescriptorsAreDistinguishedInAnyPlace() throws {
         var ends: [[Int32]] = []
         for _ in 0..<3 {
             var pair: [Int32] = [-1, -1]

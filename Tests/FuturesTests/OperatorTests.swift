@@ -153,7 +153,7 @@ final class OperatorTests: XCTestCase {
         XCTAssertEqual(all.result?.value, [5])
     }
 
-    func testAFinishedStreamTakesNothingAndTellsLatecomers() {
+    func testAFinishedStreamTakesNothingAndPassesItsElementsToLateHandlers() {
         let promise = StreamPromise<Int>()
         promise.success(1)
         XCTAssertTrue(promise.finish())

@@ -15,7 +15,7 @@ extension RadioStage: PairingStage {
             try RadioLab.order(.server, "no-agent")
         }
         try RadioLab.order(.server, "monitor", "start")
-        airEvents = []
+        securityEvents = []
     }
 
     func passkeyOfPeer() throws -> Passkey {
@@ -50,12 +50,12 @@ extension RadioStage: PairingStage {
     func isPairable() throws -> Bool { try RadioLab.property("Pairable") == "true" }
 
     func linkSecurity() throws -> LinkSecurity? {
-        airEvents += lines(try RadioLab.order(.server, "security"))
+        securityEvents += lines(try RadioLab.order(.server, "security"))
         try RadioLab.order(.server, "monitor", "start")
-        guard airEvents.last(where: { $0 == "encrypted" || $0 == "plain" || $0 == "ended" }) == "encrypted" else {
+        guard securityEvents.last(where: { $0 == "encrypted" || $0 == "plain" || $0 == "ended" }) == "encrypted" else {
             return nil
         }
-        return switch airEvents.last(where: { $0.hasPrefix("key ") }) {
+        return switch securityEvents.last(where: { $0.hasPrefix("key ") }) {
         case "key P-256 authenticated": .secure
         case "key P-192 authenticated": .authenticated
         case nil: LinkSecurity.none

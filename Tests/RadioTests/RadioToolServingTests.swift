@@ -84,7 +84,7 @@ final class RadioToolServingTests: XCTestCase {
         try assertNothingIsLeft()
     }
 
-    func testABeaconIsHeardForWhatItIs() throws {
+    func testABeaconIsReportedAsItsKind() throws {
         // Filters by service: bluetoothd does not report a broadcast to a scan without a filter.
         let (visitor, peripheral) = try visit(
             "beacon --url https://example.com/", #""$0" scan --service FEAA --duration 6 --adapter hci0 --json"#)

@@ -6,7 +6,7 @@ import XCTest
 
 /// A manager on a concurrent queue, such as `DispatchQueue.global()`, reported its states in any order.
 final class ConcurrentQueueTests: XCTestCase {
-    func testAManagerOnAConcurrentQueueTellsItsStatesInTheirOrder() {
+    func testAManagerOnAConcurrentQueueReportsItsStatesInTheirOrder() {
         let simulator = Simulator.inProcess(room: .empty)
         let queue = DispatchQueue(label: "user", attributes: .concurrent)
         let manager = CentralManager(

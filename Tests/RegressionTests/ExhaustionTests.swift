@@ -171,7 +171,7 @@ final class ExhaustionTests: XCTestCase, StartsPrograms {
         XCTAssertEqual(seen.withLock { $0 }, ["post", "timer", "later post"])
     }
 
-    func testAWatchWithoutDescriptorsIsToldAnErrorAndALaterOneWorks() throws {
+    func testAWatchWithoutDescriptorsReceivesAnErrorAndALaterOneWorks() throws {
         let loop = ThreadLoop(name: "test")
         var ends: [Int32] = [-1, -1]
         XCTAssertEqual(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends), 0)

@@ -5,7 +5,7 @@ import XCTest
 
 /// The future that waits for the end of a scan was not completed if the scan failed instead of being stopped.
 final class FailedScanWaiterTests: XCTestCase {
-    func testTheEndOfAScanThatFailsIsToldToo() {
+    func testTheEndOfAScanThatFailsIsReportedToo() {
         let simulator = Simulator.inProcess(room: .empty)
         let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))

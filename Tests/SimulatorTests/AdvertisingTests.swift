@@ -25,7 +25,7 @@ final class AdvertisingTests: XCTestCase {
     private let parse = "Failed to parse advertisement."
     private let register = "Failed to register advertisement"
 
-    func testTheBytesOnTheAir() {
+    func testTheBytesOfAnAdvertisement() {
         let manufacturer = BusValue.manufacturerData(0x004C, [2, 0x15])
         let service = BusValue.serviceData("feaa", [0x10, 0xEB])
         let table: [(String, [(String, BusValue)], String)] = [
@@ -121,7 +121,7 @@ final class AdvertisingTests: XCTestCase {
         }
     }
 
-    func testPropertiesAreReadAtOnceAndInstancesAreTold() {
+    func testPropertiesAreReadAtOnceAndInstancesAreSignalled() {
         let (_, program) = scene([("Type", .string("peripheral"))])
         _ = program.client.takeLog()
         XCTAssertNil(program.advertise())
@@ -145,7 +145,7 @@ final class AdvertisingTests: XCTestCase {
         XCTAssertNil(program.advertise("/d"))
     }
 
-    func testTimeOverIsReleasedAndTold() {
+    func testTheTimeoutReleasesItAndIsSignalled() {
         let (simulator, program) = scene([("Type", .string("peripheral")), ("Timeout", .uint16(5))])
         XCTAssertNil(program.advertise())
         _ = program.takeCalls()
@@ -165,7 +165,7 @@ final class AdvertisingTests: XCTestCase {
         XCTAssertEqual(program.takeCalls(), ["advert Release"])
     }
 
-    func testChangedPropertiesGoOnTheAir() {
+    func testChangedPropertiesAreAdvertised() {
         let (simulator, program) = scene([("Type", .string("peripheral")), ("ServiceUUIDs", .strings(["180d"]))])
         XCTAssertNil(program.advertise())
         program.say(
@@ -196,7 +196,7 @@ final class AdvertisingTests: XCTestCase {
         XCTAssertEqual(simulator.advertisements, [])
     }
 
-    func testWhatIsOnTheAirReadsAsItWasMeant() {
+    func testTheAdvertisedBytesAreReadAsTheirFields() {
         let report = AdvertisingReport(
             advertisingData: [2, 1, 6, 3, 3, 0x0D, 0x18, 5, 0xFF, 0x4C, 0, 2, 0x15, 3, 0x19, 0x41, 3, 2, 0x0A, 0xF4],
             scanResponse: [6, 9, 0x53, 0x74, 0x72, 0x61, 0x70, 9], isConnectable: true)

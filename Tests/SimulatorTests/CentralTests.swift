@@ -302,7 +302,7 @@ final class CentralTests: XCTestCase {
 
     // MARK: Changes
 
-    func testWhoIsSubscribedToServiceChangedIsToldTheHandles() {
+    func testASubscriberOfServiceChangedReceivesTheHandles() {
         let (simulator, program, link) = scene()
         link.subscribe(to: "2A05", indications: true)
         simulator.run()

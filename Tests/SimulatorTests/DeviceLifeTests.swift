@@ -68,7 +68,7 @@ final class DeviceLifeTests: XCTestCase {
             ["reply", "00_03 -RSSI", "- _00_03", "00_01 -TxPower -RSSI", "/hci0 Discovering"])
     }
 
-    func testATemporaryDeviceGoesThirtySecondsAfterItWasLastHeard() {
+    func testATemporaryDeviceIsRemovedThirtySecondsAfterItsLastAdvertisement() {
         var bench = scanning()
         _ = bench.receive(Cast.tag)
         XCTAssertEqual(bench.advance(by: 20), [])
@@ -85,7 +85,7 @@ final class DeviceLifeTests: XCTestCase {
             ])
     }
 
-    func testARememberedDeviceStaysAndHasNoStrengthUntilItIsHeard() {
+    func testARememberedDeviceStaysAndHasNoStrengthUntilItAdvertises() {
         var old = Cast.tag
         old.isRemembered = true
         var bench = DaemonBench(remembering: [old])
@@ -109,7 +109,7 @@ final class DeviceLifeTests: XCTestCase {
             }, [])
     }
 
-    func testRemoveDeviceRemovesAndAnswersForStrangersDoesNotExist() {
+    func testRemoveDeviceRemovesAndFailsWithDoesNotExistForOthers() {
         var bench = scanning()
         _ = bench.receive(Cast.tag)
         let path = Self.tag

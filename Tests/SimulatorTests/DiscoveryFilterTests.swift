@@ -119,7 +119,7 @@ final class DiscoveryFilterTests: XCTestCase {
         XCTAssertEqual(bench.receive(Cast.tag, rssi: -30).first?.value(of: "RSSI"), .int16(-30))
     }
 
-    func testUnchangedBytesAreToldAgainOnlyWhenDuplicatesAreAskedFor() {
+    func testUnchangedBytesAreSignalledAgainOnlyWithDuplicateData() {
         var bench = DaemonBench()
         _ = bench.ask(.filter(("Transport", .string("le"))))
         _ = bench.ask(.start)
@@ -129,7 +129,7 @@ final class DiscoveryFilterTests: XCTestCase {
         XCTAssertEqual(bench.receive(Cast.tag).map(\.outline), ["00_02 RSSI ManufacturerData"])
     }
 
-    func testAClassicTransportHearsNoLowEnergy() {
+    func testAClassicTransportReceivesNoLowEnergy() {
         var bench = DaemonBench()
         _ = bench.ask(.filter(("Transport", .string("bredr"))))
         _ = bench.ask(.start)

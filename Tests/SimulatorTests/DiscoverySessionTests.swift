@@ -85,7 +85,7 @@ final class DiscoverySessionTests: XCTestCase {
         XCTAssertEqual(bench.ask(.start).outline, ["reply", "/hci0 Discovering"])
     }
 
-    func testARefusedCallerIsToldAccessDenied() {
+    func testARefusedCallerReceivesAccessDenied() {
         var bench = DaemonBench()
         bench.daemon.refusal = .accessDenied
         XCTAssertEqual(bench.error(of: .start)?.name, "org.freedesktop.DBus.Error.AccessDenied")

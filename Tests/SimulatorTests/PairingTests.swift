@@ -583,7 +583,7 @@ final class PairingTests: XCTestCase {
         XCTAssertNil(program.device("Pair", path))
     }
 
-    func testAStrangerCallsTheAgent() {
+    func testAnotherProgramCallsTheAgent() {
         let (simulator, program) = scene(reply: .reject)
         let errors = Locked<[String?]>([])
         simulator.simulateAgentCall(about: address) { error in errors.withLock { $0.append(error) } }

@@ -14,7 +14,7 @@ final class PowerTests: XCTestCase {
         return bench
     }
 
-    func testSwitchedOffByAClientTheTemporaryDevicesGoAndTheRestIsUnheard() {
+    func testAPowerOffByAClientRemovesTemporaryDevicesAndTheStrengthOfOthers() {
         var bench = scanning()
         XCTAssertEqual(
             bench.ask(.power(false)).outline,

@@ -234,7 +234,7 @@ final class ServedSocketTests: XCTestCase {
             program.takeCalls(), ["c0 AcquireNotify {link=LE mtu=100}", "c0 AcquireNotify {link=LE mtu=100}"])
     }
 
-    func testAProgramThatGivesNoSocketIsToldToStart() {
+    func testAProgramThatGivesNoSocketReceivesStartNotify() {
         let (simulator, program, link, _) = scene()
         program.answer("AcquireNotify") {
             .error(to: $0, DBusError(name: "org.bluez.Error.NotSupported", message: "no"))

@@ -106,7 +106,7 @@ final class ServedVersionTests: XCTestCase {
         XCTAssertEqual(values([76, 77]) { sightings($0, 10, 100) == nil }, [false, true], "less than 20 ms")
     }
 
-    func testAnAdvertisementIsToldItsNumberFrom587On() {
+    func testAnAdvertisementReceivesItsInstanceFrom587On() {
         XCTAssertEqual(
             values([86, 87]) { bluez -> Bool in
                 let simulator = Simulator.inProcess(room: .empty, bluez: bluez)

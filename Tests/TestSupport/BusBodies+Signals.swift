@@ -28,7 +28,7 @@ extension BusBodies {
         subscriptions.forEach { $0.cancel() }
     }
 
-    package func aCancelledSubscriptionHearsNothingMore() throws {
+    package func aCancelledSubscriptionReceivesNothingMore() throws {
         let (sender, receiver) = (try bus.connect(), try bus.connect())
         let seen = Locked<[String]>([])
         let rule = MatchRule(interface: "org.example.Test")
@@ -156,7 +156,7 @@ extension BusBodies {
         XCTAssertEqual(owners.withLock { $0.count }, 4)
     }
 
-    package func aSecondWatcherOfANameHearsItToo() throws {
+    package func aSecondWatcherOfANameReceivesItToo() throws {
         let (watcher, owner) = (try bus.connect(), try bus.connect())
         owner.requestName("org.example.Name")
         try bus.settle(owner)

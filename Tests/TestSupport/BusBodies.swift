@@ -35,7 +35,7 @@ package struct BusBodies {
         XCTAssertEqual(answers.withLock { $0 }, Array(0..<10))
     }
 
-    package func closingFailsEveryCallOnceAndIsTold() throws {
+    package func closingFailsEveryCallOnceAndIsReported() throws {
         let states = Locked<[ConnectionState]>([])
         let server = try bus.connect()
         server.export(ExportedObject("/echo", [silence.bound(to: Keeper())]))
@@ -55,7 +55,7 @@ package struct BusBodies {
         XCTAssertNil(client.uniqueName)
     }
 
-    package func theLossOfTheBusFailsEveryCallOnceAndIsTold() throws {
+    package func theLossOfTheBusFailsEveryCallOnceAndIsReported() throws {
         let states = Locked<[ConnectionState]>([])
         let server = try bus.connect()
         server.export(ExportedObject("/echo", [silence.bound(to: Keeper())]))

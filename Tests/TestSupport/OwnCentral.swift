@@ -9,7 +9,7 @@ public final class OwnCentral: StageCentral, StagePlayer {
     public let limit: TimeInterval = 60
     private var manager: CentralManager?
     private var peripheral: Peripheral?
-    private var heard: [String: Journal] = [:]
+    private var notified: [String: Journal] = [:]
     /// Options of the manager beside those of the stage.
     private var options: [String: Any]
     private var user = StagePeer()
@@ -38,7 +38,7 @@ public final class OwnCentral: StageCentral, StagePlayer {
     private func find(_ name: String, advertising service: String) throws {
         // What an earlier link brought is of no interest.
         journal = Journal()
-        heard = [:]
+        notified = [:]
         let manager = CentralManager(options: ground.managerOptions.merging(options) { $1 })
         self.manager = manager
         journal.watchStates(of: manager)
@@ -114,7 +114,7 @@ public final class OwnCentral: StageCentral, StagePlayer {
     public func subscribe(to uuid: String) throws {
         let characteristic = try characteristic(uuid)
         let values = Journal()
-        heard[uuid] = values
+        notified[uuid] = values
         values.watch(characteristic.receiveNotificationUpdates())
         let started: Future<Characteristic> = characteristic.startNotifying()
         try outcome(of: started)
@@ -126,7 +126,7 @@ public final class OwnCentral: StageCentral, StagePlayer {
     }
 
     public func values(of uuid: String, count: Int) throws -> [[UInt8]] {
-        let values = try XCTUnwrap(heard[uuid])
+        let values = try XCTUnwrap(notified[uuid])
         XCTAssertTrue(
             ground.wait(values, limit: limit) { $0.values.count >= count },
             "\(values.values.count) of \(count) values came.")

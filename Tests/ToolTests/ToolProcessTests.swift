@@ -150,10 +150,10 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
 
         simulator.simulateDaemonDeath()
         try run.errorLine { $0.hasSuffix("The command continues when Bluetooth is back.") }
-        let heard = run.lineCount
+        let printed = run.lineCount
         simulator.simulateDaemonReturn()
         try run.errorLine { $0.hasSuffix("Bluetooth is back.") && !$0.contains("continues") }
-        try run.waitForLines(heard + 5)
+        try run.waitForLines(printed + 5)
 
         run.signal(SIGINT)
         XCTAssertEqual(try run.finish().status, 0)

@@ -48,13 +48,13 @@ final class BusRefusalTests: XCTestCase {
         bus.die()
         XCTAssertTrue(journal.wait(limit: limit) { $0.states == [.poweredOn, .resetting] })
         first.end()
-        let heard = journal.sightings.count
+        let before = journal.sightings.count
         try bus.start()
         let second = try Simulator(address: bus.address)
         defer { second.end() }
 
         XCTAssertTrue(journal.wait(limit: limit) { $0.states == [.poweredOn, .resetting, .poweredOn] })
-        XCTAssertTrue(journal.wait(limit: limit) { $0.sightings.count > heard })
+        XCTAssertTrue(journal.wait(limit: limit) { $0.sightings.count > before })
         XCTAssertTrue(manager.isScanning)
     }
 }

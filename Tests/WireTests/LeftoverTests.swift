@@ -14,10 +14,10 @@ final class LeftoverTests: XCTestCase {
         let simulator = try Simulator.onPrivateBus(room: .furnished)
         defer { simulator.end() }
         // Whatever is made once for a process is made now; what other tests still hold stays.
-        try openAndDrop(on: simulator, untilHeard: true)
+        try openAndDrop(on: simulator, untilReceived: true)
         let (threads, descriptors) = (loopThreads, descriptors)
 
-        for round in 0..<200 { try openAndDrop(on: simulator, untilHeard: round.isMultiple(of: 4)) }
+        for round in 0..<200 { try openAndDrop(on: simulator, untilReceived: round.isMultiple(of: 4)) }
 
         XCTAssertTrue(
             wait(limit: 20) { self.loopThreads <= threads && self.descriptors <= descriptors },
@@ -26,9 +26,9 @@ final class LeftoverTests: XCTestCase {
     }
 
     /// Some are dropped at once, some in the middle of a scan.
-    private func openAndDrop(on simulator: Simulator, untilHeard: Bool) throws {
+    private func openAndDrop(on simulator: Simulator, untilReceived: Bool) throws {
         let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
-        guard untilHeard else { return }
+        guard untilReceived else { return }
         let journal = Journal()
         journal.watchStates(of: manager)
         XCTAssertTrue(journal.wait(limit: 20) { $0.states == [.poweredOn] })
@@ -59,18 +59,18 @@ final class LeftoverTests: XCTestCase {
         return true
     }
 
-    func testWhatABusSentBeforeItDiedIsStillHeard() throws {
+    func testMessagesSentBeforeTheEndOfTheBusAreReceived() throws {
         let bus = try PrivateBus()
         let loop = ManualLoop()
-        let heard = Locked((signals: 0, isReady: false, isLost: false))
+        let received = Locked((signals: 0, isReady: false, isLost: false))
         let receiver = Connection.open(.custom(bus.address), loop: loop) { state in
-            if case .closed = state { heard.withLock { $0.isLost = true } }
+            if case .closed = state { received.withLock { $0.isLost = true } }
         }
         let subscription = receiver.subscribe(
-            MatchRule(interface: "org.example.Test"), accepted: { _ in heard.withLock { $0.isReady = true } }
-        ) { _ in heard.withLock { $0.signals += 1 } }
+            MatchRule(interface: "org.example.Test"), accepted: { _ in received.withLock { $0.isReady = true } }
+        ) { _ in received.withLock { $0.signals += 1 } }
         defer { subscription.cancel() }
-        XCTAssertTrue(loop.wait(until: { heard.withLock(\.isReady) }, limit: 20))
+        XCTAssertTrue(loop.wait(until: { received.withLock(\.isReady) }, limit: 20))
 
         // All of it is in the receiver's socket when the bus ends, and much more than libdbus reads at once.
         let sender = Connection.open(.custom(bus.address))
@@ -86,7 +86,7 @@ final class LeftoverTests: XCTestCase {
         wait(for: [isRead], timeout: 20)
         bus.stop()
 
-        XCTAssertTrue(loop.wait(until: { heard.withLock(\.isLost) }, limit: 20))
-        XCTAssertEqual(heard.withLock(\.signals), 100)
+        XCTAssertTrue(loop.wait(until: { received.withLock(\.isLost) }, limit: 20))
+        XCTAssertEqual(received.withLock(\.signals), 100)
     }
 }

@@ -21,13 +21,13 @@ final class NotificationFloodTests: XCTestCase {
     private struct Tally {
         var size = 0
         var next = 0
-        var strangers = 0
+        var unexpected = 0
 
         mutating func take(_ bytes: UnsafeRawBufferPointer) {
             let isNext =
                 bytes.count == size
                 && bytes.loadUnaligned(as: UInt32.self).littleEndian == UInt32(next)
-            if isNext { next += 1 } else { strangers += 1 }
+            if isNext { next += 1 } else { unexpected += 1 }
         }
     }
 
@@ -53,7 +53,7 @@ final class NotificationFloodTests: XCTestCase {
         try call("StartNotify", connection)
         simulator.simulateNotifications(count: count, size: size, of: address, characteristic: "2A37")
         wait(for: [all], timeout: 120)
-        XCTAssertEqual(tally.withLock { $0.strangers }, 0)
+        XCTAssertEqual(tally.withLock { $0.unexpected }, 0)
         subscription.cancel()
         connection.close()
         simulator.end()
@@ -82,7 +82,7 @@ final class NotificationFloodTests: XCTestCase {
         }
         simulator.simulateNotifications(count: count, size: size, of: address, characteristic: "2A37")
         wait(for: [all], timeout: 120)
-        XCTAssertEqual(tally.withLock { $0.strangers }, 0)
+        XCTAssertEqual(tally.withLock { $0.unexpected }, 0)
         loop.post { watch.withLock { $0 }?.cancel() }
         connection.close()
         simulator.end()

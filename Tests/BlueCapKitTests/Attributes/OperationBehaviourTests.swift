@@ -224,7 +224,7 @@ final class OperationBehaviourTests: XCTestCase {
         XCTAssertEqual(stage.failure(of: text, limit: 0.001) as? CharacteristicError, .notSerializable)
     }
 
-    func testThePeripheralsRefusalIsToldByItsCode() throws {
+    func testThePeripheralsRefusalIsReportedByItsCode() throws {
         let stage = try stage()
         answers.answerReads(of: "2A38", .error(0x85))
         let read: Future<Characteristic> = try stage.characteristic("2A38").read()

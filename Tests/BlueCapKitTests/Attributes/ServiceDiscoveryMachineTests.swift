@@ -21,7 +21,7 @@ final class ServiceDiscoveryMachineTests: XCTestCase {
 
     private let settle: [Effect] = [.startTimer(.quiet, 0.25), .startTimer(.limit, 5)]
 
-    private func tell(_ events: Event..., file: StaticString = #filePath, line: UInt = #line) -> [Effect] {
+    private func send(_ events: Event..., file: StaticString = #filePath, line: UInt = #line) -> [Effect] {
         events.map { play($0) }.last ?? []
     }
 
@@ -47,48 +47,48 @@ final class ServiceDiscoveryMachineTests: XCTestCase {
     }
 
     func testAWholeTableIsReadyAtOnce() {
-        XCTAssertEqual(tell(.linkUp(device, isResolved: false)), [])
-        XCTAssertEqual(tell(.wanted(first)), [])
-        XCTAssertEqual(tell(.resolved(true)), [.fence])
-        XCTAssertEqual(tell(.changed), [], "The burst after ServicesResolved is what the fence is for.")
-        XCTAssertEqual(tell(.fencePassed), [.read])
-        XCTAssertEqual(tell(.read(.whole)), [.tableHolds, .finish(first, .found)])
+        XCTAssertEqual(send(.linkUp(device, isResolved: false)), [])
+        XCTAssertEqual(send(.wanted(first)), [])
+        XCTAssertEqual(send(.resolved(true)), [.fence])
+        XCTAssertEqual(send(.changed), [], "The burst after ServicesResolved is what the fence is for.")
+        XCTAssertEqual(send(.fencePassed), [.read])
+        XCTAssertEqual(send(.read(.whole)), [.tableHolds, .finish(first, .found)])
         XCTAssertTrue(machine.isReady)
-        XCTAssertEqual(tell(.wanted(second)), [.finish(second, .found)])
+        XCTAssertEqual(send(.wanted(second)), [.finish(second, .found)])
     }
 
     func testALinkThatIsResolvedAlreadyNeedsTheFenceAlone() {
-        XCTAssertEqual(tell(.linkUp(device, isResolved: true)), [.fence])
+        XCTAssertEqual(send(.linkUp(device, isResolved: true)), [.fence])
     }
 
     func testAPartialTableWaitsForQuiet() {
-        XCTAssertEqual(tell(.linkUp(device, isResolved: true), .wanted(first), .fencePassed), [.read])
-        XCTAssertEqual(tell(.read(.some)), settle)
-        XCTAssertEqual(tell(.changed), [.startTimer(.quiet, 0.25)])
-        XCTAssertEqual(tell(.fired(.quiet)), [.cancelTimer(.limit), .read])
-        XCTAssertEqual(tell(.read(.some)), [.tableHolds, .finish(first, .found)])
+        XCTAssertEqual(send(.linkUp(device, isResolved: true), .wanted(first), .fencePassed), [.read])
+        XCTAssertEqual(send(.read(.some)), settle)
+        XCTAssertEqual(send(.changed), [.startTimer(.quiet, 0.25)])
+        XCTAssertEqual(send(.fired(.quiet)), [.cancelTimer(.limit), .read])
+        XCTAssertEqual(send(.read(.some)), [.tableHolds, .finish(first, .found)])
     }
 
     func testWhatNeverComesToRestIsReadAfterTheLimit() {
-        _ = tell(.linkUp(device, isResolved: true), .wanted(first), .fencePassed, .read(.some), .changed)
-        XCTAssertEqual(tell(.fired(.limit)), [.cancelTimer(.quiet), .read])
+        _ = send(.linkUp(device, isResolved: true), .wanted(first), .fencePassed, .read(.some), .changed)
+        XCTAssertEqual(send(.fired(.limit)), [.cancelTimer(.quiet), .read])
     }
 
     func testAnEmptyTableIsAFailureAfterQuiet() {
-        _ = tell(.linkUp(device, isResolved: true), .wanted(first), .fencePassed)
-        XCTAssertEqual(tell(.read(.nothing)), settle)
-        _ = tell(.fired(.quiet))
-        XCTAssertEqual(tell(.read(.nothing)), [.tableHolds, .finish(first, .foundNothing)])
+        _ = send(.linkUp(device, isResolved: true), .wanted(first), .fencePassed)
+        XCTAssertEqual(send(.read(.nothing)), settle)
+        _ = send(.fired(.quiet))
+        XCTAssertEqual(send(.read(.nothing)), [.tableHolds, .finish(first, .foundNothing)])
         XCTAssertFalse(machine.isReady)
-        XCTAssertEqual(tell(.wanted(second)), settle, "Another request reads the table again.")
+        XCTAssertEqual(send(.wanted(second)), settle, "Another request reads the table again.")
     }
 
     func testServicesThatComeLaterAreTakenIn() {
-        _ = tell(.linkUp(device, isResolved: true), .fencePassed, .read(.whole))
-        XCTAssertEqual(tell(.changed), settle)
-        XCTAssertEqual(tell(.wanted(first)), [])
-        _ = tell(.fired(.quiet))
-        XCTAssertEqual(tell(.read(.whole)), [.tableHolds, .finish(first, .found)])
+        _ = send(.linkUp(device, isResolved: true), .fencePassed, .read(.whole))
+        XCTAssertEqual(send(.changed), settle)
+        XCTAssertEqual(send(.wanted(first)), [])
+        _ = send(.fired(.quiet))
+        XCTAssertEqual(send(.read(.whole)), [.tableHolds, .finish(first, .found)])
     }
 
     func testTheLostLinkFailsEverybodyInEachState() {
@@ -103,28 +103,28 @@ final class ServiceDiscoveryMachineTests: XCTestCase {
             for event in events + [.wanted(first), .wanted(second)] { _ = play(event) }
             let timers: [Effect] = timersRun ? [.cancelTimer(.quiet), .cancelTimer(.limit)] : []
             XCTAssertEqual(
-                tell(.linkLost), timers + [.finish(first, .linkLost), .finish(second, .linkLost)], "\(events)")
+                send(.linkLost), timers + [.finish(first, .linkLost), .finish(second, .linkLost)], "\(events)")
             XCTAssertFalse(machine.hasLink)
         }
     }
 
     func testLateNewsOfALostLinkSaysNothing() {
-        _ = tell(.linkUp(device, isResolved: true), .fencePassed, .linkLost)
+        _ = send(.linkUp(device, isResolved: true), .fencePassed, .linkLost)
         for event in [Event.fencePassed, .read(.whole), .changed, .fired(.quiet), .resolved(true), .linkLost] {
             XCTAssertEqual(play(event), [], "\(event)")
         }
-        XCTAssertEqual(tell(.wanted(first)), [.finish(first, .linkLost)])
+        XCTAssertEqual(send(.wanted(first)), [.finish(first, .linkLost)])
     }
 
-    func testWhoWaitsNoLongerIsNotTold() {
-        _ = tell(.linkUp(device, isResolved: true), .wanted(first), .wanted(second), .abandoned(first), .fencePassed)
-        XCTAssertEqual(tell(.read(.whole)), [.tableHolds, .finish(second, .found)])
+    func testAnAbandonedRequestHasNoResult() {
+        _ = send(.linkUp(device, isResolved: true), .wanted(first), .wanted(second), .abandoned(first), .fencePassed)
+        XCTAssertEqual(send(.read(.whole)), [.tableHolds, .finish(second, .found)])
     }
 
     func testABrokenWordOfBlueZVoidsTheTable() {
-        _ = tell(.linkUp(device, isResolved: true), .fencePassed, .read(.whole))
-        XCTAssertEqual(tell(.resolved(false)), [.tableIsVoid])
-        XCTAssertEqual(tell(.wanted(first)), [])
-        XCTAssertEqual(tell(.resolved(true)), [.fence])
+        _ = send(.linkUp(device, isResolved: true), .fencePassed, .read(.whole))
+        XCTAssertEqual(send(.resolved(false)), [.tableIsVoid])
+        XCTAssertEqual(send(.wanted(first)), [])
+        XCTAssertEqual(send(.resolved(true)), [.fence])
     }
 }

@@ -42,7 +42,7 @@ final class PeripheralSoakTests: PeripheralStage {
         }
     }
 
-    func testWishesOfManyThreadsAreAllSettled() {
+    func testRequestsOfManyThreadsAreAllSettled() {
         let manager = manager()
         let services = [Self.heart(), Self.battery()]
         let left = Locked(3)
@@ -82,15 +82,15 @@ final class PeripheralSoakTests: PeripheralStage {
         var random = TestRandom(self)
         for round in 0..<10 {
             simulator = Simulator.inProcess(room: .empty)
-            let indicated = try hear(.indicate, overSocket: false, &random)
+            let indicated = try receive(.indicate, overSocket: false, &random)
             XCTAssertEqual(Set(indicated.flatMap { $0 }).count, 200, "round \(round)")
             simulator = Simulator.inProcess(room: .empty)
-            let notified = try hear(.notify, overSocket: round % 2 == 0, &random)
+            let notified = try receive(.notify, overSocket: round % 2 == 0, &random)
             for link in indicated + notified { XCTAssertEqual(link, link.sorted(), "round \(round)") }
         }
     }
 
-    private func hear(
+    private func receive(
         _ properties: CBCharacteristicProperties, overSocket: Bool, _ random: inout TestRandom
     ) throws -> [[UInt8]] {
         let manager = manager()

@@ -286,7 +286,7 @@ final class ServingTests: PeripheralStage {
         XCTAssertEqual(managerError(of: advertising, within: 1), .managerEnded)
     }
 
-    func testAResetTakesEverythingBackAndTellsTheStateAnew() throws {
+    func testAResetRemovesEverythingAndReportsTheStateAgain() throws {
         let manager = manager()
         let service = Self.heart()
         let states = Elements(manager.whenStateChanges())

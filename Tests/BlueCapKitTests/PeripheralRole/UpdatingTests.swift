@@ -107,7 +107,7 @@ final class UpdatingTests: PeripheralStage {
         withExtendedLifetime(manager) {}
     }
 
-    func testSubscribersAreKnownAsFarAsBlueZTells() throws {
+    func testSubscribersAreKnownAsFarAsBlueZReportsThem() throws {
         let (manager, characteristic) = try served()
         let changes = Elements(characteristic.whenSubscribersChange())
         XCTAssertFalse(characteristic.hasSubscribers)

@@ -208,7 +208,7 @@ final class RestorationBehaviourTests: ConnectionStage {
         XCTAssertEqual(restored.peripherals, [])
     }
 
-    func testWithTheRadioOffTheStateIsToldAndTheLinkComesLater() throws {
+    func testWithTheRadioOffTheStateIsReportedAndTheLinkComesLater() throws {
         try runOnce()
         simulator.simulatePowerOff()
         simulator.advance(by: 3)
@@ -220,7 +220,7 @@ final class RestorationBehaviourTests: ConnectionStage {
         XCTAssertTrue(simulator.advance(until: { subscriptions == 1 }, limit: 30))
     }
 
-    func testWithoutBlueZTheStateIsToldAllTheSame() throws {
+    func testWithoutBlueZTheStateIsReportedNevertheless() throws {
         try runOnce()
         simulator.simulateDaemonDeath()
         let manager = CentralManager(
@@ -232,7 +232,7 @@ final class RestorationBehaviourTests: ConnectionStage {
 
     // MARK: The scan
 
-    func testTheScansServicesAndOptionsAreToldAndTheScanIsNotBegun() throws {
+    func testTheScansServicesAndOptionsAreReportedAndTheScanIsNotBegun() throws {
         do {
             let (manager, _) = try restoring()
             _ = manager.startScanning(
@@ -294,7 +294,7 @@ final class RestorationBehaviourTests: ConnectionStage {
         XCTAssertEqual(try kept().connections.count, 1)
     }
 
-    func testASecondManagerWithTheSameIdentifierIsToldSoAndWorks() throws {
+    func testASecondManagerWithTheSameIdentifierReportsItAndWorks() throws {
         let (first, _) = try restoring()
         let second = manager(options())
         XCTAssertEqual(failure(second), .restoreIdentifierInUse(place.file))

@@ -45,7 +45,7 @@ final class ErrorsTests: DocumentedCase, @unchecked Sendable {
     }
 
     /// The documented `switch` over any error distinguishes the errors, by the cases and by the alias.
-    func testErrorsAreToldApartInASwitch() {
+    func testErrorsAreDistinguishedInASwitch() {
         func name(_ error: any Error) -> String {
             switch error {
             case CharacteristicError.readTimeout: "readTimeout"
