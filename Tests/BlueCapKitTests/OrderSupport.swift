@@ -89,7 +89,7 @@ extension AttributeState {
 }
 
 extension PeripheralState {
-    mutating func factsChanged(_ new: Facts) -> [Order.Action] { Orders.given { factsChanged(new, into: &$0) } }
+    mutating func statusChanged(_ new: LinkStatus) -> [Order.Action] { Orders.given { statusChanged(new, into: &$0) } }
 
     mutating func managerStateChanged(_ state: ManagerState) -> [Order.Action] {
         Orders.given { managerStateChanged(state, into: &$0) }

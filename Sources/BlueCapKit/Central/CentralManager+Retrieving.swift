@@ -26,8 +26,8 @@ extension CentralManager {
     /// link. If the list of services is empty, returns all peripherals that have a link.
     public func retrieveConnectedPeripherals(withServices services: [CBUUID]) -> [Peripheral] {
         let services = Set(services)
-        let connected = candidates { source, device in
-            PeripheralState.Facts(source, device).isConnected
+        let connected = candidates { _, device in
+            device.hasLink
                 && (services.isEmpty || device.uuids.contains(where: services.contains))
         }
         return list(connected.sorted { $0.key < $1.key })

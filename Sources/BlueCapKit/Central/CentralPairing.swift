@@ -101,7 +101,7 @@ final class CentralPairing: AgentDelegate {
     }
 
     private func device(of key: PeripheralKey, _ session: CentralSession) -> ObjectKey? {
-        session.readState(of: key) { $0.facts.device }
+        session.readState(of: key) { $0.status.device }
     }
 
     private func askForConsent(_ key: PeripheralKey, _ attempt: PairingState.Attempt, _ session: CentralSession) {
@@ -144,7 +144,7 @@ final class CentralPairing: AgentDelegate {
                 $0.pairReplied(attempt, .unavailable(.noDevice), at: session.date, into: &$1)
             }
         }
-        let link = session.readState(of: key) { (isUp: $0.facts.isConnected, isOurs: $0.connection.isOurs) }
+        let link = session.readState(of: key) { (isUp: $0.status.isConnected, isOurs: $0.connection.isOurs) }
         let isConnected = link?.isUp ?? false
         // A link of another program is not ended.
         let mayEndLink = link.map { !$0.isUp || $0.isOurs } ?? false

@@ -42,7 +42,7 @@ extension CentralSession {
             let key = core.state.key(of: source, at: PeripheralKey(device))
             core.state.valuesEnd(key, source, device)
             guard device.adapter == core.shell.adapter, !core.state.isDuplicate(source, of: key) else { return }
-            core.state.factsChanged(PeripheralState.Facts(), of: key, into: &core.shell.orders)
+            core.state.statusChanged(LinkStatus(), of: key, into: &core.shell.orders)
             // When the daemon ends, it removes all devices; they may still be in range.
             if client.availability == .ready { core.state.deviceRemoved(key, into: &core.shell.orders) }
         }
@@ -57,9 +57,9 @@ extension CentralSession {
             let key = core.state.key(of: source, at: PeripheralKey(device))
             guard device.isConnected || !core.state.isDuplicate(source, of: key) else { return }
             if !fields.isDisjoint(with: [.isConnected, .areServicesResolved, .isPaired, .isBonded]) {
-                var facts = facts(of: source, device)
-                facts.linkEnd = linkEnd
-                core.state.factsChanged(facts, of: key, into: &core.shell.orders)
+                var status = status(of: source, device)
+                status.linkEnd = linkEnd
+                core.state.statusChanged(status, of: key, into: &core.shell.orders)
             }
             if core.state.hasUnlistedRestored {
                 core.state.listRestored(
@@ -76,11 +76,11 @@ extension CentralSession {
 
     /// A device with a bond that is about to be removed, because its pairing was refused, counts as absent: its link is
     /// encrypted, and no operation may use that.
-    private func facts(of source: ObjectKey, _ device: borrowing Device1) -> PeripheralState.Facts {
-        if device.isRefused, device.hasKeys { return PeripheralState.Facts() }
-        var facts = PeripheralState.Facts(source, device)
-        facts.shortLinks = client.daemon.shortLinks(of: source)
-        return facts
+    private func status(of source: ObjectKey, _ device: borrowing Device1) -> LinkStatus {
+        if device.isRefused, device.hasKeys { return LinkStatus() }
+        var status = LinkStatus(of: source, device)
+        status.shortLinks = client.daemon.shortLinks(of: source)
+        return status
     }
 
     // MARK: Adapters
@@ -91,15 +91,15 @@ extension CentralSession {
         let adapter = core.withLock { $0.shell.adapter }
         // Connected devices are known before the application connects to them.
         if let adapter, adapter != old { leaveOtherAdapters(adapter, in: tree) }
-        var facts: [PeripheralKey: PeripheralState.Facts] = [:]
+        var statuses: [PeripheralKey: LinkStatus] = [:]
         if let adapter {
             tree.forEachDevice(on: adapter) { source, device in
                 let key = core.withLock { $0.state.key(of: source, at: PeripheralKey(device)) }
                 // Of two objects with one address, the connected one.
-                if facts[key]?.isConnected != true { facts[key] = self.facts(of: source, device) }
+                if statuses[key]?.isConnected != true { statuses[key] = status(of: source, device) }
             }
         }
-        decide { $0.state.factsReplaced(facts, into: &$0.shell.orders) }
+        decide { $0.state.statusesReplaced(statuses, into: &$0.shell.orders) }
     }
 
     /// Ends our links and attempts on the previous adapter, if it still exists: its devices cannot be reached from the
@@ -196,21 +196,6 @@ extension CentralSession {
             decide { $0.state.scanFailed(scan, CentralManagerError(error), into: &$0.shell.orders) }
             completeWaitingForRest()
         }
-    }
-}
-
-extension PeripheralState.Facts {
-    /// - Parameter source: The device in the object tree.
-    init(_ source: ObjectKey, _ device: borrowing Device1) {
-        self.init(
-            device: source,
-            // BlueZ from 5.66 on may report the services of a first connection without ever reporting the connection
-            // (seen in the radio lab).
-            isConnected: device.isConnected || device.areServicesResolved,
-            areServicesResolved: device.areServicesResolved,
-            // `Bonded` is signalled before `Paired`.
-            isPaired: device.isPaired || device.isBonded,
-            isBonded: device.keepsKeys)
     }
 }
 

@@ -134,7 +134,7 @@ extension Peripheral {
         session.loop.post { [self, refresh] in
             // Executes the connection's own call first.
             session.drain()
-            guard let device = session.readState(of: key, { $0.facts.device }) else { return endRefresh() }
+            guard let device = session.readState(of: key, { $0.status.device }) else { return endRefresh() }
             session.client.removeDevice(device) { [self] result in
                 // A device that no longer exists counts as removed.
                 if let refresh, case .failure(let error) = result, error.cause != .doesNotExist,

@@ -43,7 +43,7 @@ struct CentralState {
     /// The state of each peripheral that the application has used.
     private var states = KeyedTable<PeripheralState>()
     /// BlueZ's reports of devices that have a link, with any program, or a pairing, and no state.
-    private var facts: [PeripheralKey: PeripheralState.Facts] = [:]
+    private var facts: [PeripheralKey: LinkStatus] = [:]
     /// The peripherals whose devices have another address since they were bonded, by that address.
     private var aliases: [PeripheralKey: PeripheralKey] = [:]
     /// Peripherals with a handle that was released while an operation was under way.
@@ -383,13 +383,13 @@ struct CentralState {
         state.policyChanged(policy)
         // Of a device without a link or a pairing, only its sightings are known.
         let known = facts.removeValue(forKey: key)
-        state.factsChanged(known ?? PeripheralState.Facts(device: peripherals.read(key) { $0.present }), into: &unused)
+        state.statusChanged(known ?? LinkStatus(device: peripherals.read(key) { $0.present }), into: &unused)
         states[key] = state
     }
 
     private mutating func removeState(of key: PeripheralKey) {
         released.remove(key)
-        if let known = readState(of: key, { $0.facts }), known.isNotable { facts[key] = known }
+        if let known = readState(of: key, { $0.status }), known.isNotable { facts[key] = known }
         states[key] = nil
     }
 
@@ -427,7 +427,7 @@ struct CentralState {
     // MARK: Reports of BlueZ
 
     /// BlueZ has reported a device's object or link.
-    mutating func factsChanged(_ new: PeripheralState.Facts, of key: PeripheralKey, into orders: inout Orders) {
+    mutating func statusChanged(_ new: LinkStatus, of key: PeripheralKey, into orders: inout Orders) {
         guard hasState(of: key) else {
             if new.isNotable {
                 facts[key] = new
@@ -436,16 +436,16 @@ struct CentralState {
             }
             return
         }
-        peripheral(key, into: &orders) { $0.factsChanged(new, into: &$1) }
+        peripheral(key, into: &orders) { $0.statusChanged(new, into: &$1) }
     }
 
     /// Replaces the reports of all devices of an adapter: a device that is not among them has no link either.
-    mutating func factsReplaced(_ all: [PeripheralKey: PeripheralState.Facts], into orders: inout Orders) {
+    mutating func statusesReplaced(_ all: [PeripheralKey: LinkStatus], into orders: inout Orders) {
         facts = all.filter { $0.value.isNotable }
         for key in states.keys {
-            let new = all[key] ?? PeripheralState.Facts()
+            let new = all[key] ?? LinkStatus()
             facts[key] = nil
-            peripheral(key, into: &orders) { $0.factsChanged(new, into: &$1) }
+            peripheral(key, into: &orders) { $0.statusChanged(new, into: &$1) }
         }
     }
 
@@ -463,7 +463,7 @@ struct CentralState {
     func ownLinks(besides adapter: ObjectKey) -> [(key: PeripheralKey, device: ObjectKey)] {
         var links: [(PeripheralKey, ObjectKey)] = []
         states.forEach { key, state in
-            if let device = state.facts.device, device.adapter != adapter, state.connection.hasOwnLink {
+            if let device = state.status.device, device.adapter != adapter, state.connection.hasOwnLink {
                 links.append((key, device))
             }
         }

@@ -115,7 +115,7 @@ struct PairingState {
     // MARK: Requests
 
     mutating func asked(
-        _ request: Request, _ id: OperationID, timeout: TimeInterval, _ facts: PeripheralState.Facts,
+        _ request: Request, _ id: OperationID, timeout: TimeInterval, _ facts: LinkStatus,
         into orders: inout Orders
     ) {
         waiters.append(Waiter(id: id, request: request, timeout: timeout))
@@ -125,7 +125,7 @@ struct PairingState {
     }
 
     /// An operation needs a pairing.
-    mutating func needed(_ facts: PeripheralState.Facts, into orders: inout Orders) {
+    mutating func needed(_ facts: LinkStatus, into orders: inout Orders) {
         isNeeded = true
         proceed(facts, &orders)
     }
@@ -186,7 +186,7 @@ struct PairingState {
 
     // MARK: Steps
 
-    private mutating func proceed(_ facts: PeripheralState.Facts, _ orders: inout Orders) {
+    private mutating func proceed(_ facts: LinkStatus, _ orders: inout Orders) {
         guard step == nil else { return }
         isRequested = !waiters.isEmpty
         guard isRequested || isNeeded else { return }
@@ -241,14 +241,14 @@ struct PairingState {
     }
 
     /// BlueZ has replied to each call of the last link that it has not forgotten.
-    mutating func checked(_ facts: PeripheralState.Facts, into orders: inout Orders) {
+    mutating func checked(_ facts: LinkStatus, into orders: inout Orders) {
         guard step == .checking else { return }
         step = nil
         proceed(facts, &orders)
     }
 
     /// BlueZ has removed the device, or refused to.
-    mutating func removed(_ error: PairingError?, _ facts: PeripheralState.Facts, into orders: inout Orders) {
+    mutating func removed(_ error: PairingError?, _ facts: LinkStatus, into orders: inout Orders) {
         guard step == .removing else { return }
         step = nil
         mustRemove = false
@@ -265,7 +265,7 @@ struct PairingState {
     /// The user has answered whether the manager may pair. A refusal is reported as the reply to the pairing, by
     /// ``replied(_:_:_:at:into:)``.
     mutating func answered(
-        _ attempt: Attempt, _ error: PairingError?, _ facts: PeripheralState.Facts, into orders: inout Orders
+        _ attempt: Attempt, _ error: PairingError?, _ facts: LinkStatus, into orders: inout Orders
     ) {
         guard step == .asking(attempt) else { return }
         guard error == nil else { return step = .pairing(attempt, wasConnected: facts.isConnected) }
@@ -277,7 +277,7 @@ struct PairingState {
     /// BlueZ has replied to a pairing. Returns whether the link, if there is one, was made for it; `nil` if the attempt
     /// has ended before.
     mutating func replied(
-        _ attempt: Attempt, _ error: PairingError?, _ facts: PeripheralState.Facts, at now: Date,
+        _ attempt: Attempt, _ error: PairingError?, _ facts: LinkStatus, at now: Date,
         into orders: inout Orders
     ) -> Bool? {
         guard case .pairing(attempt, let wasConnected) = step else { return nil }
@@ -319,14 +319,14 @@ struct PairingState {
     }
 
     /// A link was encrypted with the keys of the bond, or it is known why none is.
-    mutating func verified(_ error: PairingError?, _ facts: PeripheralState.Facts, into orders: inout Orders) {
+    mutating func verified(_ error: PairingError?, _ facts: LinkStatus, into orders: inout Orders) {
         guard isVerifying else { return }
         stopVerifying(&orders)
         settleVerified(error, facts, &orders)
     }
 
     private mutating func settleVerified(
-        _ error: PairingError?, _ facts: PeripheralState.Facts, _ orders: inout Orders
+        _ error: PairingError?, _ facts: LinkStatus, _ orders: inout Orders
     ) {
         if error == nil, waiters.contains(where: { $0.request == .pair(trusting: true) }) {
             orders.append(.setTrusted(true))
@@ -343,7 +343,7 @@ struct PairingState {
     ///
     /// - Parameter isOperating: Whether an operation is under way that may have begun a pairing.
     mutating func factsChanged(
-        from old: PeripheralState.Facts, to new: PeripheralState.Facts, isOperating: Bool = false,
+        from old: LinkStatus, to new: LinkStatus, isOperating: Bool = false,
         into orders: inout Orders
     ) {
         if !isOperating { isBegunByBlueZ = false }
@@ -366,7 +366,7 @@ struct PairingState {
         proceed(new, &orders)
     }
 
-    private func report(_ facts: PeripheralState.Facts, _ error: PairingError?, _ orders: inout Orders) {
+    private func report(_ facts: LinkStatus, _ error: PairingError?, _ orders: inout Orders) {
         orders.append(
             .reportPairing(
                 PairingChange(
@@ -376,13 +376,13 @@ struct PairingState {
 
     // MARK: Missing keys
 
-    private func forgetShortLinks(_ facts: PeripheralState.Facts, _ orders: inout Orders) {
+    private func forgetShortLinks(_ facts: LinkStatus, _ orders: inout Orders) {
         if facts.shortLinks > 0 { orders.append(.noteShortLinks(0)) }
     }
 
     /// An attempt to connect has failed although there was a link.
     /// - Returns: The error to report, if it means that the peripheral no longer has the keys of its bond.
-    mutating func attemptFell(_ facts: PeripheralState.Facts, into orders: inout Orders) -> PairingError? {
+    mutating func attemptFell(_ facts: LinkStatus, into orders: inout Orders) -> PairingError? {
         defer { endEncryption(into: &orders) }
         return facts.isPaired && !isPairing ? countYoungLink(isCertain: false, facts, &orders) : nil
     }
@@ -395,7 +395,7 @@ struct PairingState {
     /// The link is up, for BlueZ or for the manager. BlueZ begins to encrypt it with the keys of the bond.
     /// - Parameter limit: The seconds after which it is of no use, unless the services are resolved.
     mutating func linkWentUp(
-        _ facts: PeripheralState.Facts, limit: TimeInterval = Self.resolutionLimit, into orders: inout Orders
+        _ facts: LinkStatus, limit: TimeInterval = Self.resolutionLimit, into orders: inout Orders
     ) {
         guard facts.isPaired, !facts.areServicesResolved, !isPairing else { return endEncryption(into: &orders) }
         encryption = .young(limit: limit)
@@ -417,7 +417,7 @@ struct PairingState {
     /// - Parameter reason: BlueZ's reason if the application has not ended it, from 5.83 on.
     /// - Returns: The error to report, if it means that the peripheral no longer has the keys of its bond.
     mutating func linkWentDown(
-        isLost: Bool, reason: LinkEnd?, _ facts: PeripheralState.Facts, into orders: inout Orders
+        isLost: Bool, reason: LinkEnd?, _ facts: LinkStatus, into orders: inout Orders
     ) -> PairingError? {
         defer { endEncryption(into: &orders) }
         isBegunByBlueZ = false
@@ -427,7 +427,7 @@ struct PairingState {
     }
 
     private mutating func countYoungLink(
-        isCertain: Bool, _ facts: PeripheralState.Facts, _ orders: inout Orders
+        isCertain: Bool, _ facts: LinkStatus, _ orders: inout Orders
     ) -> PairingError? {
         // Each manager that uses the link counts from what was noted before it.
         let count = facts.shortLinks + 1

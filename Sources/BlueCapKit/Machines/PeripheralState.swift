@@ -37,28 +37,7 @@ enum PeripheralFailure: Error, Hashable {
 /// It connects the peripheral's machines: a change of the link is passed to everything that uses the link. There is one for
 /// each peripheral that the application has used, until the manager forgets the peripheral.
 struct PeripheralState {
-    /// What BlueZ reports of the device.
-    struct Facts: Equatable, Sendable {
-        /// The device's object; `nil` while BlueZ has none: before it is received, and after it was removed.
-        var device: ObjectKey?
-        var isConnected = false
-        var areServicesResolved = false
-        var isPaired = false
-        /// Whether BlueZ stores the keys.
-        var isBonded = false
-        /// How many successive links to the bonded device have ended before they were encrypted.
-        var shortLinks = 0
-        /// Why its last link ended, if BlueZ has reported it.
-        var linkEnd: LinkEnd?
-
-        /// Whether there is a link that is encrypted with the keys of a bond: BlueZ encrypts it before it discovers services.
-        var isLinkSecure: Bool { isConnected && areServicesResolved && isBonded }
-
-        /// Whether there is more to know than that the device exists.
-        var isNotable: Bool { isConnected || isPaired }
-    }
-
-    private(set) var facts = Facts()
+    private(set) var status = LinkStatus()
     private var managerState = ManagerState.unknown
     private(set) var connection: ConnectionMachine
     var attributes = AttributeState()
@@ -123,9 +102,9 @@ struct PeripheralState {
     // MARK: Reports
 
     /// BlueZ's device has appeared, changed or disappeared, or its daemon has.
-    mutating func factsChanged(_ new: Facts, into orders: inout Orders) {
-        let old = facts
-        facts = new
+    mutating func statusChanged(_ new: LinkStatus, into orders: inout Orders) {
+        let old = status
+        status = new
         if new.isConnected {
             linkEnd = nil
         } else if let end = new.linkEnd {
@@ -190,20 +169,20 @@ struct PeripheralState {
         followRuns(into: &orders)
         followVerification(into: &orders)
         subscriptions.follow(
-            attributes, canCall: facts.device != nil, isPairing: !pairing.isIdle && connection.isUsable, into: &orders)
+            attributes, canCall: status.device != nil, isPairing: !pairing.isIdle && connection.isUsable, into: &orders)
         resumeRestored(into: &orders)
         guard attributes.isSecuring || subscriptions.isSecuring else { return }
         // Another manager or program has paired meanwhile.
-        if facts.isLinkSecure, pairing.isIdle { return endSecuring(nil, into: &orders) }
+        if status.isLinkSecure, pairing.isIdle { return endSecuring(nil, into: &orders) }
         noteSpoiledDevice()
-        pairing.needed(facts, into: &orders)
+        pairing.needed(status, into: &orders)
     }
 
     /// The manager ends: all operations fail, and the link is released.
     mutating func closed(keepingLinks: Bool, into orders: inout Orders) {
         pairing.fail(.cancelled, into: &orders)
         cancelRuns(.peripheral(.disconnected), into: &orders)
-        subscriptions.closed(canCall: facts.device != nil, into: &orders)
+        subscriptions.closed(canCall: status.device != nil, into: &orders)
         connect(.closed(keepingLinks: keepingLinks), into: &orders)
         attributes.closed(into: &orders)
     }
@@ -212,9 +191,9 @@ struct PeripheralState {
 
     /// Passes an event to the connection, and its changes of the link to everything that uses the link.
     mutating func connect(_ event: ConnectionMachine.Event, into orders: inout Orders) {
-        orders.subject.device = facts.device
+        orders.subject.device = status.device
         var event = event
-        if let (attempt, failure) = fallenAttempt(event), let error = pairing.attemptFell(facts, into: &orders) {
+        if let (attempt, failure) = fallenAttempt(event), let error = pairing.attemptFell(status, into: &orders) {
             event = .connectReplied(
                 attempt,
                 ConnectionFailure(cause: .authentication, failure: failure.failure, refusal: .pairing(error)))
@@ -229,7 +208,7 @@ struct PeripheralState {
             case .linkWentDown(let loss):
                 index += 1 + orders.insert(at: index) { linkWentDown(loss, into: &$0) }
             case .callConnect(let attempt):
-                if attributes.hasLostCalls, let device = facts.device {
+                if attributes.hasLostCalls, let device = status.device {
                     heldAttempt = attempt
                     orders.replace(at: index, by: .awaitReplies(device))
                 }
@@ -264,9 +243,9 @@ struct PeripheralState {
         linkEnd = nil
         hasFailedToPair = false
         updateSecurity()
-        pairing.linkWentUp(facts, into: &orders)
-        guard let device = facts.device else { return }
-        attributes.linkUp(device, isResolved: facts.areServicesResolved, into: &orders)
+        pairing.linkWentUp(status, into: &orders)
+        guard let device = status.device else { return }
+        attributes.linkUp(device, isResolved: status.areServicesResolved, into: &orders)
     }
 
     /// BlueZ has replied to each call of the last link that it has not forgotten.
@@ -277,7 +256,7 @@ struct PeripheralState {
         attributes.repliesCame()
         if pairing.isChecking {
             noteSpoiledDevice()
-            pairing.checked(facts, into: &orders)
+            pairing.checked(status, into: &orders)
         }
         // After a removal for the pairing, the attempt is resumed too.
         guard heldAttempt != nil, !pairing.isRemoving else { return }
@@ -289,7 +268,7 @@ struct PeripheralState {
         guard let attempt = heldAttempt.take() else { return }
         switch connection.state {
         case .connecting(attempt, .queued):
-            orders.subject.device = facts.device
+            orders.subject.device = status.device
             orders.append(.callConnect(attempt))
         case .cancelling(attempt, _):
             connect(.connectReplied(attempt, .noLink), into: &orders)
@@ -302,7 +281,7 @@ struct PeripheralState {
     private mutating func linkWentDown(_ loss: ConnectionMachine.LinkLoss, into orders: inout Orders) {
         lastLoss = loss
         for index in restored.indices { restored[index].wasTried = false }
-        let error = pairing.linkWentDown(isLost: loss == .disconnected, reason: linkEnd, facts, into: &orders)
+        let error = pairing.linkWentDown(isLost: loss == .disconnected, reason: linkEnd, status, into: &orders)
         attributes.linkDown(
             loss == .forced ? .linkEnded : .linkLost, keysMissing: error,
             keepsSecuring: loss == .disconnected && !pairing.isIdle, into: &orders)
@@ -321,7 +300,7 @@ struct PeripheralState {
         endRefresh(into: &orders)
         cancelRuns(.peripheral(.forcedDisconnect), into: &orders)
         attributes.cancelLookUps(into: &orders)
-        subscriptions.closed(canCall: facts.device != nil, into: &orders)
+        subscriptions.closed(canCall: status.device != nil, into: &orders)
     }
 
     /// Ends the link, and everything that needs it, at the request of the application.
@@ -378,7 +357,7 @@ struct PeripheralState {
     ) {
         if case .startFailed(let call, .characteristic(.pairingRequired(_, let failure))) = event {
             let required = SubscriptionMachine.Failure.characteristic(
-                .pairingRequired(facts.isPaired ? .authentication : .encryption, failure))
+                .pairingRequired(status.isPaired ? .authentication : .encryption, failure))
             let mayPair = attributes.pairsOnDemand
             return subscriptions.send(
                 id, mayPair ? .securityNeeded(call) : .startFailed(call, required), into: &orders)
@@ -410,8 +389,8 @@ struct PeripheralState {
 
     private mutating func updateSecurity() {
         attributes.securityChanged(
-            isPaired: facts.isPaired,
-            pairsOnDemand: pairing.policy.pairsForOperations && !facts.isPaired && !hasFailedToPair,
+            isPaired: status.isPaired,
+            pairsOnDemand: pairing.policy.pairsForOperations && !status.isPaired && !hasFailedToPair,
             hasFailedToPair: hasFailedToPair)
     }
 
@@ -421,12 +400,12 @@ struct PeripheralState {
         guard connection.isUsable else {
             return orders.append(.settle(id, .failed(.pairing(.unavailable(.unusable(managerState))))))
         }
-        guard pairing.policy.allowsPairing || request == .unpair || facts.isBonded && request != .repair else {
+        guard pairing.policy.allowsPairing || request == .unpair || status.isBonded && request != .repair else {
             return orders.append(.settle(id, .failed(.pairing(.notAllowed))))
         }
         if request == .unpair || request == .repair { disconnectIfInUse(into: &orders) }
         noteSpoiledDevice()
-        pairing.asked(request, id, timeout: timeout, facts, into: &orders)
+        pairing.asked(request, id, timeout: timeout, status, into: &orders)
     }
 
     /// A pairing would not help if BlueZ refuses the operation that needs it.
@@ -438,7 +417,7 @@ struct PeripheralState {
     /// Whether the device may be removed to make BlueZ accept operations again: not a bond, and not a device that
     /// another program has connected.
     private var mayRemove: Bool {
-        !facts.isPaired && facts.device != nil && (!facts.isConnected || connection.isOurs)
+        !status.isPaired && status.device != nil && (!status.isConnected || connection.isOurs)
     }
 
     /// This process has rejected a request of BlueZ's agent about the device, and has not called `Pair`. So BlueZ pairs
@@ -473,7 +452,7 @@ struct PeripheralState {
     }
 
     private mutating func endVerification(_ error: PairingError, into orders: inout Orders) {
-        pairing.verified(error, facts, into: &orders)
+        pairing.verified(error, status, into: &orders)
         endSecuring(error, into: &orders)
     }
 
@@ -498,7 +477,7 @@ struct PeripheralState {
     mutating func consentAnswered(
         _ attempt: PairingState.Attempt, _ error: PairingError?, at now: Date, into orders: inout Orders
     ) {
-        pairing.answered(attempt, error, facts, into: &orders)
+        pairing.answered(attempt, error, status, into: &orders)
         if let error { pairReplied(attempt, error, at: now, into: &orders) }
     }
 
@@ -506,16 +485,16 @@ struct PeripheralState {
     mutating func pairReplied(
         _ attempt: PairingState.Attempt, _ error: PairingError?, at now: Date, into orders: inout Orders
     ) {
-        guard let isLinkOurs = pairing.replied(attempt, error, facts, at: now, into: &orders) else { return }
+        guard let isLinkOurs = pairing.replied(attempt, error, status, at: now, into: &orders) else { return }
         hasFailedToPair = error != nil
         updateSecurity()
-        if error == nil, facts.isConnected { connect(.linkMade(isOurs: isLinkOurs), into: &orders) }
+        if error == nil, status.isConnected { connect(.linkMade(isOurs: isLinkOurs), into: &orders) }
         endSecuring(error, into: &orders)
     }
 
     /// BlueZ has removed the device, or has refused to.
     mutating func removed(_ error: PairingError?, into orders: inout Orders) {
-        pairing.removed(error, facts, into: &orders)
+        pairing.removed(error, status, into: &orders)
         resumeAttempt(into: &orders)
     }
 

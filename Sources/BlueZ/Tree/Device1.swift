@@ -128,6 +128,9 @@ extension Device1 {
     package var isTrusted: Bool { truths.contains(.isTrusted) }
     package var isConnected: Bool { truths.contains(.isConnected) }
     package var areServicesResolved: Bool { truths.contains(.areServicesResolved) }
+    /// Whether there is a link. BlueZ from 5.66 on may report the services of a first connection without ever reporting the
+    /// connection (seen in the radio lab).
+    package var hasLink: Bool { isConnected || areServicesResolved }
 
     static func hyphenated(_ address: BluetoothAddress) -> String {
         String(address.description.map { $0 == ":" ? "-" : $0 })

@@ -11,7 +11,7 @@ final class DisconnectDetailTests: XCTestCase {
         let device = try XCTUnwrap(ObjectKey(device: BluetoothAddress(rawValue: 0x1234), on: adapter))
         var state = PeripheralState(backOff: BackOff(seed: 1))
         _ = state.managerStateChanged(.poweredOn)
-        _ = state.factsChanged(.init(device: device, isConnected: true))
+        _ = state.statusChanged(.init(device: device, isConnected: true))
         _ = state.connect(.connectAsked(ConnectionPolicy()))
         XCTAssertEqual(state.connection.state, .connected)
         return (state, device)
@@ -20,20 +20,20 @@ final class DisconnectDetailTests: XCTestCase {
     func testTheReasonOfALostLinkIsKeptUntilTheNextOne() throws {
         var (state, device) = try connected()
         let end = LinkEnd(name: "org.bluez.Reason.Timeout", message: "Connection timeout")
-        _ = state.factsChanged(.init(device: device, linkEnd: end))
+        _ = state.statusChanged(.init(device: device, linkEnd: end))
         XCTAssertEqual(state.lastLoss, .disconnected)
         XCTAssertEqual(state.linkEnd, end)
 
-        _ = state.factsChanged(.init(device: device))
+        _ = state.statusChanged(.init(device: device))
         XCTAssertEqual(state.linkEnd, end)
-        _ = state.factsChanged(.init(device: device, isConnected: true))
+        _ = state.statusChanged(.init(device: device, isConnected: true))
         _ = state.connect(.connectAsked(ConnectionPolicy()))
         XCTAssertNil(state.linkEnd)
     }
 
     func testWithoutASignalThereIsNone() throws {
         var (state, device) = try connected()
-        _ = state.factsChanged(.init(device: device))
+        _ = state.statusChanged(.init(device: device))
         XCTAssertEqual(state.lastLoss, .disconnected)
         XCTAssertNil(state.linkEnd)
     }

@@ -4,7 +4,7 @@ import XCTest
 @testable import BlueCapKit
 
 final class PairingStateTests: XCTestCase {
-    private typealias Facts = PeripheralState.Facts
+    private typealias Facts = LinkStatus
 
     private var state = PairingState()
     private let date = Date(timeIntervalSince1970: 1_000)

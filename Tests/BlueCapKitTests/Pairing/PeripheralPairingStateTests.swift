@@ -8,21 +8,21 @@ import XCTest
 /// What the state of one peripheral does about pairings beyond ``PairingState``: the link and the operations.
 final class PeripheralPairingStateTests: XCTestCase {
     private var state = PeripheralState(backOff: BackOff(seed: 1))
-    private var facts = PeripheralState.Facts()
+    private var facts = LinkStatus()
 
     override func setUpWithError() throws {
         let adapter = try XCTUnwrap(ObjectKey(adapter: 0))
         facts.device = ObjectKey(device: BluetoothAddress(rawValue: 1), on: adapter)
         _ = state.managerStateChanged(.poweredOn)
-        _ = state.factsChanged(facts)
+        _ = state.statusChanged(facts)
         _ = state.connect(.connectAsked(ConnectionPolicy()))
     }
 
     private func id(_ number: UInt64) -> OperationID { OperationID(rawValue: number) }
 
-    private func change(_ change: (inout PeripheralState.Facts) -> Void) -> [Order.Action] {
+    private func change(_ change: (inout LinkStatus) -> Void) -> [Order.Action] {
         change(&facts)
-        return state.factsChanged(facts)
+        return state.statusChanged(facts)
     }
 
     /// A link with one characteristic, which is read.
@@ -84,7 +84,7 @@ final class PeripheralPairingStateTests: XCTestCase {
     func testADeviceWithAForgottenOperationIsRemovedBeforeTheNextLink() throws {
         try reconnect()
         XCTAssertEqual(repliesCame(), [.removeDevice])
-        _ = state.factsChanged(PeripheralState.Facts())
+        _ = state.statusChanged(LinkStatus())
         XCTAssertEqual(Orders.given { state.removed(nil, into: &$0) }, [.callConnect(2)])
         XCTAssertFalse(state.attributes.hasLostCalls)
     }
@@ -140,7 +140,7 @@ final class PeripheralPairingStateTests: XCTestCase {
                 .settle(id(2), .failed(.pairing(.cancelled))),
                 .settle(id(3), .failed(.characteristic(.pairingFailed(.cancelled)))),
             ])
-        _ = state.factsChanged(PeripheralState.Facts())
+        _ = state.statusChanged(LinkStatus())
         _ = Orders.given { state.removed(nil, into: &$0) }
         XCTAssertFalse(follow().contains(.seek))
     }
@@ -162,7 +162,7 @@ final class PeripheralPairingStateTests: XCTestCase {
         try reconnect()
         XCTAssertEqual(state.connect(.disconnectAsked).first, .cancelConnect)
         XCTAssertFalse(repliesCame().contains(.callConnect(2)))
-        _ = state.factsChanged(PeripheralState.Facts())
+        _ = state.statusChanged(LinkStatus())
         let orders = Orders.given { state.removed(nil, into: &$0) }
         XCTAssertFalse(orders.contains(.callConnect(2)))
         XCTAssertEqual(state.connection.state, .disconnected)
