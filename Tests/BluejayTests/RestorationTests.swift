@@ -35,7 +35,7 @@ final class RestorationTests: BluejayCase, @unchecked Swift.Sendable {
         eventually("Bluetooth") { bluejay.isBluetoothAvailable }
     }
 
-    /// A program that was connected and listened to two characteristics, and is gone.
+    /// Ends a program that is connected and listens to two characteristics.
     @discardableResult
     private func endWhileListening() -> PeripheralIdentifier {
         start(.enable("us.gnos.bluejay"))

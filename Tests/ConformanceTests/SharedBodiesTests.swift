@@ -29,7 +29,7 @@ final class SharedBodiesTests: XCTestCase {
         Omission(
             ring: .onPrivateBus, bodies: "PairingBodies",
             reason:
-                "Their limits are those of users. On a bus in real time the lab plays them, with a real agent manager."),
+                "They wait for users and for BlueZ's limits, minutes in real time. The lab plays them over a real bus."),
         Omission(ring: .onPrivateBus, bodies: "PairingServerBodies", reason: "As for PairingBodies."),
         Omission(
             ring: .radioLab, bodies: "BusBodies",

@@ -1,7 +1,7 @@
 import Futures
 import XCTest
 
-/// What is over is not held.
+/// Futures and streams release what they no longer need.
 final class MemoryTests: XCTestCase {
     private final class Held: Sendable {}
 

@@ -15,7 +15,7 @@ final class ConcurrentQueueTests: XCTestCase {
         journal.watchStates(of: manager)
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
         var states: [ManagerState] = [.poweredOn]
-        // All of it is waiting when the queue goes on, on as many threads as it likes.
+        // All reports are waiting when the queue resumes, on any number of threads.
         queue.suspend()
         for _ in 0..<1_000 {
             simulator.simulatePowerOff()

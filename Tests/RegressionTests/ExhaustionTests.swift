@@ -52,7 +52,7 @@ final class ExhaustionTests: XCTestCase, StartsPrograms {
         PeripheralManager(options: [PeripheralManagerOptionBusAddressKey: simulator.address as NSString])
     }
 
-    /// The threads that managers talk to their bus on: with them go their descriptors.
+    /// The threads of the managers' connections to the bus; their descriptors are closed with them.
     private var loopThreads: Int {
         ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []).count { thread in
             (try? String(contentsOfFile: "/proc/self/task/\(thread)/comm", encoding: .utf8)) == "bluetooth\n"

@@ -3,8 +3,8 @@ import BlueZSimulator
 import Futures
 import XCTest
 
-/// `CentralManager.reset()` left the bus and came back, while the link stayed: reads that were under way failed as if the
-/// link had been lost, and subscriptions were gone without a word.
+/// `CentralManager.reset()` closed its connection to the bus and opened another one, while the link stayed: reads that were under
+/// way failed as if the link had been lost, and subscriptions ended without a report.
 final class ResetOperationTests: XCTestCase {
     private static let address: VirtualAddress = "C0:00:00:00:00:01"
     private let simulator = Simulator.inProcess(room: .empty)

@@ -66,7 +66,7 @@ final class SubscriptionSetUpLossTests: XCTestCase {
             stream.collect().onSuccess(context: ImmediateContext()) { [isOver] _ in isOver.withLock { $0 = true } }
         }
 
-        /// Values come: at once, or after what the fault has left behind. From then on each comes, once.
+        /// Waits until values are received, at once or after the effects of the fault. From then on each value is received once.
         func expectValues(
             _ step: String, within limit: TimeInterval = 60, file: StaticString = #filePath, line: UInt = #line
         ) {

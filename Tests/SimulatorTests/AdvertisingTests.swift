@@ -3,7 +3,7 @@ import XCTest
 
 @testable import BlueZSimulator
 
-/// `RegisterAdvertisement`: which bytes go on the air, and what is refused.
+/// `RegisterAdvertisement`: which bytes are sent, and what is refused.
 final class AdvertisingTests: XCTestCase {
     private func scene(
         _ properties: [(String, BusValue)], isLowEnergyOnly: Bool = false
@@ -139,7 +139,7 @@ final class AdvertisingTests: XCTestCase {
         XCTAssertEqual(
             program.advertise("/d"),
             DBusError(name: "org.bluez.Error.NotPermitted", message: "Maximum advertisements reached"))
-        // Where no property can be read BlueZ goes on with none: a broadcast that says nothing.
+        // If no property can be read, BlueZ continues without any: an empty broadcast.
         XCTAssertEqual(simulator.advertisements.map(\.isConnectable), [false, false, false])
         XCTAssertNil(program.stopAdvertising("/b"))
         XCTAssertNil(program.advertise("/d"))
@@ -172,7 +172,7 @@ final class AdvertisingTests: XCTestCase {
             "/advert", InterfaceName.advertisement,
             [NamedValue(name: "ServiceUUIDs", value: .strings(["180f"]))], invalidated: ["LocalName"])
         XCTAssertEqual(Hexadecimal.text(simulator.advertisements[0].data), "03030f18")
-        // What cannot be taken changes nothing.
+        // A change that is refused has no effect.
         program.say(
             "/advert", InterfaceName.advertisement, [NamedValue(name: "ServiceUUIDs", value: .strings(["heart"]))])
         XCTAssertEqual(Hexadecimal.text(simulator.advertisements[0].data), "03030f18")

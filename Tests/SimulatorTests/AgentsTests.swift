@@ -2,7 +2,7 @@ import XCTest
 
 @testable import BlueZSimulator
 
-/// Which agent is the default one, and what that means for adapters.
+/// Which agent is the default one, and its effect on adapters.
 final class AgentsTests: XCTestCase {
     private let lock = DeviceKey(adapter: 0, address: "C0:00:00:00:00:0A")
 

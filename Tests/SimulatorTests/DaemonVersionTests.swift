@@ -4,7 +4,7 @@ import XCTest
 
 @testable import BlueZSimulator
 
-/// What differs between versions of BlueZ for a client that discovers and connects.
+/// The differences between versions of BlueZ for a client that discovers and connects.
 final class DaemonVersionTests: XCTestCase {
     private func version(_ minor: Int) -> BlueZVersion { BlueZVersion(5, minor) }
 

@@ -64,7 +64,7 @@ final class DeviceLifeTests: XCTestCase {
         _ = bench.receive(Cast.beacon)
         XCTAssertEqual(
             bench.ask(.stop).outline,
-            // The beacon's RSSI goes invalid just before the beacon itself goes.
+            // The beacon's RSSI becomes invalid just before the beacon is removed.
             ["reply", "00_03 -RSSI", "- _00_03", "00_01 -TxPower -RSSI", "/hci0 Discovering"])
     }
 

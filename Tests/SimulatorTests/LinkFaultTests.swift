@@ -5,7 +5,7 @@ import XCTest
 
 @testable import BlueZSimulator
 
-/// What goes wrong with a link: each verb, and what a client sees of it.
+/// The faults of links: each verb, and its effects for a client.
 final class LinkFaultTests: RandomTestCase {
     private func scene(isConnected: Bool = true, _ strap: VirtualPeripheral = GattCast.strap) -> (Simulator, BusClient)
     {

@@ -4,7 +4,7 @@ import XCTest
 
 @testable import BlueZSimulator
 
-/// `Connect`, `Disconnect` and what is seen of them, in the order of the radio lab.
+/// `Connect`, `Disconnect` and their signals, in the order that the radio lab shows.
 final class LinkTests: XCTestCase {
     private func scene(
         _ peripheral: VirtualPeripheral = GattCast.strap, others: [VirtualPeripheral] = []

@@ -34,7 +34,7 @@ final class PairingProgram: Sendable {
         _ = client.takeLog()
     }
 
-    /// What BlueZ has asked since this was last asked.
+    /// Returns the calls of BlueZ since the last call of this function.
     func takeCalls() -> [String] {
         log.withLock { log in
             defer { log = [] }

@@ -6,7 +6,7 @@ import XCTest
 
 @testable import BlueZSimulator
 
-/// `AcquireNotify` and `AcquireWrite` as a program that serves is asked for them.
+/// `AcquireNotify` and `AcquireWrite`, called by BlueZ on a program that serves.
 final class ServedSocketTests: XCTestCase {
     private static let objects = [
         ServingProgram.service("s0", "180d"),

@@ -3,7 +3,7 @@ import XCTest
 
 @testable import BlueZSimulator
 
-/// What differs between versions of BlueZ for a program that serves and advertises.
+/// The differences between versions of BlueZ for a program that serves and advertises.
 final class ServedVersionTests: XCTestCase {
     private func values<Value>(_ minors: [Int], _ body: (BlueZVersion) -> Value) -> [Value] {
         minors.map { body(BlueZVersion(5, $0)) }
@@ -57,7 +57,7 @@ final class ServedVersionTests: XCTestCase {
         }
     }
 
-    /// What of the record's flags is left when `Discoverable` is taken twice, and whether the second is.
+    /// `Discoverable` is set to false twice: whether the second time is accepted, and the flags of the record.
     func testWhatIsNotDiscoverableTwiceIsRefusedFrom569On() {
         func second(_ type: String, _ bluez: BlueZVersion) -> (isTaken: Bool, flags: UInt8?) {
             let adapter = Adapter(VirtualAdapter(), version: bluez)

@@ -4,7 +4,7 @@ import XCTest
 
 @testable import BlueZSimulator
 
-/// The simulator as any program sees it: over a bus, in virtual time.
+/// The simulator as a D-Bus client uses it: over a bus, in virtual time.
 final class SimulatorOnTheBusTests: XCTestCase {
     private let tag = VirtualPeripheral(
         "C0:00:00:00:00:02", addressType: .random,

@@ -24,7 +24,7 @@ public final class Journal: @unchecked Sendable {
         public var beacons: [Beacon] = []
         public var pairingRequests: [PairingRequest] = []
         public var pairingChanges: [PairingChange] = []
-        /// Of the centrals that asked for something.
+        /// The centrals that sent requests.
         public var mtus: [Int?] = []
 
         public func sightings(of address: String) -> [Peripheral] { sightings.filter { $0.address == address } }

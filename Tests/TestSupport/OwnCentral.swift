@@ -20,8 +20,8 @@ public final class OwnCentral: StageCentral, StagePlayer {
         self.options = options
     }
 
-    /// A daemon that has just come back may show the link of the one that died: it falls before anything is discovered.
-    /// Then there is a second attempt, as an application would make it; one that falls, too, is a failure.
+    /// A daemon that has just started may report a link of the former daemon, which ends before anything is discovered. Then
+    /// there is a second attempt, as an application would make it. If its link ends too, the test fails.
     public func connect(to name: String, advertising service: String) throws {
         do {
             try connectOnce(to: name, advertising: service)
@@ -36,7 +36,7 @@ public final class OwnCentral: StageCentral, StagePlayer {
     }
 
     private func find(_ name: String, advertising service: String) throws {
-        // What an earlier link brought is of no interest.
+        // The values of an earlier link are not part of the test.
         journal = Journal()
         notified = [:]
         let manager = CentralManager(options: ground.managerOptions.merging(options) { $1 })
@@ -199,7 +199,7 @@ extension OwnCentral: PairingCentral {
     }
 }
 
-/// Something that a body of tests did not expect.
+/// An error that a shared body did not expect.
 struct StageFailure: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }

@@ -6,7 +6,7 @@ import XCTest
 
 /// The tests of pairings of a central manager. Each target has a class that runs them on its own stage.
 ///
-/// The peripheral of all of them is ``StagePeripheral/lock``.
+/// All of them use the peripheral ``StagePeripheral/lock``.
 public struct PairingBodies: StagePlayer {
     let stage: any PairingStage
     public let journal = Journal()

@@ -2,7 +2,7 @@ import BlueCapKit
 import Foundation
 import XCTest
 
-/// Updates, subscribers, and what outlives the daemon.
+/// Updates, subscribers, and what is registered again with the next daemon.
 extension PeripheralBodies {
     public func aThousandUpdatesArriveInOrderOverASocket() throws {
         try aThousandArrive(at: Oven.uuid(0x21)) { $0.overSocket }
@@ -73,7 +73,7 @@ extension PeripheralBodies {
         let journal = journal
         characteristic.whenSubscribersChange().onSuccess(context: ImmediateContext()) { subscribers in
             journal.write { entries in
-                // The stream begins with how it is.
+                // The stream begins with the present state.
                 guard !(entries.subscribersByName.isEmpty && subscribers.isEmpty) else { return }
                 entries.subscribersByName.append(subscribers.map { "\($0) \($0.identifier)" })
             }

@@ -36,7 +36,7 @@ public struct PeripheralBodies: StagePlayer {
 
     func visit() throws { try central.connect(to: Oven.name, advertising: Oven.heat) }
 
-    /// What there is of the oven; BlueZ has services of its own.
+    /// The part of the table that belongs to the oven; BlueZ has services of its own.
     func table() throws -> [StageRow] {
         let services = Set(Oven.table.map(\.service))
         return try central.table().filter { services.contains($0.service) }
@@ -87,7 +87,7 @@ public struct PeripheralBodies: StagePlayer {
             }
         }
         XCTAssertEqual(try central.write([9, 8], to: Oven.uuid(0x13), withResponse: true), .value([]))
-        // The longest that bluetoothd 5.66 hands over.
+        // The longest value that bluetoothd 5.66 passes to a program.
         let long = Array(Oven.longValue.prefix(510))
         XCTAssertEqual(try central.write(long, to: Oven.uuid(0x13), withResponse: true), .value([]))
         XCTAssertEqual(try central.read(Oven.uuid(0x13)), .value(long))

@@ -16,12 +16,12 @@ public protocol StageCentral: AnyObject {
     func table() throws -> [StageRow]
     func read(_ uuid: String) throws -> StageAnswer
     func readDescriptor(_ descriptor: String, of uuid: String) throws -> [UInt8]
-    /// The answer to a request is an empty value; to a command there is none.
+    /// The response to a request is an empty value; a command has none.
     @discardableResult
     func write(_ bytes: [UInt8], to uuid: String, withResponse: Bool) throws -> StageAnswer
     func subscribe(to uuid: String) throws
     func unsubscribe(from uuid: String) throws
-    /// Waits until as many values have come since it subscribed; all that have come.
+    /// Waits until it has received so many values since it subscribed. Returns all of them.
     func values(of uuid: String, count: Int) throws -> [[UInt8]]
     /// Waits until the link has been ended by the other side.
     func awaitLoss() throws

@@ -6,7 +6,7 @@ import XCTest
 
 @testable import bluecap
 
-/// `bluecap` as its users meet it: a process with arguments, output and a status.
+/// `bluecap` as a process with arguments, output and a status.
 final class ScanProcessTests: XCTestCase, StartsPrograms {
     func testAJSONScanOfTheSimulatedRoomEndsWithFinished() throws {
         let result = try ToolRun("scan", "--simulated", "--duration", "3", "--json").finish()

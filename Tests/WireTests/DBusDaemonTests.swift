@@ -5,7 +5,7 @@ import Reactor
 import TestSupport
 import XCTest
 
-/// What only a real daemon and a real thread can show.
+/// Tests that need a real bus daemon and a real thread.
 final class DBusDaemonTests: XCTestCase {
     private let limit = 20.0
 

@@ -2,7 +2,7 @@ import BlueZSimulator
 import Foundation
 import XCTest
 
-/// bleak connects to the simulator's peripherals, and finds of them what it would find of real ones.
+/// bleak connects to the simulator's peripherals, and discovers and uses their attributes.
 final class ForeignBleakLinkTests: XCTestCase {
     private static let explore = """
         import asyncio, json

@@ -2,8 +2,8 @@ import BlueZSimulator
 import Foundation
 import XCTest
 
-/// A GATT server made with bluez-peripheral on one adapter and bleak on the other: two foreign programs that meet in the
-/// simulator as they would beside BlueZ.
+/// A GATT server made with bluez-peripheral on one adapter and bleak on the other: two foreign programs that use the simulator
+/// in place of BlueZ.
 final class ForeignServerTests: XCTestCase {
     private static let meet = """
         import asyncio, json

@@ -8,12 +8,12 @@ import Reactor
 import TestSupport
 import XCTest
 
-/// What the end of managers and of buses leaves behind.
+/// Threads, descriptors and messages after the end of managers and of buses.
 final class LeftoverTests: XCTestCase {
     func testTwoHundredManagersLeaveNeitherThreadsNorDescriptors() throws {
         let simulator = try Simulator.onPrivateBus(room: .furnished)
         defer { simulator.end() }
-        // Whatever is made once for a process is made now; what other tests still hold stays.
+        // Objects that exist once in a process are created now. Those of other tests may remain.
         try openAndDrop(on: simulator, untilReceived: true)
         let (threads, descriptors) = (loopThreads, descriptors)
 
@@ -36,7 +36,7 @@ final class LeftoverTests: XCTestCase {
         XCTAssertTrue(journal.wait(limit: 20) { !$0.sightings.isEmpty })
     }
 
-    /// The threads that managers talk to their bus on.
+    /// The threads of the managers' connections to the bus.
     private var loopThreads: Int {
         entries(of: "/proc/self/task").count { thread in
             (try? String(contentsOfFile: "/proc/self/task/\(thread)/comm", encoding: .utf8)) == "bluetooth\n"

@@ -5,8 +5,8 @@ import Futures
 import Reactor
 import XCTest
 
-/// Notifications as fast as they go, a hundred thousand over an acquired socket and fewer over the bus, where each costs
-/// more: the simulator's part of it, seen by a client that knows only D-Bus.
+/// Notifications without pauses, a hundred thousand over an acquired socket and fewer over the slower bus. The client uses only
+/// D-Bus, so that this measures the simulator.
 final class NotificationFloodTests: XCTestCase {
     private let address: VirtualAddress = "C0:00:00:00:00:01"
     private let device: ObjectPath = "/org/bluez/hci0/dev_C0_00_00_00_00_01"

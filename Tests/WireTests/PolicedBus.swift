@@ -59,7 +59,7 @@ final class PolicedBus {
         XCTAssertTrue(line.hasPrefix("unix:"), line)
     }
 
-    /// Ends the daemon without a farewell.
+    /// Kills the daemon.
     func die() {
         guard let daemon else { return }
         kill(daemon.processIdentifier, SIGKILL)

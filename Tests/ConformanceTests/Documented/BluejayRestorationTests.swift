@@ -55,7 +55,7 @@ final class BluejayRestorationTests: DocumentedBluejayCase, @unchecked Swift.Sen
         func connected(to peripheral: Peripheral) { log.debug("connected") }
     }
 
-    /// A program that was listening, and was killed: it keeps its link, as BlueZ does.
+    /// Ends a program that is listening. Its link stays, as after a killed process.
     private func endWhileListening() {
         let options: [String: Any] = [CentralManagerOptionKeepsLinksKey: true]
         bluejay.start(

@@ -18,7 +18,7 @@ final class BluejayVersion08Tests: DocumentedBluejayCase, @unchecked Swift.Senda
         func disconnected(from peripheral: PeripheralIdentifier) { seen.note("disconnected \(peripheral.name)") }
     }
 
-    /// One that was half brought over.
+    /// One with a part of its methods converted.
     private final class MixedViewController: ConnectionObserver {
         let seen: Record
 
@@ -351,7 +351,7 @@ final class BluejayVersion08Tests: DocumentedBluejayCase, @unchecked Swift.Senda
         }
     }
 
-    /// A program that was listening, and was killed: it keeps its link, as BlueZ does.
+    /// Ends a program that is listening. Its link stays, as after a killed process.
     private func endWhileListening() {
         bluejay.start(
             mode: .new(

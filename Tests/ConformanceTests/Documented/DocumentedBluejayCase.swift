@@ -3,7 +3,7 @@ import BlueZSimulator
 import Dispatch
 import XCTest
 
-/// Where the guide of Bluejay is tried: a heart rate sensor as of its demo, in a simulated room in virtual time.
+/// The tests of Bluejay's guide: a heart rate sensor as in its demo, in a simulated room in virtual time.
 ///
 /// Callbacks run on a queue of the test, since the main queue runs only while a test runs it; one test does that.
 // Unchecked: what callbacks write here the test's thread reads after `settle` alone; `seen` has a lock of its own.
@@ -43,7 +43,7 @@ class DocumentedBluejayCase: XCTestCase, @unchecked Swift.Sendable {
         try FileManager.default.createDirectory(at: stateHome, withIntermediateDirectories: true)
         setenv("XDG_STATE_HOME", stateHome.path, 1)
         simulator = .inProcess(room: .empty)
-        // What the examples do not say, the environment does.
+        // The environment sets what the examples leave open.
         setenv("DBUS_SYSTEM_BUS_ADDRESS", simulator.address, 1)
         seen = Record()
         callbacks = DispatchQueue(label: "callbacks")

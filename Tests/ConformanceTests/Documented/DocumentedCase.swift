@@ -125,7 +125,7 @@ class DocumentedCase: XCTestCase, @unchecked Sendable {
         eventually("time") { simulator.seconds >= end }
     }
 
-    /// What a future comes to; a failure when it comes to nothing.
+    /// Returns the value of a future; the test fails if it is not completed.
     func outcome<T>(_ future: Future<T>, file: StaticString = #filePath, line: UInt = #line) throws -> T {
         eventually("an outcome", file: file, line: line) { future.completed }
         switch try XCTUnwrap(future.result, file: file, line: line) {
@@ -141,7 +141,7 @@ class DocumentedCase: XCTestCase, @unchecked Sendable {
     }
 }
 
-/// What happened, written from any thread.
+/// The events of a test, recorded on any thread.
 // Unchecked: `entries` is touched under the lock alone.
 final class Record: @unchecked Sendable {
     private let lock = NSLock()

@@ -5,7 +5,7 @@ import XCTest
 final class RestorationTests: DocumentedCase, @unchecked Sendable {
     typealias Restored = (peripherals: [Peripheral], scannedServices: [CBUUID], options: [String: AnyObject])
 
-    /// What an earlier manager, that keeps its links, leaves behind: a connection and a scan.
+    /// Creates a manager that keeps its links, and releases it during a connection and a scan.
     private func endWhileConnected() {
         var earlier: CentralManager? = CentralManager(options: [
             CBCentralManagerOptionRestoreIdentifierKey: "us.gnos.BlueCap.documentation-manager" as NSString,
