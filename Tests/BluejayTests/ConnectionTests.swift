@@ -438,7 +438,7 @@ final class StartTests: BluejayCase, @unchecked Swift.Sendable {
         expect("connect Strap 1")
     }
 
-    func testWhoIsLetGoSettlesEverything() {
+    func testAReleasedBluejaySettlesEverything() {
         connect()
         bluejay.listen(to: Self.measurement) { [seen] (result: ReadResult<Data>) in seen.note("listen", result) }
         eventually("the listen") { simulator.links.first?.subscriptions.isEmpty == false }

@@ -157,7 +157,7 @@ final class ThreadLoopTests: XCTestCase {
         XCTAssertFalse(dropped.withLock { $0 })
     }
 
-    func testALoopThatNobodyHoldsLetsGoOfWhatWasPosted() {
+    func testAReleasedLoopReleasesThePostedWork() {
         let (done, fulfill) = expectation()
         holdBriefly(Token(whenReleased: fulfill))
         wait(for: [done], timeout: limit)

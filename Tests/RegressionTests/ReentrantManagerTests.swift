@@ -23,7 +23,7 @@ final class ReentrantManagerTests: XCTestCase {
         XCTAssertEqual(simulator.discoverySessions, [])
     }
 
-    func testACallbackMayLetGoOfItsManager() {
+    func testACallbackMayReleaseItsManager() {
         let simulator = Simulator.inProcess(room: .furnished)
         let holder = Holder(
             CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address]))

@@ -30,7 +30,7 @@ final class ServingEdgeTests: PeripheralStage {
         withExtendedLifetime(phone) {}
     }
 
-    func testAnAdvertisementWhoseTimeIsOverIsLetGoOf() throws {
+    func testAnAdvertisementIsReleasedAfterItsDuration() throws {
         let manager = manager()
         var data = AdvertisingData(localName: "Short")
         data.timeout = 2
