@@ -34,7 +34,7 @@ final class PeripheralTableTests: XCTestCase {
             for evicted in table.list(
                 key(number), reportedBy: scan, device: source(0), at: time(Double(number)), date: date)
             {
-                table.release(evicted)
+                _ = table.release(evicted)
             }
             XCTAssertLessThanOrEqual(table.listedCount, 500)
         }
@@ -62,7 +62,7 @@ final class PeripheralTableTests: XCTestCase {
         XCTAssertTrue(table.unlist(key(0)))
         XCTAssertFalse(table.unlist(key(0)))
         XCTAssertEqual(table[key(0)]?.device, source(0))
-        table.release(key(0))
+        _ = table.release(key(0))
         XCTAssertNil(table[key(0)])
     }
 
@@ -81,7 +81,7 @@ final class PeripheralTableTests: XCTestCase {
 
     func testReleasingAListedOneChangesNothing() {
         var table = table(capacity: 8, listing: 1)
-        table.release(key(0))
+        _ = table.release(key(0))
         XCTAssertEqual(table[key(0)]?.isListed, true)
     }
 

@@ -4,19 +4,39 @@ import Reactor
 
 /// Counts for ``CentralStatistics`` and ``PeripheralStatistics``, from the orders that the session executes.
 struct CentralCounter {
-    /// What is counted of one peripheral. It exists from the first link or operation on, as long as the peripheral's object.
+    /// What is counted of one peripheral, as long as the application uses it.
     struct OfPeripheral {
         var counts = PeripheralStatistics()
+        /// How many attempts to connect were given up after their time limit.
+        var timeouts: UInt = 0
         /// When the present attempt to connect began.
         var attemptBegan: Instant?
         /// When the present link began.
         var linkBegan: Instant?
+        /// When the newest link began; in the distant past before the first.
+        var connectedAt = Date.distantPast
+        /// When the last link ended that has ended.
+        var disconnectedAt = Date.distantPast
+        /// The duration of the last link that has ended.
+        var secondsOfLast: TimeInterval = 0
 
         /// Adds what goes on at this time.
         func statistics(at now: Instant) -> PeripheralStatistics {
             var statistics = counts
             if let linkBegan { statistics.secondsConnected += now.seconds(since: linkBegan) }
             return statistics
+        }
+
+        /// Begins again. A present link is counted further.
+        mutating func reset() {
+            let connected = counts.connected
+            self = OfPeripheral(attemptBegan: attemptBegan, linkBegan: linkBegan, connectedAt: connectedAt)
+            counts.connected = connected
+        }
+
+        /// Returns the seconds of the present link, or else of the last one.
+        func secondsConnected(at now: Instant) -> TimeInterval {
+            linkBegan.map { now.seconds(since: $0) } ?? secondsOfLast
         }
     }
 
@@ -34,8 +54,8 @@ struct CentralCounter {
         statistics.interruptions = core.shell.interruptions
         statistics.scansRunning = core.counter.scans.count
         for began in core.counter.scans.values { statistics.scanSeconds += now.seconds(since: began) }
-        for key in core.objects.entries.keys {
-            guard let began = core.objects.entries[key]?.counter?.linkBegan else { continue }
+        for (_, use) in core.state.peripherals.used {
+            guard let began = use.counter.linkBegan else { continue }
             statistics.peripherals.secondsConnected += now.seconds(since: began)
         }
         statistics.peripherals.operationsPending = core.completions.count
@@ -43,9 +63,9 @@ struct CentralCounter {
     }
 
     static func statistics(
-        of key: PeripheralKey, in core: borrowing CentralSession.Core, at now: Instant
+        of key: PeripheralKey, in core: inout CentralSession.Core, at now: Instant
     ) -> PeripheralStatistics {
-        var statistics = core.objects.entries[key]?.counter?.statistics(at: now) ?? PeripheralStatistics()
+        var statistics = core.objects.use(of: key)?.counter.statistics(at: now) ?? PeripheralStatistics()
         statistics.operationsPending = core.completions.values.count { $0.peripheral == key }
         return statistics
     }
@@ -55,14 +75,14 @@ struct CentralCounter {
     mutating func reported(_ count: Int) { counts.reports += count }
     mutating func scanRestarted() { counts.scanRestarts += 1 }
 
-    mutating func attemptFailed(_ key: PeripheralKey, in objects: inout PeripheralObjects) {
+    mutating func attemptFailed(_ key: PeripheralKey, in objects: inout PeripheralTable) {
         // BlueZ also replies with an error to attempts whose links are up.
-        guard withCounter(of: key, in: &objects, { $0.attemptBegan.take() }) != nil else { return }
+        guard objects.use(of: key)?.counter.attemptBegan.take() != nil else { return }
         count(key, in: &objects) { $0.connectionAttemptsFailed += 1 }
     }
 
     /// - Parameter values: `nil` is a gap.
-    mutating func notified(_ values: [Data?], by key: PeripheralKey, in objects: inout PeripheralObjects) {
+    mutating func notified(_ values: [Data?], by key: PeripheralKey, in objects: inout PeripheralTable) {
         let gaps = values.count { $0 == nil }
         count(key, in: &objects) {
             $0.notifications += values.count - gaps
@@ -73,7 +93,8 @@ struct CentralCounter {
     // MARK: Orders
 
     /// Counts an order when it is executed.
-    mutating func count(_ order: Order, in objects: inout PeripheralObjects, at now: @autoclosure () -> Instant) {
+    mutating func count(_ order: Order, in objects: inout PeripheralTable, by loop: any EventLoop) {
+        func now() -> Instant { loop.now }
         let key = order.subject.peripheral
         switch order.action {
         case .startScan(let scan, _):
@@ -88,9 +109,10 @@ struct CentralCounter {
 
         case .callConnect:
             count(key, in: &objects) { $0.connectionAttempts += 1 }
-            withCounter(of: key, in: &objects) { $0.attemptBegan = now() }
-        case .linkWentUp: linkWentUp(key, in: &objects, at: now())
-        case .linkWentDown: linkWentDown(key, in: &objects, at: now())
+            objects.use(of: key)?.counter.attemptBegan = now()
+        case .report(_, let report) where report.isTimeout: objects.use(of: key)?.counter.timeouts += 1
+        case .linkWentUp: linkWentUp(key, in: &objects, at: now(), loop.date)
+        case .linkWentDown: linkWentDown(key, in: &objects, at: now(), loop.date)
 
         // A long value has several calls for one operation.
         case .read(let id, _, _, _): if transfers[id] == nil { transfers[id] = Transfer(isRead: true, began: now()) }
@@ -115,11 +137,13 @@ struct CentralCounter {
         counts.scanSeconds += now.seconds(since: began)
     }
 
-    private mutating func linkWentUp(_ key: PeripheralKey, in objects: inout PeripheralObjects, at now: Instant) {
-        let attemptBegan = withCounter(of: key, in: &objects) { counter in
-            counter.linkBegan = now
-            return counter.attemptBegan.take()
-        }
+    private mutating func linkWentUp(
+        _ key: PeripheralKey, in objects: inout PeripheralTable, at now: Instant, _ date: Date
+    ) {
+        let use = objects.use(of: key)
+        use?.counter.linkBegan = now
+        use?.counter.connectedAt = date
+        let attemptBegan = use?.counter.attemptBegan.take()
         count(key, in: &objects) {
             $0.connected += 1
             $0.connections += 1
@@ -127,33 +151,25 @@ struct CentralCounter {
         }
     }
 
-    private mutating func linkWentDown(_ key: PeripheralKey, in objects: inout PeripheralObjects, at now: Instant) {
-        guard let began = withCounter(of: key, in: &objects, { $0.linkBegan.take() }) else { return }
+    private mutating func linkWentDown(
+        _ key: PeripheralKey, in objects: inout PeripheralTable, at now: Instant, _ date: Date
+    ) {
+        guard let use = objects.use(of: key), let began = use.counter.linkBegan.take() else { return }
+        let seconds = now.seconds(since: began)
+        (use.counter.secondsOfLast, use.counter.disconnectedAt) = (seconds, date)
         count(key, in: &objects) {
             $0.connected -= 1
             $0.disconnections += 1
-            $0.secondsConnected += now.seconds(since: began)
+            $0.secondsConnected += seconds
         }
     }
 
     /// Changes the numbers of the peripheral, and those of all peripherals.
     private mutating func count(
-        _ key: PeripheralKey, in objects: inout PeripheralObjects, _ change: (inout PeripheralStatistics) -> Void
+        _ key: PeripheralKey, in objects: inout PeripheralTable, _ change: (inout PeripheralStatistics) -> Void
     ) {
         change(&counts.peripherals)
-        if key.rawValue != 0 { withCounter(of: key, in: &objects) { change(&$0.counts) } }
-    }
-
-    @discardableResult
-    private func withCounter<R>(
-        of key: PeripheralKey, in objects: inout PeripheralObjects, _ change: (inout OfPeripheral) -> R
-    ) -> R {
-        let hasObject = objects.references[key] != nil
-        return objects.withEntry(of: key) { entry in
-            var counter = entry.counter ?? OfPeripheral()
-            defer { if hasObject { entry.counter = counter } }
-            return change(&counter)
-        }
+        if key.rawValue != 0, let use = objects.use(of: key) { change(&use.counter.counts) }
     }
 }
 

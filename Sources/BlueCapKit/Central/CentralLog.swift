@@ -17,7 +17,8 @@ struct CentralLog: Sendable {
     func note(_ order: Order, of session: CentralSession) {
         switch order.action {
         case .startTimer, .cancelTimer, .drop, .stopSeeking, .awaitReplies, .pauseScan, .resumeScan, .finishStream,
-            .forget, .noteShortLinks, .rejectRequests, .cancelRequests, .fence, .release, .closeSocket, .markGap,
+            .forget, .endUse, .noteShortLinks, .rejectRequests, .cancelRequests, .fence, .release, .closeSocket,
+            .markGap,
             .closeGate:
             return
 

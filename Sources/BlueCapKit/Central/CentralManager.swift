@@ -136,7 +136,7 @@ public final class CentralManager: Sendable {
     public var peripherals: [Peripheral] {
         session.core.withLock { core in
             core.state.peripherals.listed { $0.discoveredAt }.sorted { $0.part < $1.part }
-                .compactMap { listed in core.objects[listed.key] }
+                .compactMap { listed in core.objects[objectOf: listed.key] }
         }
     }
 

@@ -20,23 +20,28 @@ extension CentralSession {
         core.withLock { core in core.state.readState(of: key) { body($0.attributes.table) } }
     }
 
-    /// Returns a stream of changes of the pairing. The peripheral has a state from now on, which reports them.
+    /// Returns a stream of changes of the pairing.
     func pairingChanges(of key: PeripheralKey) -> FutureStream<PairingChange> {
-        decide(key) { _, _ in }
-        return stream(\.changes.ofPairing, of: key, capacity: 1)
+        stream(\.changes.ofPairing, of: key, capacity: 1)
     }
 
     /// Returns a stream of changes, which ends with the manager or when the peripheral's object is released.
     func stream<T>(
-        _ property: WritableKeyPath<PeripheralEntry, StreamPromise<T>?>, of key: PeripheralKey, capacity: Int
+        _ property: ReferenceWritableKeyPath<PeripheralUse, StreamPromise<T>?>, of key: PeripheralKey, capacity: Int
     ) -> FutureStream<T> {
-        core.withLock { $0.shell.isClosed ? nil : $0.objects.stream(property, of: key, capacity: capacity) } ?? .ended
+        // The peripheral has a state from now on, which reports the changes.
+        guard decide(key, { _, _ in }) else { return .ended }
+        return withEntry(of: key) { use in
+            let promise = use[keyPath: property] ?? StreamPromise(capacity: capacity)
+            use[keyPath: property] = promise
+            return promise.stream
+        } ?? .ended
     }
 
     /// Releases the objects of attributes that no longer exist, and finishes their streams. On the loop.
     func releaseAttributes(_ ids: [AttributeID], of key: PeripheralKey) {
-        let entry = withEntry(of: key) { $0.weaken(ids) }
-        withExtendedLifetime(entry) {}
+        let objects = withEntry(of: key) { $0.weaken(ids) }
+        withExtendedLifetime(objects) {}
         for id in ids {
             endNotifications(
                 of: CharacteristicKey(peripheral: key, characteristic: id), failure: CharacteristicError.invalidated)

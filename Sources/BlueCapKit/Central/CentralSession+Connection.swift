@@ -19,15 +19,14 @@ extension CentralSession {
     }
 
     func linkWentDown(_ key: PeripheralKey, _ loss: ConnectionMachine.LinkLoss) {
-        end(withEntry(of: key) { $0.removeWriters() }, loss == .forced ? .forcedDisconnect : .disconnected)
-        core.withLock { core in
-            core.state.updateState(of: key) { $0.countLinkEnd(at: loop.date) }
-            core.state.linkEnded(key, at: loop.now)
+        if let ended = withEntry(of: key, { $0.removeWriters() }) {
+            end(ended, loss == .forced ? .forcedDisconnect : .disconnected)
         }
+        core.withLock { $0.state.linkEnded(key, at: loop.now) }
     }
 
     func forget(_ key: PeripheralKey) {
-        finish(withEntry(of: key) { $0.removeSinks() })
+        finish(withEntry(of: key) { $0.removeSinks() } ?? [])
         decide { core in
             // The application may have connected the peripheral again.
             guard core.state.readState(of: key, { $0.isWanted }) != true else { return }
@@ -60,7 +59,9 @@ extension CentralSession {
                 core.state.peripheral(key, into: &core.shell.orders) { $0.connect(.connectStarted(attempt), into: &$1) }
             }
         } completion: { [weak self] result in
-            if case .failure = result { self?.core.withLock { $0.counter.attemptFailed(key, in: &$0.objects) } }
+            if case .failure = result {
+                self?.core.withLock { $0.counter.attemptFailed(key, in: &$0.state.peripherals) }
+            }
             self?.withEntry(of: key) { if $0.attempt?.number == attempt { $0.attempt = nil } }
             self?.send(.connectReplied(attempt, ConnectionFailure(result)), to: key)
         }
@@ -85,7 +86,7 @@ extension CentralSession {
 
     /// Reads or changes what the manager has of a peripheral. Any thread.
     @discardableResult
-    func withEntry<R>(of key: PeripheralKey, _ change: (inout PeripheralEntry) -> R) -> R {
+    func withEntry<R>(of key: PeripheralKey, _ change: (PeripheralUse) -> R?) -> R? {
         core.withLock { $0.objects.withEntry(of: key, change) }
     }
 }

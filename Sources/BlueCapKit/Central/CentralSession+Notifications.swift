@@ -20,7 +20,7 @@ extension CentralSession {
 
     /// Ends the streams of a characteristic.
     func endNotifications(of subject: CharacteristicKey, failure: (any Error)? = nil) {
-        finish(withEntry(of: subject.peripheral) { $0.removeSinks(of: subject.characteristic) }, failure: failure)
+        finish(withEntry(of: subject.peripheral) { $0.removeSinks(of: subject.characteristic) } ?? [], failure: failure)
     }
 
     /// Ends streams of notified values.
@@ -49,7 +49,7 @@ extension CentralSession {
         guard !channels.isEmpty else { return }
         channels.flush { subject, values in
             let sinks = core.withLock { core -> [NotificationSink]? in
-                core.counter.notified(values, by: subject.peripheral, in: &core.objects)
+                core.counter.notified(values, by: subject.peripheral, in: &core.state.peripherals)
                 if case let newest?? = values.last(where: { $0 != nil }) {
                     core.state.notified(subject.peripheral, subject.characteristic, newest)
                 }

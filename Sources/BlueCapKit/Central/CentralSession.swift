@@ -33,7 +33,6 @@ final class CentralSession: ManagerSession {
     struct Core: SessionCore {
         var shell: SessionShell<Orders, TimerKey>
         var state: CentralState
-        var objects = PeripheralObjects()
         var scans = Scans()
         var counter = CentralCounter()
         /// The time of the current batch of reports, if it was read.
@@ -70,6 +69,12 @@ final class CentralSession: ManagerSession {
 
         mutating func takeCompletion(of id: OperationID) -> Completion? { completions.removeValue(forKey: id) }
 
+        /// What the manager has of each peripheral.
+        var objects: PeripheralTable {
+            _read { yield state.peripherals }
+            _modify { yield &state.peripherals }
+        }
+
         /// Puts a peripheral that is to be connected on the list, also if it has expired.
         mutating func relist(_ peripheral: Peripheral) {
             objects.hold(peripheral)
@@ -90,7 +95,6 @@ final class CentralSession: ManagerSession {
     /// On the loop only, as `limits` is.
     let channels = NotificationChannels()
     private let limits: TimeLimits
-    let polls: RSSIPolls
     let reference = Reference()
     let pairing: CentralPairing
     let log: CentralLog?
@@ -108,7 +112,6 @@ final class CentralSession: ManagerSession {
         if let notes = BondNoteFile.store(bus: configuration.busAddress, folder: configuration.stateDirectory) {
             client.daemon.keepNotes(in: notes)
         }
-        polls = RSSIPolls(client.loop)
         limits = TimeLimits(client.loop) { [reference] operations, _ in
             reference.session?.exceeded(operations)
         }
@@ -136,20 +139,16 @@ final class CentralSession: ManagerSession {
 
     func finish() {
         let (all, streams, states) = core.withLock { core in
-            core.state.forgetAll { client.daemon.readDevice($0) { PeripheralTable.LastValues($0) } }
-            return (core.objects.removeAll(), core.streams, core.shell.streams)
+            core.state.forgetAll { client.daemon.readDevice($0) { PeripheralRecord.LastValues($0) } }
+            return (core.objects.removeObjects(), core.streams, core.shell.streams)
         }
-        let changes = all.entries.map(\.changes)
+        let changes = all.uses.map { $0.release().changes }
         complete {
             for streams in changes { streams.finish() }
             streams.finish()
             states.finish()
         }
-        for var entry in all.entries {
-            finish(entry.removeSinks())
-            end(entry.removeWriters(), .disconnected)
-        }
-        for promise in polls.stopAll() { complete { promise.finish() } }
+        for use in all.uses { end(use) }
         pairing.close()
     }
 
@@ -192,7 +191,7 @@ final class CentralSession: ManagerSession {
     }
 
     private func perform(_ order: Order) {
-        core.withLock { $0.counter.count(order, in: &$0.objects, at: loop.now) }
+        core.withLock { $0.counter.count(order, in: &$0.state.peripherals, by: loop) }
         let subject = order.subject
         let key = subject.peripheral
         switch order.action {
@@ -216,13 +215,13 @@ final class CentralSession: ManagerSession {
             if let stream { complete { stream.finish(error) } }
         case .expired(let key):
             let (peripheral, promise) = core.withLock { core in
-                (core.objects[key], core.streams.expiries)
+                (core.objects[objectOf: key], core.streams.expiries)
             }
             if let peripheral { complete { promise.success(peripheral) } }
         case .drop(let key):
             // It may have been listed again since this was decided.
             let objects = core.withLock { core in
-                core.state.read(key, { $0.isListed }) == true ? nil : core.objects.weaken(key)
+                core.objects.read(key, { $0.isListed }) == true ? nil : core.objects.weaken(key)
             }
             withExtendedLifetime(objects) {}
         case .restored: completeRestoration()
@@ -245,10 +244,10 @@ final class CentralSession: ManagerSession {
         case .finishStream(let number):
             let stream = withEntry(of: key) { $0.connections.removeValue(forKey: number) }
             if let stream { complete { stream.finish() } }
-        case .linkWentUp:
-            core.withLock { core in core.state.updateState(of: key) { $0.countLink(at: date) } }
+        case .linkWentUp: break
         case .linkWentDown(let loss): linkWentDown(key, loss)
         case .forget: forget(key)
+        case .endUse: if let use = core.withLock({ $0.state.endUse(of: key) }) { end(use) }
 
         case .fence(let device, let link):
             client.connector.readMTU(of: device)
@@ -262,7 +261,9 @@ final class CentralSession: ManagerSession {
             write(data, to: attribute, type, offset: offset, limit: limit, for: id, of: key)
         case .release(let ids): releaseAttributes(ids, of: key)
         case .servicesChanged:
-            let (promise, peripheral) = core.withLock { ($0.objects.entries[key]?.changes.ofServices, $0.objects[key]) }
+            let (promise, peripheral) = core.withLock {
+                ($0.objects.use(of: key)?.changes.ofServices, $0.objects[objectOf: key])
+            }
             if let promise, let peripheral { complete { promise.success(peripheral) } }
 
         case .callStart(let call): SubscriptionCall(call, subject, self)?.start()
@@ -422,23 +423,26 @@ final class CentralSession: ManagerSession {
     func presentAddress(of key: PeripheralKey) -> PeripheralKey { core.withLock { $0.state.presentAddress(of: key) } }
 
     /// Reads the record of a peripheral on the list.
-    func readRecord<R>(_ key: PeripheralKey, _ body: (borrowing PeripheralTable.Record) -> R?) -> R? {
-        core.withLock { $0.state.read(key, body) }
+    func readRecord<R>(_ key: PeripheralKey, _ body: (borrowing PeripheralRecord.Listing) -> R?) -> R? {
+        core.withLock { $0.objects.read(key, body) }
     }
 
     /// Handles the release of a peripheral's object.
     func released(_ key: PeripheralKey) {
-        let (successor, entry, sinks) = core.withLock { core -> (Peripheral?, PeripheralEntry?, [NotificationSink]) in
-            if let successor = core.objects[key] { return (successor, nil, []) }
-            core.state.release(key)
-            // Without a state, no subscription is resumed.
-            let hasState = core.state.hasState(of: key)
-            let entry = core.objects.removeObjects(of: key)
-            return (nil, entry, hasState ? [] : core.objects.withEntry(of: key) { $0.removeSinks() })
+        var (successor, released): (Peripheral?, PeripheralUse.Released?)
+        decide { core in
+            successor = core.objects[objectOf: key]
+            if successor == nil { released = core.state.release(key, into: &core.shell.orders) }
         }
-        if let changes = entry?.changes { complete { changes.finish() } }
-        finish(sinks)
-        withExtendedLifetime((successor, entry)) {}
+        if let changes = released?.changes { complete { changes.finish() } }
+        withExtendedLifetime((successor, released)) {}
+    }
+
+    /// Ends what a manager has of a peripheral without a state: no subscription is resumed.
+    private func end(_ use: PeripheralUse) {
+        finish(use.removeSinks())
+        end(use.removeWriters(), .disconnected)
+        if let poll = use.rssiPoll.take() { end(poll) }
     }
 
     // MARK: Restoration
@@ -466,11 +470,13 @@ final class CentralSession: ManagerSession {
 
     /// Reconnects a restored peripheral after its link is lost, until the application connects it itself.
     private func continueRestored(_ key: PeripheralKey, in core: inout Core) {
-        guard core.state.readState(of: key, { $0.connection.isWanted }) != true else { return }
+        core.state.peripheral(key, into: &core.shell.orders) { _, _ in }
         let peripheral = core.objects.hold(key, in: self)
-        // The number that the next `connect` will have.
-        let number = (core.state.readState(of: key) { $0.connection.number } ?? 0) + 1
-        core.objects.withEntry(of: key) { $0.connections[number] = ConnectionStream(keeping: peripheral) }
+        core.objects.withEntry(of: key) { use in
+            guard !use.state.connection.isWanted else { return }
+            // The number that the next `connect` will have.
+            use.connections[use.state.connection.number + 1] = ConnectionStream(keeping: peripheral)
+        }
     }
 
     private func completeRestoration() {

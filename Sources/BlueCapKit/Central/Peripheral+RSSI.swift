@@ -15,7 +15,7 @@ extension Peripheral {
     /// The future fails with ``PeripheralError/disconnected`` if there is no connection, and with
     /// ``PeripheralError/rssiUnavailable`` if BlueZ has no value.
     public func readRSSI() -> Future<Int> {
-        session.settled(Self.rssi(of: key, in: session))
+        session.settled(session.rssi(of: key))
     }
 
     /// Reads the signal strength in dBm now and then every `period` seconds, and returns a stream of the readings.
@@ -31,97 +31,65 @@ extension Peripheral {
                 PeripheralError.invalidArgument("A period of polling is more than zero seconds, not \(period)."))
         }
         if let refusal = PeripheralError.refusal(ofCapacity: capacity) { return .failed(refusal) }
-        guard !session.core.withLock({ $0.shell.isClosed }) else { return .failed(PeripheralError.disconnected) }
-        let promise = StreamPromise<Int>(capacity: capacity)
-        let poll: @Sendable () -> Void = { [weak session, key] in
-            guard let session else { return }
-            let result = Self.rssi(of: key, in: session)
-            session.complete { promise.complete(result) }
+        let poll = RSSIPoll(promise: StreamPromise(capacity: capacity), period: period)
+        let isOpen = session.decide(key) { _, _ in }
+        guard isOpen else { return .failed(PeripheralError.disconnected) }
+        let old = session.withEntry(of: key) { use in
+            defer { use.rssiPoll = poll }
+            return use.rssiPoll
         }
-        finish(session.polls.start(key, period: period, promise, poll))
-        // The manager may have ended since.
-        if session.core.withLock({ $0.shell.isClosed }) { stopPollingRSSI() }
-        return promise.stream
+        if let old { session.end(old) }
+        session.loop.post { [session, key] in session.read(for: poll, of: key) }
+        return poll.promise.stream
     }
 
     /// Stops the polling that ``startPollingRSSI(period:capacity:)`` started.
-    public func stopPollingRSSI() { finish(session.polls.stop(key)) }
-
-    private func finish(_ promise: StreamPromise<Int>?) {
-        if let promise { session.complete { promise.finish() } }
-    }
-
-    private static func rssi(of key: PeripheralKey, in session: CentralSession) -> Try<Int> {
-        session.core.withLock { core in
-            guard core.state.readState(of: key, { $0.connection.state == .connected }) == true else {
-                return .failure(PeripheralError.disconnected)
-            }
-            return core.state.read(key) { $0.read(in: session.client.daemon) { $0.rssi } }.map { .success($0) }
-                ?? .failure(PeripheralError.rssiUnavailable)
-        }
+    public func stopPollingRSSI() {
+        if let poll = session.withEntry(of: key, { $0.rssiPoll.take() }) { session.end(poll) }
     }
 }
 
-/// Reads signal strengths of connected peripherals at intervals, one stream for each peripheral.
-final class RSSIPolls: Sendable {
-    private struct Poll {
-        let number: UInt64
-        let promise: StreamPromise<Int>
-        var timer: TimerID?
-    }
+/// One polling of a peripheral's signal strength.
+struct RSSIPoll: Sendable {
+    let promise: StreamPromise<Int>
+    /// Seconds between two readings.
+    let period: Double
+    /// The timer of the next reading.
+    var timer: TimerID?
+}
 
-    private struct State {
-        var polls: [PeripheralKey: Poll] = [:]
-        var lastNumber: UInt64 = 0
-    }
-
-    private let loop: any EventLoop
-    private let state = Locked(State())
-
-    init(_ loop: any EventLoop) { self.loop = loop }
-
-    /// Calls `poll` on the loop, at once and then every `period` seconds, until the polling is stopped. Returns the
-    /// promise of an earlier polling of this peripheral, which has ended.
-    func start(
-        _ key: PeripheralKey, period: Double, _ promise: StreamPromise<Int>, _ poll: @escaping @Sendable () -> Void
-    ) -> StreamPromise<Int>? {
-        let (number, old) = state.withLock { state in
-            state.lastNumber += 1
-            let poll = Poll(number: state.lastNumber, promise: promise)
-            return (state.lastNumber, state.polls.updateValue(poll, forKey: key))
+extension CentralSession {
+    fileprivate func rssi(of key: PeripheralKey) -> Try<Int> {
+        core.withLock { core in
+            guard core.state.readState(of: key, { $0.connection.state == .connected }) == true else {
+                return .failure(PeripheralError.disconnected)
+            }
+            return core.objects.read(key) { $0.read(in: client.daemon) { $0.rssi } }.map { .success($0) }
+                ?? .failure(PeripheralError.rssiUnavailable)
         }
-        loop.post { [weak self] in self?.poll(key, number, period, poll) }
-        return old.map(end)
     }
 
-    func stop(_ key: PeripheralKey) -> StreamPromise<Int>? {
-        state.withLock { $0.polls.removeValue(forKey: key) }.map(end)
+    /// Reads the strength for a polling, now and then in each period, until the polling is stopped. On the loop.
+    fileprivate func read(for poll: RSSIPoll, of key: PeripheralKey) {
+        guard isCurrent(poll, key, timer: nil) else { return }
+        let result = rssi(of: key)
+        complete { poll.promise.complete(result) }
+        let timer = loop.schedule(after: poll.period) { [weak self] in self?.read(for: poll, of: key) }
+        // A handler may have stopped the polling.
+        if !isCurrent(poll, key, timer: timer) { loop.cancel(timer) }
     }
 
-    func stopAll() -> [StreamPromise<Int>] {
-        let polls = state.withLock { state in
-            defer { state.polls = [:] }
-            return state.polls
-        }
-        return polls.sorted { $0.key < $1.key }.map { end($0.value) }
-    }
-
-    private func end(_ poll: Poll) -> StreamPromise<Int> {
-        if let timer = poll.timer { loop.cancel(timer) }
-        return poll.promise
-    }
-
-    private func poll(
-        _ key: PeripheralKey, _ number: UInt64, _ period: Double, _ poll: @escaping @Sendable () -> Void
-    ) {
-        guard state.withLock({ $0.polls[key]?.number == number }) else { return }
-        poll()
-        let timer = loop.schedule(after: period) { [weak self] in self?.poll(key, number, period, poll) }
-        let isCurrent = state.withLock { state in
-            guard state.polls[key]?.number == number else { return false }
-            state.polls[key]?.timer = timer
+    private func isCurrent(_ poll: RSSIPoll, _ key: PeripheralKey, timer: TimerID?) -> Bool {
+        withEntry(of: key) { use in
+            guard use.rssiPoll?.promise === poll.promise else { return false }
+            use.rssiPoll?.timer = timer
             return true
-        }
-        if !isCurrent { loop.cancel(timer) }
+        } ?? false
+    }
+
+    /// Stops a polling that was removed.
+    func end(_ poll: RSSIPoll) {
+        if let timer = poll.timer { loop.cancel(timer) }
+        complete { poll.promise.finish() }
     }
 }

@@ -111,11 +111,11 @@ extension Peripheral {
         }
         let isAccepted = session.decideIfOpen { core in
             core.begin(run.id, completion)
-            core.objects.withEntry(of: key) { $0.runs[run.id] = run }
             core.relist(self)
             core.state.peripheral(key, into: &core.shell.orders) {
                 $0.runAsked(run.id, timeout: timeout, into: &$1)
             }
+            core.objects.withEntry(of: key) { $0.runs[run.id] = run }
         }
         if !isAccepted { session.complete { completion.settle(.failed(.peripheral(.disconnected))) } }
         return (run, future)

@@ -4,34 +4,33 @@ import Reactor
 /// Statistics of the peripheral's connections, counted by its manager since the peripheral's discovery.
 extension Peripheral {
     /// When the last connection began; `Date.distantPast` before the first.
-    public var connectedAt: Date { counts?.connectedAt ?? .distantPast }
+    public var connectedAt: Date { counter.connectedAt }
 
     /// When the last connection ended; `Date.distantPast` before the first end.
-    public var disconnectedAt: Date { counts?.disconnectedAt ?? .distantPast }
+    public var disconnectedAt: Date { counter.disconnectedAt }
 
     /// How many connection attempts have timed out.
-    public var timeoutCount: UInt { counts?.timeoutCount ?? 0 }
+    public var timeoutCount: UInt { counter.timeouts }
 
     /// How many connections have ended, for any reason.
-    public var disconnectionCount: UInt { counts?.disconnectionCount ?? 0 }
+    public var disconnectionCount: UInt { UInt(counter.counts.disconnections) }
 
     /// How many connections have been made.
-    public var connectionCount: UInt { counts?.connectionCount ?? 0 }
+    public var connectionCount: UInt { UInt(counter.counts.connections) }
 
     /// The duration of the current connection in seconds, or of the last one if there is none.
-    public var secondsConnected: TimeInterval { counts?.secondsConnected(at: session.date) ?? 0 }
+    public var secondsConnected: TimeInterval { counter.secondsConnected(at: session.loop.now) }
 
     /// The total duration in seconds of all connections that have ended.
-    public var totalSecondsConnected: TimeInterval { counts?.totalSecondsConnected ?? 0 }
+    public var totalSecondsConnected: TimeInterval { counter.counts.secondsConnected }
 
     /// The total duration in seconds of all connections, including the current one.
-    public var cumulativeSecondsConnected: TimeInterval {
-        counts?.cumulativeSecondsConnected(at: session.date) ?? 0
-    }
+    public var cumulativeSecondsConnected: TimeInterval { counter.statistics(at: session.loop.now).secondsConnected }
 
     /// The seconds without a connection since the discovery.
     public var cumulativeSecondsDisconnected: TimeInterval {
-        (counts ?? ConnectionStatistics()).cumulativeSecondsDisconnected(since: discoveredAt, at: session.date)
+        // The clock may have been set back.
+        max(0, session.date.timeIntervalSince(discoveredAt) - cumulativeSecondsConnected)
     }
 
     /// The documents' spelling of ``cumulativeSecondsConnected``.
@@ -45,8 +44,10 @@ extension Peripheral {
     /// They begin again at zero when the application has released this object. Any thread may read them.
     public var statistics: PeripheralStatistics {
         let now = session.loop.now
-        return session.core.withLock { CentralCounter.statistics(of: key, in: $0, at: now) }
+        return session.core.withLock { CentralCounter.statistics(of: key, in: &$0, at: now) }
     }
 
-    private var counts: ConnectionStatistics? { session.readState(of: key) { $0.statistics } }
+    private var counter: CentralCounter.OfPeripheral {
+        session.withEntry(of: key) { $0.counter } ?? CentralCounter.OfPeripheral()
+    }
 }

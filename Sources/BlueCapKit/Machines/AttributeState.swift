@@ -104,7 +104,7 @@ struct AttributeState {
         missingKeys = nil
         table.forgetDiscovered()
         discover(.linkUp(device, isResolved: isResolved), &orders)
-        for id in requests.linkUp() { discover(.wanted(id), &orders) }
+        requests.linkUp()
     }
 
     /// `ServicesResolved` of the device.
@@ -150,10 +150,7 @@ struct AttributeState {
     @discardableResult
     mutating func cancelLookUps(of name: AttributeName? = nil, into orders: inout Orders) -> Bool {
         let ids = requests.outliving(name)
-        for id in ids {
-            discover(.abandoned(id), &orders)
-            requests.settle(id, .failed(.cancelled), &orders)
-        }
+        for id in ids { requests.settle(id, .failed(.cancelled), &orders) }
         return !ids.isEmpty
     }
 
@@ -375,7 +372,7 @@ struct AttributeState {
     ) {
         requests.add(request, id, hasTimeout: timeout.isFinite, outlivesLinks: outlivesLinks)
         startTimer(id, timeout, &orders)
-        discover(.wanted(id), &orders)
+        apply(discovery.event(.wanted, into: &orders), to: id, &orders)
     }
 
     /// Shows all services on the next link.
@@ -460,7 +457,6 @@ struct AttributeState {
             transfers[id] = nil
             return lanes.timedOut(id, into: &orders)
         }
-        discover(.abandoned(id), &orders)
         requests.settle(id, .failed(failure), timerFired: true, &orders)
     }
 
@@ -470,16 +466,19 @@ struct AttributeState {
         apply(discovery.event(event, into: &orders), &orders)
     }
 
+    /// - Parameter id: The request that the result is for; all that wait if `nil`.
     private mutating func apply(
-        _ change: ServiceDiscoveryMachine.Change, linkError: PeripheralError? = nil, _ orders: inout Orders
+        _ change: ServiceDiscoveryMachine.Change, to id: OperationID? = nil, linkError: PeripheralError? = nil,
+        _ orders: inout Orders
     ) {
         switch change.table {
         case .isValid: tableIsValid(&orders)
         case .isVoid: lanes.close()
         case nil: break
         }
-        for id in change.finished where requests.contains(id) {
-            switch change.result {
+        guard let result = change.result else { return }
+        for id in id.map({ [$0] }) ?? requests.ofPresentLink {
+            switch result {
             case .found:
                 requests.settle(id, requests.outcome(of: id, in: &table), &orders)
             case .foundNothing:

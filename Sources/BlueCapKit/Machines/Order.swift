@@ -101,6 +101,8 @@ struct Order: Equatable {
         case linkWentDown(ConnectionMachine.LinkLoss)
         /// The application has ended its use of this peripheral.
         case forget
+        /// The peripheral's object was released, and nothing is under way any more.
+        case endUse
 
         // MARK: Pairing
 

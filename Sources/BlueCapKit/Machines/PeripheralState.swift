@@ -48,7 +48,6 @@ struct PeripheralState {
     /// An attempt to connect that waits until it is known whether BlueZ has forgotten calls of the last link, and then until
     /// BlueZ has removed the device.
     private var heldAttempt: ConnectionMachine.Attempt?
-    private(set) var statistics = ConnectionStatistics()
     /// Whether BlueZ is removing the device, so that it discovers the device again.
     private var isRefreshing = false
     /// Why the last link ended; `nil` before.
@@ -213,9 +212,6 @@ struct PeripheralState {
                     orders.replace(at: index, by: .awaitReplies(device))
                 }
                 index += 1
-            case .report(_, let report) where report.isTimeout:
-                statistics.timedOut()
-                index += 1
             case .forget:
                 index += 1 + orders.insert(at: index) { ended(into: &$0) }
             default:
@@ -235,9 +231,6 @@ struct PeripheralState {
         default: nil
         }
     }
-
-    mutating func countLink(at date: Date) { statistics.connected(at: date) }
-    mutating func countLinkEnd(at date: Date) { statistics.disconnected(at: date) }
 
     private mutating func linkWentUp(into orders: inout Orders) {
         linkEnd = nil

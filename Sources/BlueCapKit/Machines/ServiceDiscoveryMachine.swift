@@ -35,10 +35,8 @@ struct ServiceDiscoveryMachine: Equatable {
         case changed
         case fired(Timer)
         case linkLost
-        /// An operation needs the services.
-        case wanted(OperationID)
-        /// An operation no longer waits.
-        case abandoned(OperationID)
+        /// An operation needs the services. Without a result, it waits for the next one.
+        case wanted
     }
 
     /// The contents of the table when it was read.
@@ -61,9 +59,8 @@ struct ServiceDiscoveryMachine: Equatable {
         enum Result: Equatable { case found, foundNothing, linkLost }
 
         var table: Table?
-        /// The operations that no longer wait, and what they waited for.
-        var finished: [OperationID] = []
-        var result = Result.found
+        /// What the operations waited for; `nil` if they continue to wait.
+        var result: Result?
     }
 
     private enum State: Equatable {
@@ -86,7 +83,6 @@ struct ServiceDiscoveryMachine: Equatable {
     private(set) var device: ObjectKey?
     /// Numbers the links, so that a late reply of an earlier one is recognised.
     private(set) var link: UInt32 = 0
-    private var waiting: [OperationID] = []
 
     /// Whether the services are known.
     var isReady: Bool { state == .ready(isEmpty: false) }
@@ -121,14 +117,19 @@ struct ServiceDiscoveryMachine: Equatable {
             orders.append(.cancelTimer(.discovery(timer == .quiet ? .limit : .quiet)))
             read(isLast: true, &orders)
         case .linkLost:
+            guard state != .noLink else { break }
             if state == .settling { cancelTimers(&orders) }
             state = .noLink
             device = nil
-            return Change(finished: takeWaiting(), result: .linkLost)
-        case .wanted(let operation):
-            return wanted(operation, &orders)
-        case .abandoned(let operation):
-            waiting.removeAll { $0 == operation }
+            return Change(result: .linkLost)
+        case .wanted:
+            switch state {
+            case .noLink: return Change(result: .linkLost)
+            case .ready(isEmpty: false): return Change(result: .found)
+            case .resolving, .fencing, .reading, .settling: break
+            // An object may have appeared without a report.
+            case .ready(isEmpty: true): settle(&orders)
+            }
         }
         return Change()
     }
@@ -156,13 +157,7 @@ struct ServiceDiscoveryMachine: Equatable {
 
     private mutating func finish(_ inventory: Inventory) -> Change {
         state = .ready(isEmpty: inventory == .nothing)
-        return Change(
-            table: .isValid, finished: takeWaiting(), result: inventory == .nothing ? .foundNothing : .found)
-    }
-
-    private mutating func takeWaiting() -> [OperationID] {
-        defer { waiting = [] }
-        return waiting
+        return Change(table: .isValid, result: inventory == .nothing ? .foundNothing : .found)
     }
 
     private mutating func resolved(_ isResolved: Bool, _ orders: inout Orders) -> Change {
@@ -180,22 +175,6 @@ struct ServiceDiscoveryMachine: Equatable {
             // BlueZ reports this a moment before the link is lost; calls under way continue.
             state = .resolving
             return Change(table: .isVoid)
-        }
-        return Change()
-    }
-
-    private mutating func wanted(_ operation: OperationID, _ orders: inout Orders) -> Change {
-        switch state {
-        case .noLink:
-            return Change(finished: [operation], result: .linkLost)
-        case .ready(isEmpty: false):
-            return Change(finished: [operation], result: .found)
-        case .resolving, .fencing, .reading, .settling:
-            waiting.append(operation)
-        case .ready(isEmpty: true):
-            // An object may have appeared without a report.
-            waiting.append(operation)
-            settle(&orders)
         }
         return Change()
     }
@@ -230,18 +209,17 @@ struct DiscoveryRequests {
             request: request, hasTimeout: hasTimeout, outlivesLinks: outlivesLinks, waitsForNextLink: waitsForNextLink)
     }
 
-    func contains(_ id: OperationID) -> Bool { entries[id] != nil }
-
     private func ids(where isIncluded: (Entry) -> Bool) -> [OperationID] {
         entries.filter { isIncluded($0.value) }.keys.sorted { $0.rawValue < $1.rawValue }
     }
 
-    /// Returns the requests that have waited for the present link.
-    mutating func linkUp() -> [OperationID] {
-        let ids = ids { $0.waitsForNextLink }
-        for id in ids { entries[id]?.waitsForNextLink = false }
-        return ids
+    /// There is a link, for which requests may have waited.
+    mutating func linkUp() {
+        for id in entries.keys { entries[id]?.waitsForNextLink = false }
     }
+
+    /// The requests that wait for the services of the present link.
+    var ofPresentLink: [OperationID] { ids { !$0.waitsForNextLink } }
 
     /// The requests that wait for the next link and fail if there will be none.
     var ofNextLink: [OperationID] { ids { $0.waitsForNextLink && !$0.outlivesLinks } }

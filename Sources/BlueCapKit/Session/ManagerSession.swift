@@ -10,7 +10,7 @@ import Reactor
 /// performs what is decided under its lock, runs timers and keeps its state on the disk.
 ///
 /// A call, on any thread, changes ``core`` under the lock and appends orders to a queue. The loop performs the orders
-/// in their sequence. The lock is a leaf: code of the application never runs under it, and nothing waits under it.
+/// in their sequence. Code of the application never runs under the lock, and nothing waits under it.
 protocol ManagerSession: BlueZObserver {
     associatedtype Core: SessionCore
     associatedtype Failure: SessionError

@@ -9,15 +9,13 @@ final class ServiceDiscoveryMachineTests: XCTestCase {
         case fence, read, tableHolds, tableIsVoid
         case startTimer(ServiceDiscoveryMachine.Timer, TimeInterval)
         case cancelTimer(ServiceDiscoveryMachine.Timer)
-        case finish(OperationID, ServiceDiscoveryMachine.Change.Result)
+        case finish(ServiceDiscoveryMachine.Change.Result)
     }
 
     private typealias Event = ServiceDiscoveryMachine.Event
 
     private var machine = ServiceDiscoveryMachine()
     private let device = ObjectKey(foreign: 1)
-    private let first = OperationID(rawValue: 1)
-    private let second = OperationID(rawValue: 2)
 
     private let settle: [Effect] = [.startTimer(.quiet, 0.25), .startTimer(.limit, 5)]
 
@@ -43,18 +41,19 @@ final class ServiceDiscoveryMachineTests: XCTestCase {
         case .isVoid: effects.append(.tableIsVoid)
         case nil: break
         }
-        return effects + change.finished.map { .finish($0, change.result) }
+        if let result = change.result { effects.append(.finish(result)) }
+        return effects
     }
 
     func testAWholeTableIsReadyAtOnce() {
         XCTAssertEqual(send(.linkUp(device, isResolved: false)), [])
-        XCTAssertEqual(send(.wanted(first)), [])
+        XCTAssertEqual(send(.wanted), [])
         XCTAssertEqual(send(.resolved(true)), [.fence])
         XCTAssertEqual(send(.changed), [], "The burst after ServicesResolved is what the fence is for.")
         XCTAssertEqual(send(.fencePassed), [.read])
-        XCTAssertEqual(send(.read(.whole)), [.tableHolds, .finish(first, .found)])
+        XCTAssertEqual(send(.read(.whole)), [.tableHolds, .finish(.found)])
         XCTAssertTrue(machine.isReady)
-        XCTAssertEqual(send(.wanted(second)), [.finish(second, .found)])
+        XCTAssertEqual(send(.wanted), [.finish(.found)])
     }
 
     func testALinkThatIsResolvedAlreadyNeedsTheFenceAlone() {
@@ -62,33 +61,33 @@ final class ServiceDiscoveryMachineTests: XCTestCase {
     }
 
     func testAPartialTableWaitsForQuiet() {
-        XCTAssertEqual(send(.linkUp(device, isResolved: true), .wanted(first), .fencePassed), [.read])
+        XCTAssertEqual(send(.linkUp(device, isResolved: true), .wanted, .fencePassed), [.read])
         XCTAssertEqual(send(.read(.some)), settle)
         XCTAssertEqual(send(.changed), [.startTimer(.quiet, 0.25)])
         XCTAssertEqual(send(.fired(.quiet)), [.cancelTimer(.limit), .read])
-        XCTAssertEqual(send(.read(.some)), [.tableHolds, .finish(first, .found)])
+        XCTAssertEqual(send(.read(.some)), [.tableHolds, .finish(.found)])
     }
 
     func testWhatNeverComesToRestIsReadAfterTheLimit() {
-        _ = send(.linkUp(device, isResolved: true), .wanted(first), .fencePassed, .read(.some), .changed)
+        _ = send(.linkUp(device, isResolved: true), .wanted, .fencePassed, .read(.some), .changed)
         XCTAssertEqual(send(.fired(.limit)), [.cancelTimer(.quiet), .read])
     }
 
     func testAnEmptyTableIsAFailureAfterQuiet() {
-        _ = send(.linkUp(device, isResolved: true), .wanted(first), .fencePassed)
+        _ = send(.linkUp(device, isResolved: true), .wanted, .fencePassed)
         XCTAssertEqual(send(.read(.nothing)), settle)
         _ = send(.fired(.quiet))
-        XCTAssertEqual(send(.read(.nothing)), [.tableHolds, .finish(first, .foundNothing)])
+        XCTAssertEqual(send(.read(.nothing)), [.tableHolds, .finish(.foundNothing)])
         XCTAssertFalse(machine.isReady)
-        XCTAssertEqual(send(.wanted(second)), settle, "Another request reads the table again.")
+        XCTAssertEqual(send(.wanted), settle, "Another request reads the table again.")
     }
 
     func testServicesThatComeLaterAreTakenIn() {
         _ = send(.linkUp(device, isResolved: true), .fencePassed, .read(.whole))
         XCTAssertEqual(send(.changed), settle)
-        XCTAssertEqual(send(.wanted(first)), [])
+        XCTAssertEqual(send(.wanted), [])
         _ = send(.fired(.quiet))
-        XCTAssertEqual(send(.read(.whole)), [.tableHolds, .finish(first, .found)])
+        XCTAssertEqual(send(.read(.whole)), [.tableHolds, .finish(.found)])
     }
 
     func testTheLostLinkFailsEverybodyInEachState() {
@@ -100,10 +99,10 @@ final class ServiceDiscoveryMachineTests: XCTestCase {
         ]
         for (events, timersRun) in ways {
             machine = ServiceDiscoveryMachine()
-            for event in events + [.wanted(first), .wanted(second)] { _ = play(event) }
+            for event in events + [.wanted] { _ = play(event) }
             let timers: [Effect] = timersRun ? [.cancelTimer(.quiet), .cancelTimer(.limit)] : []
             XCTAssertEqual(
-                send(.linkLost), timers + [.finish(first, .linkLost), .finish(second, .linkLost)], "\(events)")
+                send(.linkLost), timers + [.finish(.linkLost)], "\(events)")
             XCTAssertFalse(machine.hasLink)
         }
     }
@@ -113,18 +112,13 @@ final class ServiceDiscoveryMachineTests: XCTestCase {
         for event in [Event.fencePassed, .read(.whole), .changed, .fired(.quiet), .resolved(true), .linkLost] {
             XCTAssertEqual(play(event), [], "\(event)")
         }
-        XCTAssertEqual(send(.wanted(first)), [.finish(first, .linkLost)])
-    }
-
-    func testAnAbandonedRequestHasNoResult() {
-        _ = send(.linkUp(device, isResolved: true), .wanted(first), .wanted(second), .abandoned(first), .fencePassed)
-        XCTAssertEqual(send(.read(.whole)), [.tableHolds, .finish(second, .found)])
+        XCTAssertEqual(send(.wanted), [.finish(.linkLost)])
     }
 
     func testABrokenWordOfBlueZVoidsTheTable() {
         _ = send(.linkUp(device, isResolved: true), .fencePassed, .read(.whole))
         XCTAssertEqual(send(.resolved(false)), [.tableIsVoid])
-        XCTAssertEqual(send(.wanted(first)), [])
+        XCTAssertEqual(send(.wanted), [])
         XCTAssertEqual(send(.resolved(true)), [.fence])
     }
 }

@@ -82,9 +82,9 @@ final class ConnectionSoakTests: ConnectionStage {
             XCTAssertTrue(core.shell.orders.pending.isEmpty)
             XCTAssertEqual(core.shell.timers.count, 0)
             // The last round of each may have left its stream open: nothing has ended it.
-            let entries = core.objects.entries.keys.compactMap { core.objects.entries[$0] }
-            XCTAssertLessThanOrEqual(entries.map(\.connections.count).reduce(0, +), 4)
-            XCTAssertTrue(entries.allSatisfy { $0.attempt == nil && $0.searches.isEmpty && $0.pause == nil })
+            let uses = core.objects.used.map(\.use)
+            XCTAssertLessThanOrEqual(uses.map(\.connections.count).reduce(0, +), 4)
+            XCTAssertTrue(uses.allSatisfy { $0.attempt == nil && $0.searches.isEmpty && $0.pause == nil })
         }
     }
 

@@ -230,7 +230,7 @@ final class PeripheralSoakTests: PeripheralStage {
         XCTAssertEqual(course.open.filter { !$0.1() }.map(\.0), [], place)
         let core = manager.session.core.withLock { core in
             (
-                served: core.served.count, adding: core.adding.count, onAir: core.onAir.count, aired: core.aired.count,
+                served: core.served.count, adding: core.adding.count, advertisings: core.advertisings.count, advertised: core.advertised.count,
                 stopping: core.stopping.count
             )
         }
@@ -241,6 +241,6 @@ final class PeripheralSoakTests: PeripheralStage {
         let running = manager.advertisements
         XCTAssertTrue(running.allSatisfy(\.isOnAir), place)
         XCTAssertEqual(simulator.advertisements.count, running.count, place)
-        XCTAssertEqual([core.onAir, core.aired], [running.count, running.count], place)
+        XCTAssertEqual([core.advertisings, core.advertised], [running.count, running.count], place)
     }
 }

@@ -30,7 +30,7 @@ public final class RunningAdvertisement: Sendable {
     public var notes: [AdvertisingNote] { core.withLock { $0.limits?.notes(on: $0.data) ?? [] } }
 
     /// Whether the advertisement is being sent now, according to BlueZ.
-    public var isOnAir: Bool { session.isOnAir(number) }
+    public var isOnAir: Bool { session.isRegistered(number) }
 
     /// Replaces the advertised data, with a short gap.
     ///

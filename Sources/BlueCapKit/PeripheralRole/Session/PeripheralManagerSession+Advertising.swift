@@ -7,10 +7,8 @@ import Reactor
 /// Advertisements, from the request to their end.
 extension PeripheralManagerSession {
     /// An advertisement while it is requested.
-    struct Aired {
+    struct Advertised {
         let handle: RunningAdvertisement
-        /// As the handle has it.
-        var data: AdvertisingData
         let promise: Promise<RunningAdvertisement>
         let isMain: Bool
         /// Whether it was restored, and the application has not started it yet.
@@ -22,7 +20,7 @@ extension PeripheralManagerSession {
     var isAdvertising: Bool { core.withLock { !$0.state.advertisements.isEmpty } }
 
     var advertisements: [RunningAdvertisement] {
-        core.withLock { core in core.state.advertisements.compactMap { core.aired[$0]?.handle } }
+        core.withLock { core in core.state.advertisements.compactMap { core.advertised[$0]?.handle } }
     }
 
     /// - Parameters:
@@ -43,8 +41,9 @@ extension PeripheralManagerSession {
         let isOpen = decideIfOpen { core in
             // Of several that are alike the one that was begun first.
             let former = core.state.advertisements.first { number in
-                guard let aired = core.aired[number] else { return false }
-                return aired.isRestored && aired.isMain == isMain && (isMain || aired.data == data)
+                guard let advertised = core.advertised[number] else { return false }
+                return advertised.isRestored && advertised.isMain == isMain
+                    && (isMain || advertised.handle.data == data)
             }
             guard !isMain || !core.state.hasMainAdvertisement || former != nil else {
                 refusal = .isAdvertising
@@ -52,7 +51,7 @@ extension PeripheralManagerSession {
             }
             let number = core.makeNumber()
             let handle = RunningAdvertisement(session: self, number: number, data: data)
-            core.aired[number] = Aired(handle: handle, data: data, promise: promise, isMain: isMain)
+            core.advertised[number] = Advertised(handle: handle, promise: promise, isMain: isMain)
             core.state.remove(former, into: &core.shell.orders)
             core.state.add(
                 number, .advertisement(isMain: isMain), timeout: max(timeout, 0), into: &core.shell.orders)
@@ -96,22 +95,21 @@ extension PeripheralManagerSession {
 
     /// Advertises something else in its place.
     func changed(_ number: Number, to data: AdvertisingData) {
-        core.withLock { $0.aired[number]?.data = data }
         loop.post {
-            self.core.withLock { $0.onAir[number] }?.change(to: AdvertisementData(data))
+            self.core.withLock { $0.advertisings[number] }?.change(to: AdvertisementData(data))
             self.keepSoon()
         }
     }
 
-    func isOnAir(_ number: Number) -> Bool {
+    func isRegistered(_ number: Number) -> Bool {
         core.withLock { $0.state.stage(of: number) == .registered }
     }
 
     // MARK: Orders; on the loop
 
     func askLimits(_ number: Number) {
-        let (adapter, aired) = core.withLock { ($0.target, $0.aired[number]) }
-        guard let adapter, let aired else { return }
+        let (adapter, advertised) = core.withLock { ($0.target, $0.advertised[number]) }
+        guard let adapter, let advertised else { return }
         client.advertisingCapabilities(of: adapter) { [weak self] result in
             guard let self else { return }
             var refusal: PeripheralManagerError?
@@ -119,9 +117,9 @@ extension PeripheralManagerSession {
             // If BlueZ does not reply, its reply to the registration decides.
             if case .success(let instances) = result {
                 let limits = AdvertisingLimits(instances, of: capabilities)
-                refusal = limits.refusal(of: aired.handle.data)
+                refusal = limits.refusal(of: advertised.handle.data)
                 capacity = limits.capacity
-                aired.handle.learn(limits)
+                advertised.handle.learn(limits)
             }
             decide { [refusal, capacity] in
                 $0.state.limitsKnown(number, refusal: refusal, capacity: capacity, into: &$0.shell.orders)
@@ -133,13 +131,13 @@ extension PeripheralManagerSession {
         let advertising = client.advertise(AdvertisementData(data), on: adapter) { [weak self] state in
             self?.registrationChanged(number, state)
         }
-        let old = core.withLock { $0.onAir.updateValue(advertising, forKey: number) }
+        let old = core.withLock { $0.advertisings.updateValue(advertising, forKey: number) }
         old?.end()
     }
 
     func ended(_ number: Number, _ end: AdvertisingEnd) {
-        guard let aired = core.withLock({ $0.aired.removeValue(forKey: number) }) else { return }
-        complete { aired.handle.endPromise.success(end) }
+        guard let advertised = core.withLock({ $0.advertised.removeValue(forKey: number) }) else { return }
+        complete { advertised.handle.endPromise.success(end) }
     }
 
     func settle(_ stop: PeripheralManagerState.Stop, isInTime: Bool) {

@@ -39,11 +39,11 @@ extension PeripheralManagerSession {
         let isThere =
             kept.isMain
             ? core.state.hasMainAdvertisement
-            : core.aired.values.contains { !$0.isRestored && !$0.isMain && $0.data == kept.data }
+            : core.advertised.values.contains { !$0.isRestored && !$0.isMain && $0.handle.data == kept.data }
         guard !isThere else { return }
         let number = core.makeNumber()
-        core.aired[number] = Aired(
-            handle: RunningAdvertisement(session: self, number: number, data: kept.data), data: kept.data,
+        core.advertised[number] = Advertised(
+            handle: RunningAdvertisement(session: self, number: number, data: kept.data),
             promise: Promise(), isMain: kept.isMain, isRestored: true)
         core.state.add(number, .advertisement(isMain: kept.isMain), into: &core.shell.orders)
     }
@@ -63,7 +63,7 @@ extension PeripheralManagerSession.Core {
         PeripheralRestorationState(
             services: state.services.compactMap { served[$0]?.kept },
             advertisements: state.advertisements.compactMap { number in
-                aired[number].map { .init(data: $0.data, isMain: $0.isMain) }
+                advertised[number].map { .init(data: $0.handle.data, isMain: $0.isMain) }
             }, bonds: keptBonds)
     }
 

@@ -7,8 +7,8 @@ import Reactor
 
 /// Owns the lock and the state of a `PeripheralManager`, and performs the orders that the state returns.
 ///
-/// Values and their updates are behind the locks of their characteristics, which are leaves as well: no two locks are
-/// ever held.
+/// Values and their updates are behind the locks of their characteristics. Lock order: session, characteristic, tree, counts.
+/// No application code runs under any of them.
 final class PeripheralManagerSession: ManagerSession {
     typealias Number = PeripheralManagerState.Number
 
@@ -19,9 +19,9 @@ final class PeripheralManagerSession: ManagerSession {
         var place: ObjectKey?
         var served: [Number: Served] = [:]
         var adding: [Number: [Promise<Void>]] = [:]
-        var aired: [Number: Aired] = [:]
+        var advertised: [Number: Advertised] = [:]
         /// What BlueZ advertises for us, until it is asked to end it.
-        var onAir: [Number: Advertising] = [:]
+        var advertisings: [Number: Advertising] = [:]
         var stopping: [PeripheralManagerState.Stop: Promise<Void>] = [:]
         /// What an earlier run advertised.
         var restored: AdvertisingData?
@@ -149,19 +149,19 @@ final class PeripheralManagerSession: ManagerSession {
     }
 
     private func registerNow(_ number: Number) {
-        let (adapter, served, aired) = core.withLock { ($0.target, $0.served[number], $0.aired[number]) }
+        let (adapter, served, advertised) = core.withLock { ($0.target, $0.served[number], $0.advertised[number]) }
         guard let adapter else { return }
         if let served {
             serve(served, number, on: adapter)
-        } else if let aired {
-            advertise(aired.handle.data, number, on: adapter)
+        } else if let advertised {
+            advertise(advertised.handle.data, number, on: adapter)
         }
     }
 
     private func unregister(_ number: Number) {
         let (application, advertising) = core.withLock { core in
             defer { core.served[number]?.application = nil }
-            return (core.served[number]?.application, core.onAir.removeValue(forKey: number))
+            return (core.served[number]?.application, core.advertisings.removeValue(forKey: number))
         }
         application?.end()
         let confirm: @Sendable () -> Void = { [weak self] in
@@ -178,18 +178,18 @@ final class PeripheralManagerSession: ManagerSession {
     }
 
     private func settle(_ number: Number, _ error: PeripheralManagerError?) {
-        let (promises, served, aired) = core.withLock {
-            ($0.adding.removeValue(forKey: number) ?? [], $0.served[number], $0.aired[number])
+        let (promises, served, advertised) = core.withLock {
+            ($0.adding.removeValue(forKey: number) ?? [], $0.served[number], $0.advertised[number])
         }
         if error == nil, let served { becameAdded(served) }
-        guard aired != nil || !promises.isEmpty else { return }
+        guard advertised != nil || !promises.isEmpty else { return }
         complete {
             if let error {
                 for promise in promises { promise.failure(error) }
-                aired?.promise.failure(error)
+                advertised?.promise.failure(error)
             } else {
                 for promise in promises { promise.success(()) }
-                if let aired { aired.promise.success(aired.handle) }
+                if let advertised { advertised.promise.success(advertised.handle) }
             }
         }
     }

@@ -39,24 +39,19 @@ struct CentralState {
     private var lastScan: UInt32 = 0
     /// The ranging of beacons, which is independent of the scan.
     private(set) var ranging: Ranging?
-    private(set) var peripherals: PeripheralTable
-    /// The state of each peripheral that the application has used.
-    private var states = KeyedTable<PeripheralState>()
-    /// BlueZ's reports of devices that have a link, with any program, or a pairing, and no state.
-    private var facts: [PeripheralKey: LinkStatus] = [:]
-    /// The peripherals whose devices have another address since they were bonded, by that address.
+    /// All that is known of each peripheral. The session adds objects, streams and calls that have not ended.
+    var peripherals: PeripheralTable
+    /// Whether the manager has ended: no peripheral has a state any more.
+    private var hasEnded = false
+    /// An index: the peripherals whose devices have another address since they were bonded, by that address.
     private var aliases: [PeripheralKey: PeripheralKey] = [:]
-    /// Peripherals with a handle that was released while an operation was under way.
-    private var released: Set<PeripheralKey> = []
-    /// Restored peripherals that BlueZ has not reported yet.
-    private var unlistedRestored: Set<PeripheralKey> = []
+    /// The number of restored peripherals that BlueZ has not reported yet.
+    private var unlistedRestored = 0
     /// Whether the restored state has not been reported yet.
     private var isRestoring = false
     /// The seed of the random parts of back-offs.
     private let backOffSeed: UInt64
     private var policy = PairingPolicy.reject
-    /// The peripherals with a bond that this manager has made.
-    private(set) var ownBonds: Set<PeripheralKey> = []
 
     init(maximumPeripherals: Int, backOffSeed: UInt64 = 0) {
         peripherals = PeripheralTable(capacity: maximumPeripherals)
@@ -68,16 +63,23 @@ struct CentralState {
     /// The manager's policy has changed.
     mutating func policyChanged(_ policy: PairingPolicy) {
         self.policy = policy
-        for key in states.keys { states.update(key) { $0.policyChanged(policy) } }
+        for (_, use) in peripherals.used { use.state.policyChanged(policy) }
     }
 
     /// The pairing of a peripheral has changed.
     mutating func bondChanged(of key: PeripheralKey, _ change: PairingChange) {
         if !change.isBonded { return bondEnded(of: key) }
-        if change.origin != .elsewhere { ownBonds.insert(key) }
+        if change.origin != .elsewhere { peripherals.change(key) { $0.isBondOurs = true } }
     }
 
-    mutating func bondEnded(of key: PeripheralKey) { ownBonds.remove(key) }
+    mutating func bondEnded(of key: PeripheralKey) { peripherals.change(key) { $0.isBondOurs = false } }
+
+    /// The peripherals with a bond that this manager has made.
+    var ownBonds: Set<PeripheralKey> {
+        var bonds: Set<PeripheralKey> = []
+        peripherals.forEach { if $1.isBondOurs { bonds.insert($0) } }
+        return bonds
+    }
 
     // MARK: Daemon and adapter
 
@@ -86,7 +88,7 @@ struct CentralState {
         machine = ManagerStateMachine()
         stopScan(into: &orders)
         stopRanging(into: &orders)
-        for key in states.keys { peripheral(key, into: &orders) { $0.endPairing(.cancelled, into: &$1) } }
+        for key in keysWithState { peripheral(key, into: &orders) { $0.endPairing(.cancelled, into: &$1) } }
         orders.append(.rejectRequests)
         orders.append(.cancelTimer(.adapterGrace))
     }
@@ -96,7 +98,7 @@ struct CentralState {
             switch effect {
             case .announce(let state):
                 orders.append(.announce(state))
-                for key in states.keys { peripheral(key, into: &orders) { $0.managerStateChanged(state, into: &$1) } }
+                for key in keysWithState { peripheral(key, into: &orders) { $0.managerStateChanged(state, into: &$1) } }
                 endRestoring(into: &orders)
             case .startGrace: orders.append(.startTimer(.adapterGrace, Self.adapterGrace))
             case .cancelGrace: orders.append(.cancelTimer(.adapterGrace))
@@ -263,13 +265,6 @@ struct CentralState {
         return device != source && device.adapter == source.adapter
     }
 
-    /// Reads the record of a peripheral without a copy; returns `nil` if there is none.
-    mutating func read<R>(
-        _ key: PeripheralKey, _ body: (borrowing PeripheralTable.Record) -> R?
-    ) -> R? {
-        peripherals.read(key, body)
-    }
-
     /// BlueZ has reported a device. `fields` have new values; `isAdvertised` is whether an advertisement contained them.
     /// - Parameters:
     ///   - source: The device in the object tree.
@@ -346,11 +341,9 @@ struct CentralState {
 
     /// Empties the list when the manager ends. A peripheral with other references keeps its last values, which `read`
     /// returns.
-    mutating func forgetAll(_ read: (ObjectKey) -> PeripheralTable.LastValues?) {
-        var devices: [(key: PeripheralKey, device: ObjectKey)] = []
-        peripherals.forEach { devices.append(($0, $1.device)) }
-        for (key, device) in devices {
-            _ = peripherals.update(key) { $0.keepValues(read(device)) }
+    mutating func forgetAll(_ read: (ObjectKey) -> PeripheralRecord.LastValues?) {
+        for key in recordKeys {
+            _ = peripherals.update(key) { $0.keepValues(read($0.device)) }
             _ = peripherals.unlist(key)
         }
     }
@@ -362,96 +355,96 @@ struct CentralState {
         _ key: PeripheralKey, into orders: inout Orders,
         _ decision: (inout PeripheralState, inout Orders) -> Void
     ) {
-        if !hasState(of: key) { makeState(of: key) }
+        let use = peripherals.use(of: key) ?? makeUse(of: key)
         orders.subject.peripheral = key
         defer { orders.subject = Order.Subject() }
-        var use: Bool?
-        states.update(key) { state in
-            let wasInUse = state.isInUse
-            decision(&state, &orders)
-            state.follow(into: &orders)
-            if state.isInUse != wasInUse { use = !wasInUse }
-        }
-        if let use { useChanged(of: key, isInUse: use) }
+        let wasInUse = use.state.isInUse
+        decision(&use.state, &orders)
+        use.state.follow(into: &orders)
+        let isInUse = use.state.isInUse
+        guard isInUse != wasInUse else { return }
+        // It stays on the list while it is connected, or to be connected.
+        _ = peripherals.update(key) { $0.isInUse = isInUse }
+        if use.isReleased, !isInUse { orders.append(.endUse) }
     }
 
-    private mutating func makeState(of key: PeripheralKey) {
+    private mutating func makeUse(of key: PeripheralKey) -> PeripheralUse {
         var state = PeripheralState(backOff: BackOff(seed: backOffSeed ^ key.rawValue))
         // These events produce no orders before the first request.
         var unused = Orders()
         state.managerStateChanged(managerState, into: &unused)
         state.policyChanged(policy)
-        // Of a device without a link or a pairing, only its sightings are known.
-        let known = facts.removeValue(forKey: key)
-        state.statusChanged(known ?? LinkStatus(device: peripherals.read(key) { $0.present }), into: &unused)
-        states[key] = state
+        return peripherals.change(key) { record in
+            // Of a device without a link or a pairing, only its sightings are known.
+            let status = record.status.take() ?? LinkStatus(device: record.listing?.present)
+            state.statusChanged(status, into: &unused)
+            let use = PeripheralUse(state)
+            record.use = use
+            return use
+        }
     }
 
-    private mutating func removeState(of key: PeripheralKey) {
-        released.remove(key)
-        if let known = readState(of: key, { $0.status }), known.isNotable { facts[key] = known }
-        states[key] = nil
+    /// The object of this peripheral was released. What the application has begun ends first; the order ``Order/Action/endUse``
+    /// then follows those that were given before.
+    mutating func release(_ key: PeripheralKey, into orders: inout Orders) -> PeripheralUse.Released? {
+        let released = peripherals.release(key)
+        guard let use = peripherals.use(of: key) else { return released }
+        use.isReleased = true
+        orders.subject.peripheral = key
+        defer { orders.subject = Order.Subject() }
+        if !use.state.isInUse { orders.append(.endUse) }
+        return released
     }
 
-    /// The handle of this peripheral was released. First, the operations that are under way end.
-    mutating func release(_ key: PeripheralKey) {
-        peripherals.release(key)
-        guard let isInUse = states.read(key, { $0.isInUse }) else { return }
-        if isInUse { released.insert(key) } else { removeState(of: key) }
-    }
-
-    /// Keeps a peripheral on the list while it is connected, or to be connected.
-    private mutating func useChanged(of key: PeripheralKey, isInUse: Bool) {
-        _ = peripherals.update(key) { $0.isInUse = isInUse }
-        // It may have a new handle.
-        if !isInUse, released.contains(key), peripherals[key] == nil { removeState(of: key) }
+    /// Removes the state of a peripheral whose object was released, unless it is used or listed again. Returns what the manager
+    /// had of it.
+    mutating func endUse(of key: PeripheralKey) -> PeripheralUse? {
+        guard let use = peripherals.use(of: key), use.isReleased, !use.state.isInUse, peripherals[key] == nil else {
+            return nil
+        }
+        let status = use.state.status
+        peripherals.change(key) { record in
+            record.use = nil
+            record.status = status.isNotable ? status : nil
+        }
+        return use
     }
 
     /// Returns whether the application has used a peripheral.
-    mutating func hasState(of key: PeripheralKey) -> Bool { states.read(key) { _ in true } ?? false }
+    mutating func hasState(of key: PeripheralKey) -> Bool { !hasEnded && peripherals.use(of: key) != nil }
 
     /// The peripherals that the application has used.
-    var keysWithState: [PeripheralKey] { states.keys }
+    var keysWithState: [PeripheralKey] { hasEnded ? [] : peripherals.used.map(\.key) }
 
     /// Reads the state of a peripheral; returns `nil` if there is none.
     mutating func readState<R>(of key: PeripheralKey, _ body: (borrowing PeripheralState) -> R?) -> R? {
-        states.read(key, body) ?? nil
+        hasEnded ? nil : peripherals.use(of: key).flatMap { body($0.state) }
     }
 
     /// Changes the state of a peripheral without orders; returns `nil` if there is none.
     @discardableResult
     mutating func updateState<R>(of key: PeripheralKey, _ change: (inout PeripheralState) -> R) -> R? {
-        states.update(key, change)
+        hasEnded ? nil : peripherals.use(of: key).map { change(&$0.state) }
     }
 
     // MARK: Reports of BlueZ
 
     /// BlueZ has reported a device's object or link.
     mutating func statusChanged(_ new: LinkStatus, of key: PeripheralKey, into orders: inout Orders) {
-        guard hasState(of: key) else {
-            if new.isNotable {
-                facts[key] = new
-            } else if !facts.isEmpty {
-                facts[key] = nil
-            }
-            return
-        }
+        guard hasState(of: key) else { return peripherals.change(key) { $0.status = new.isNotable ? new : nil } }
         peripheral(key, into: &orders) { $0.statusChanged(new, into: &$1) }
     }
 
     /// Replaces the reports of all devices of an adapter: a device that is not among them has no link either.
     mutating func statusesReplaced(_ all: [PeripheralKey: LinkStatus], into orders: inout Orders) {
-        facts = all.filter { $0.value.isNotable }
-        for key in states.keys {
-            let new = all[key] ?? LinkStatus()
-            facts[key] = nil
-            peripheral(key, into: &orders) { $0.statusChanged(new, into: &$1) }
-        }
+        var known: Set<PeripheralKey> = Set(all.keys)
+        peripherals.forEach { if $1.use != nil || $1.status != nil { known.insert($0) } }
+        for key in known.sorted() { statusChanged(all[key] ?? LinkStatus(), of: key, into: &orders) }
     }
 
     /// Stores the newest value of a characteristic, from a notification.
     mutating func notified(_ key: PeripheralKey, _ characteristic: AttributeID, _ value: Data) {
-        states.update(key) { $0.attributes.notified(characteristic, value) }
+        updateState(of: key) { $0.attributes.notified(characteristic, value) }
     }
 
     /// The end of a link shows that the peripheral is near, too.
@@ -461,13 +454,13 @@ struct CentralState {
 
     /// Returns the devices on other adapters that this manager has connected, or is connecting.
     func ownLinks(besides adapter: ObjectKey) -> [(key: PeripheralKey, device: ObjectKey)] {
-        var links: [(PeripheralKey, ObjectKey)] = []
-        states.forEach { key, state in
-            if let device = state.status.device, device.adapter != adapter, state.connection.hasOwnLink {
-                links.append((key, device))
+        peripherals.used.compactMap { key, use in
+            guard let device = use.state.status.device, device.adapter != adapter, use.state.connection.hasOwnLink
+            else {
+                return nil
             }
+            return (key, device)
         }
-        return links
     }
 
     /// The adapter of this manager has this device as well.
@@ -477,10 +470,10 @@ struct CentralState {
 
     /// Ends the state of every peripheral when the manager ends.
     mutating func closePeripherals(keepingLinks: Bool, into orders: inout Orders) {
-        for key in states.keys {
+        for key in keysWithState {
             peripheral(key, into: &orders) { $0.closed(keepingLinks: keepingLinks, into: &$1) }
         }
-        states = KeyedTable()
+        hasEnded = true
     }
 
     // MARK: The list
@@ -492,7 +485,7 @@ struct CentralState {
 
     /// Removes a peripheral from the list.
     mutating func forget(_ key: PeripheralKey, into orders: inout Orders) {
-        let wasRestored = unlistedRestored.remove(key) != nil
+        let wasRestored = expectsRestored(key, false)
         if peripherals.unlist(key) || wasRestored { drop(key, into: &orders) }
     }
 
@@ -514,19 +507,22 @@ struct CentralState {
     }
 
     /// Returns the peripherals that this manager has found and that BlueZ has removed, or has on another adapter.
-    func absent(from adapter: ObjectKey) -> [(key: PeripheralKey, record: PeripheralTable.Record)] {
-        var absent: [(PeripheralKey, PeripheralTable.Record)] = []
+    func absent(from adapter: ObjectKey) -> [(key: PeripheralKey, listing: PeripheralRecord.Listing)] {
+        var absent: [(PeripheralKey, PeripheralRecord.Listing)] = []
         peripherals.forEach { key, record in
-            if record.lastValues != nil || record.device.adapter != adapter { absent.append((key, copy record)) }
+            guard let listing = record.listing else { return }
+            if listing.lastValues != nil || listing.device.adapter != adapter { absent.append((key, listing)) }
         }
         return absent
     }
 
-    /// All peripherals with a record, in the order of their discovery.
+    /// All peripherals that were listed and are still referenced, in the order of their discovery.
     var recordKeys: [PeripheralKey] {
-        var records: [(key: PeripheralKey, date: Date)] = []
-        peripherals.forEach { key, record in records.append((key, record.discoveredAt)) }
-        return records.sorted { $0.date < $1.date }.map(\.key)
+        var found: [(key: PeripheralKey, date: Date)] = []
+        peripherals.forEach { key, record in
+            if let listing = record.listing { found.append((key, listing.discoveredAt)) }
+        }
+        return found.sorted { $0.date < $1.date }.map(\.key)
     }
 
     // MARK: Restoration
@@ -539,18 +535,26 @@ struct CentralState {
     /// Everything that is under way at this moment.
     var kept: RestorationState {
         var kept = RestorationState(scan: scan?.request)
-        states.forEach { key, state in
-            if let connection = state.kept(presentAddress(of: key)) { kept.connections.append(connection) }
-        }
-        kept.connections.sort { $0.key.rawValue < $1.key.rawValue }
+        kept.connections = peripherals.used.compactMap { $0.use.state.kept(presentAddress(of: $0.key)) }
+            .sorted { $0.key.rawValue < $1.key.rawValue }
         kept.bonds = keptBonds
         return kept
     }
 
     /// Stores the peripherals to be listed when BlueZ has their devices.
     mutating func expectRestored(_ kept: RestorationState) {
-        for connection in kept.connections { unlistedRestored.insert(connection.key) }
-        ownBonds.formUnion(kept.bonds?.map(\.key) ?? [])
+        for connection in kept.connections { expectsRestored(connection.key, true) }
+        for bond in kept.bonds ?? [] { peripherals.change(bond.key) { $0.isBondOurs = true } }
+    }
+
+    /// Sets whether a restored peripheral is to be listed when BlueZ reports its device. Returns whether it was.
+    @discardableResult
+    private mutating func expectsRestored(_ key: PeripheralKey, _ isExpected: Bool) -> Bool {
+        peripherals.change(key) { record in
+            unlistedRestored += (isExpected ? 1 : 0) - (record.isRestored ? 1 : 0)
+            defer { record.isRestored = isExpected }
+            return record.isRestored
+        }
     }
 
     /// Resumes what was under way in an earlier process. The restored state is reported when the state of Bluetooth is
@@ -575,14 +579,13 @@ struct CentralState {
         orders.append(.restored)
     }
 
-    var hasUnlistedRestored: Bool { !unlistedRestored.isEmpty }
+    var hasUnlistedRestored: Bool { unlistedRestored > 0 }
 
     /// Puts a restored peripheral on the list once BlueZ has its device.
     mutating func listRestored(
         _ key: PeripheralKey, device: ObjectKey?, at now: Instant, date: Date, into orders: inout Orders
     ) {
-        guard unlistedRestored.contains(key), device != nil || peripherals[key] != nil else { return }
-        unlistedRestored.remove(key)
+        guard device != nil || peripherals[key] != nil, expectsRestored(key, false) else { return }
         list(key, device: device, at: now, date: date, into: &orders)
     }
 }

@@ -1,0 +1,306 @@
+import BlueZ
+import Foundation
+import Futures
+import GATT
+import Reactor
+
+/// All that a manager has of one peripheral. The manager's only table by peripheral, ``PeripheralTable``, contains records.
+struct PeripheralRecord {
+    /// The values that a device had when BlueZ removed it.
+    final class LastValues: Sendable {
+        let device: Device1
+        init(_ device: borrowing Device1) { self.device = copy device }
+    }
+
+    /// When it was last received, and how regularly.
+    ///
+    /// There is no copy of what BlueZ reports: the listing has the key of the device, whose values are in the object tree. It
+    /// stores the last values only when BlueZ removes the device.
+    struct Listing {
+        /// The device in the object tree.
+        private(set) var device: ObjectKey
+        /// `nil` while the device is in the tree.
+        private(set) var lastValues: LastValues?
+        /// When it was first reported.
+        let discoveredAt: Date
+        var lastReceived: Instant
+        /// Smoothed seconds between sightings; 0 until there have been two.
+        private(set) var interval: TimeInterval = 0
+        /// The scan that reported it last.
+        var reportedBy: ScanNumber?
+        var isListed = false
+        /// Whether it neither expires nor can be evicted, because it is connected or being connected.
+        var isInUse = false
+
+        init(device: ObjectKey, discoveredAt: Date, lastReceived: Instant) {
+            self.device = device
+            self.discoveredAt = discoveredAt
+            self.lastReceived = lastReceived
+        }
+
+        /// Reads the values in place. The tree's lock is taken inside that of the manager's session, never the other way
+        /// round; so the values of a device that BlueZ removes are either in the tree or in this listing.
+        func read<R>(in daemon: DaemonLink, _ body: (borrowing Device1) -> R?) -> R? {
+            if let lastValues { return body(lastValues.device) }
+            return daemon.readDevice(device, body)
+        }
+
+        /// The device, if BlueZ has it.
+        var present: ObjectKey? { lastValues == nil ? device : nil }
+
+        /// BlueZ has this device, on the adapter in use.
+        mutating func isPresent(as device: ObjectKey) {
+            self.device = device
+            if lastValues != nil { lastValues = nil }
+        }
+
+        /// BlueZ removes a device. If it is the device of this listing, its values are kept.
+        mutating func wasRemoved(_ key: ObjectKey, _ device: borrowing Device1) {
+            if key == self.device { lastValues = LastValues(device) }
+        }
+
+        /// The tree is no longer observed: these are the values from now on, unless BlueZ had removed the device
+        /// before.
+        mutating func keepValues(_ values: LastValues?) {
+            if lastValues == nil { lastValues = values }
+        }
+
+        /// A peripheral has been silent for too long after four of its own intervals, and never before half a minute.
+        /// After that time BlueZ also removes a device that it has not received (TemporaryTimeout).
+        var patience: TimeInterval { max(30, 4 * interval) }
+
+        /// Records a sighting at this moment.
+        mutating func recordSighting(at now: Instant) {
+            let gap = now.seconds(since: lastReceived)
+            lastReceived = now
+            // A long pause (another scan, a peripheral out of range) is not an interval.
+            guard gap > 0, gap < 4 * patience else { return }
+            interval = interval == 0 ? gap : interval * 0.75 + gap * 0.25
+        }
+    }
+
+    /// `nil` before the peripheral is listed for the first time.
+    var listing: Listing?
+    /// The object, referenced strongly while the peripheral is listed.
+    var object = ObjectReference<Peripheral>()
+    /// What BlueZ has reported of a peripheral that the application has not used, if it has a link, with any program, or a
+    /// pairing.
+    var status: LinkStatus?
+    /// `nil` until the application uses the peripheral.
+    var use: PeripheralUse?
+    /// Whether it is to be listed when BlueZ reports its device, because an earlier process used it.
+    var isRestored = false
+    /// Whether this manager has made its bond.
+    var isBondOurs = false
+
+    var isEmpty: Bool {
+        listing == nil && object.isEmpty && status == nil && use == nil && !isRestored && !isBondOurs
+    }
+}
+
+/// The streams of changes of one peripheral.
+struct ChangeStreams {
+    var ofServices: StreamPromise<Peripheral>?
+    var ofPairing: StreamPromise<PairingChange>?
+
+    func finish() {
+        ofServices?.finish()
+        ofPairing?.finish()
+    }
+}
+
+/// What a manager has of a peripheral that the application uses: its state, the objects of its attributes, streams, and calls
+/// that have not ended. It exists until the peripheral's object is released and what it has begun has ended.
+///
+/// The object of a peripheral calls its session when it is deallocated, which acquires the session's lock. So what may be
+/// the last reference to a peripheral, or to one of its attributes, is returned to the caller, which releases it after the
+/// lock. For the same reason this is a class: its owner under the lock is not the last one.
+final class PeripheralUse {
+    var state: PeripheralState
+    /// Whether the peripheral's object was released.
+    var isReleased = false
+    /// The `Service`, `Characteristic` and `Descriptor` objects. They are referenced strongly while the attribute exists,
+    /// because applications capture them weakly.
+    private var attributes: [AttributeID: ObjectReference<AnyObject>] = [:]
+    /// The streams of changes that the application has asked for.
+    var changes = ChangeStreams()
+    /// The streams of the calls of `connect` that have not ended.
+    var connections: [ConnectionMachine.ConnectionNumber: ConnectionStream] = [:]
+    /// The streams of notified values.
+    private(set) var sinks: [AttributeID: [NotificationSink]] = [:]
+    private var writers: [ObjectReference<CharacteristicWriter>] = []
+    /// The requests for writers that BlueZ has not replied to.
+    var writerRequests: [OperationID: Promise<CharacteristicWriter>] = [:]
+    /// The runs that wait or are being executed.
+    var runs: [OperationID: PeripheralRun] = [:]
+
+    /// What is counted of the peripheral.
+    var counter = CentralCounter.OfPeripheral()
+    var rssiPoll: RSSIPoll?
+
+    // Calls of BlueZ's client.
+    var attempt: (number: ConnectionMachine.Attempt, id: ConnectID)?
+    /// The connection and the pairing may search for the device at the same time, each in a discovery of its own.
+    var searches: [ScanID] = []
+    var pause: CancelHandle?
+
+    init(_ state: PeripheralState) { self.state = state }
+
+    // MARK: Objects
+
+    /// Makes references to objects of attributes weak: of those that no longer exist, or of all if the peripheral has left
+    /// the list. Returns the references as they were.
+    func weaken(_ ids: [AttributeID]? = nil) -> [AttributeID: ObjectReference<AnyObject>] {
+        defer { for id in ids ?? Array(attributes.keys) { attributes[id]?.weaken() } }
+        return attributes
+    }
+
+    /// What belonged to the peripheral's object.
+    typealias Released = (attributes: [AttributeID: ObjectReference<AnyObject>], changes: ChangeStreams)
+
+    /// Removes and returns what belongs to the peripheral's object, which was released. The counts begin again. Calls that
+    /// have not ended stay.
+    func release() -> Released {
+        defer {
+            attributes = [:]
+            changes = ChangeStreams()
+            counter.reset()
+        }
+        return (attributes, changes)
+    }
+
+    /// Returns the object of an attribute, and references it strongly from now on; makes it if there is none.
+    func hold<Object: AttributeObject>(_ id: AttributeID, or make: () -> Object) -> Object? {
+        attributes[id, default: ObjectReference()].hold(or: make) as? Object
+    }
+
+    /// Returns the object of an attribute; makes it if there is none, and then references it weakly.
+    func find<Object: AttributeObject>(_ id: AttributeID, or make: () -> Object) -> Object? {
+        attributes[id, default: ObjectReference()].find(or: make) as? Object
+    }
+
+    // MARK: Notifications
+
+    func add(_ sink: NotificationSink, to characteristic: AttributeID) {
+        sinks[characteristic, default: []].append(sink)
+    }
+
+    func removeSinks(of characteristic: AttributeID) -> [NotificationSink] {
+        sinks.removeValue(forKey: characteristic) ?? []
+    }
+
+    /// Removes all sinks, and returns them in the order of their characteristics.
+    func removeSinks() -> [NotificationSink] {
+        defer { sinks = [:] }
+        return sinks.sorted { $0.key < $1.key }.flatMap(\.value)
+    }
+
+    /// Removes sinks without readers. Returns all sinks of the characteristic, so that none is released under a lock.
+    func removeForgottenSinks(of characteristic: AttributeID) -> [NotificationSink] {
+        guard let all = sinks[characteristic] else { return [] }
+        let kept = all.filter { !$0.isForgotten() }
+        sinks[characteristic] = kept.isEmpty ? nil : kept
+        return all
+    }
+
+    // MARK: Writers
+
+    /// Adds a writer. Returns the others, which must not be released under the lock: their end acquires it.
+    func add(_ writer: CharacteristicWriter) -> [CharacteristicWriter] {
+        let others = writers.compactMap(\.object)
+        writers = (others + [writer]).map { ObjectReference(weakTo: $0) }
+        return others
+    }
+
+    /// Removes the writers, and the requests for writers, and returns them.
+    func removeWriters() -> (writers: [CharacteristicWriter], requests: [Promise<CharacteristicWriter>]) {
+        defer { (writers, writerRequests) = ([], [:]) }
+        return (
+            writers.compactMap(\.object),
+            writerRequests.sorted { $0.key.rawValue < $1.key.rawValue }.map(\.value)
+        )
+    }
+}
+
+/// A reference to an object of the application's: strong while the manager needs the object, and weak while there are
+/// other references to it.
+struct ObjectReference<Object: AnyObject> {
+    private final class Weak {
+        weak var object: Object?
+        init(_ object: Object) { self.object = object }
+    }
+
+    private var strong: Object?
+    /// A weak reference allocates memory, so it is made only when the strong one is removed.
+    private var weak: Weak?
+
+    init() {}
+    init(_ object: Object) { strong = object }
+    init(weakTo object: Object) { weak = Weak(object) }
+
+    /// Whether there never was an object.
+    var isEmpty: Bool { strong == nil && weak == nil }
+
+    var object: Object? { strong ?? weak?.object }
+
+    /// Returns the object, and references it strongly from now on; makes it if there is none.
+    mutating func hold(or make: () -> Object) -> Object {
+        if let strong { return strong }
+        let object = weak?.object ?? make()
+        (strong, weak) = (object, nil)
+        return object
+    }
+
+    /// Returns the object; makes it if there is none, and then references it weakly.
+    mutating func find(or make: () -> Object) -> Object {
+        if let object { return object }
+        let object = make()
+        weak = Weak(object)
+        return object
+    }
+
+    /// Removes the strong reference. It must not be the last one.
+    mutating func weaken() {
+        guard let object = strong else { return }
+        (strong, weak) = (nil, Weak(object))
+    }
+}
+
+// MARK: - The objects of attributes
+
+/// The object of an attribute: a `Service`, `Characteristic` or `Descriptor`.
+protocol AttributeObject: AnyObject {
+    init(peripheral: Peripheral, id: AttributeID, uuid: CBUUID)
+}
+
+extension Service: AttributeObject {}
+extension Characteristic: AttributeObject {}
+extension Descriptor: AttributeObject {}
+
+extension Peripheral {
+    /// Returns the objects of the attributes whose identifiers `ids` finds in the peripheral's table.
+    func objects<Object: AttributeObject>(_ ids: (borrowing AttributeTable) -> [AttributeID]) -> [Object] {
+        session.core.withLock { core in
+            let found = core.state.readState(of: key) { state in
+                ids(state.attributes.table).compactMap { id in state.attributes.table[id].map { (id, $0.uuid) } }
+            }
+            guard let found, !found.isEmpty else { return [] }
+            return core.objects.withEntry(of: key) { use in
+                found.compactMap { id, uuid in use.hold(id) { Object(peripheral: self, id: id, uuid: uuid) } }
+            } ?? []
+        }
+    }
+
+    /// Returns the service of a characteristic, or the characteristic of a descriptor, even if it no longer exists.
+    func parent<Object: AttributeObject>(of id: AttributeID) -> Object? {
+        session.core.withLock { core in
+            let found = core.state.readState(of: key) { state -> (AttributeID, CBUUID)? in
+                guard let parent = state.attributes.table[id]?.parent else { return nil }
+                return state.attributes.table[parent].map { (parent, $0.uuid) }
+            }
+            return found.flatMap { id, uuid in
+                core.objects.withEntry(of: key) { $0.find(id) { Object(peripheral: self, id: id, uuid: uuid) } }
+            }
+        }
+    }
+}
