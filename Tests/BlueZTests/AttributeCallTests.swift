@@ -58,7 +58,7 @@ final class AttributeCallTests: XCTestCase {
         daemon.loop.run()
     }
 
-    private var results: [String] { note.results.withLock { $0 } }
+    private var told: [String] { note.results.withLock { $0 } }
 
     // MARK: Changes
 
@@ -84,7 +84,7 @@ final class AttributeCallTests: XCTestCase {
             client.readValue(characteristic, timeout: 5, completion: note("a"))
             client.readValue(descriptor, offset: 3, timeout: 5, completion: note("b"))
         }
-        XCTAssertEqual(results, ["a[7, 8]", "b[7, 8]"])
+        XCTAssertEqual(told, ["a[7, 8]", "b[7, 8]"])
         XCTAssertEqual(
             daemon.details,
             [
@@ -102,7 +102,7 @@ final class AttributeCallTests: XCTestCase {
             client.daemon.writeValue(
                 descriptor, Data(), type: .withResponse, offset: 700, timeout: 5, completion: note())
         }
-        XCTAssertEqual(results, ["ok", "ok", "ok"])
+        XCTAssertEqual(told, ["ok", "ok", "ok"])
         XCTAssertEqual(daemon.options, [["type": "request"], ["type": "command"], ["offset": "700"]])
     }
 
@@ -128,19 +128,19 @@ final class AttributeCallTests: XCTestCase {
             client.readValue(characteristic, timeout: 5, completion: note())
             client.daemon.acquireNotify(characteristic, completion: note())
         }
-        XCTAssertEqual(results.count, 2)
-        XCTAssertTrue(results.allSatisfy { $0.contains("InvalidSignature") })
+        XCTAssertEqual(told.count, 2)
+        XCTAssertTrue(told.allSatisfy { $0.contains("InvalidSignature") })
     }
 
     func testASilentDaemonCostsAReadItsTimeAndNoMore() {
         let client = readyClient()
         daemon.silent = ["ReadValue"]
         onLoop { [characteristic, note] in client.readValue(characteristic, timeout: 5, completion: note()) }
-        XCTAssertEqual(results, [])
+        XCTAssertEqual(told, [])
         daemon.loop.advance(by: 5)
-        XCTAssertEqual(results, ["org.freedesktop.DBus.Error.NoReply: No answer came in time."])
+        XCTAssertEqual(told, ["org.freedesktop.DBus.Error.NoReply: No answer came in time."])
         daemon.answerLate("ReadValue")
-        XCTAssertEqual(results.count, 1)
+        XCTAssertEqual(told.count, 1)
     }
 
     func testWhatIsNotInTheTreeFailsSoonAndNeverInsideTheCall() {
@@ -153,8 +153,8 @@ final class AttributeCallTests: XCTestCase {
             client.connector.connect(ObjectKey(foreign: 99), timeout: 5, completion: note("connect "))
             XCTAssertEqual(note.results.withLock { $0 }, [])
         }
-        XCTAssertEqual(results.count, 4)
-        XCTAssertTrue(results.allSatisfy { $0.contains("UnknownObject") })
+        XCTAssertEqual(told.count, 4)
+        XCTAssertTrue(told.allSatisfy { $0.contains("UnknownObject") })
         XCTAssertEqual(daemon.calls, [])
     }
 
@@ -167,8 +167,8 @@ final class AttributeCallTests: XCTestCase {
         }
         daemon.vanish()
         daemon.loop.advance(by: 60)
-        XCTAssertEqual(results.count, 2)
-        XCTAssertTrue(results.allSatisfy { $0.contains("NoReply") }, "\(results)")
+        XCTAssertEqual(told.count, 2)
+        XCTAssertTrue(told.allSatisfy { $0.contains("NoReply") }, "\(told)")
         _ = client
     }
 
@@ -180,8 +180,8 @@ final class AttributeCallTests: XCTestCase {
         }
         daemon.bus.close()
         daemon.loop.advance(by: 60)
-        XCTAssertEqual(results.count, 1)
-        XCTAssertTrue(results[0].contains("Disconnected"))
+        XCTAssertEqual(told.count, 1)
+        XCTAssertTrue(told[0].contains("Disconnected"))
     }
 
     func testNoMoreThanAHundredCallsAreUnderWayAndTheOthersFollowInOrder() {
@@ -195,7 +195,7 @@ final class AttributeCallTests: XCTestCase {
         daemon.answerLate("ReadValue")
         XCTAssertEqual(daemon.count("ReadValue"), 101)
         for _ in 0..<149 { daemon.answerLate("ReadValue") }
-        XCTAssertEqual(results, (0..<150).map { "\($0) [1]" })
+        XCTAssertEqual(told, (0..<150).map { "\($0) [1]" })
     }
 
     // MARK: Sockets
@@ -234,7 +234,7 @@ final class AttributeCallTests: XCTestCase {
         daemon.bodies["AcquireNotify"] = { $0.string("no socket") }
         onLoop { [characteristic, note] in client.daemon.acquireNotify(characteristic, completion: note()) }
         XCTAssertEqual(
-            results,
+            told,
             [
                 "org.freedesktop.DBus.Error.InvalidSignature: "
                     + "The reply to AcquireNotify has the signature \"s\" instead of \"hq\"."
@@ -259,7 +259,7 @@ final class AttributeCallTests: XCTestCase {
         limit.restore()
 
         XCTAssertEqual(
-            results,
+            told,
             [
                 "first org.freedesktop.DBus.Error.LimitsExceeded: "
                     + "The process has used up its limit of open files (see `ulimit -n`)."
@@ -295,7 +295,7 @@ final class AttributeCallTests: XCTestCase {
             "Connect", error: DBusError(name: "org.bluez.Error.Failed", message: "le-connection-abort-by-local"))
         daemon.answerLate("Connect")
         XCTAssertEqual(
-            results, ["0 ok", "1 org.bluez.Error.Failed: le-connection-abort-by-local", "2 ok"])
+            told, ["0 ok", "1 org.bluez.Error.Failed: le-connection-abort-by-local", "2 ok"])
         XCTAssertEqual(started.withLock { $0 }, 3)
     }
 
@@ -309,10 +309,10 @@ final class AttributeCallTests: XCTestCase {
         }
         onLoop { if let id = attempt.withLock({ $0 }) { client.connector.cancel(id) } }
         XCTAssertEqual(daemon.calls, ["Connect", "Disconnect"])
-        XCTAssertEqual(results, [])
+        XCTAssertEqual(told, [])
         daemon.answerLate(
             "Connect", error: DBusError(name: "org.bluez.Error.Failed", message: "br-connection-canceled"))
-        XCTAssertEqual(results, ["org.bluez.Error.Canceled: The attempt to connect was cancelled."])
+        XCTAssertEqual(told, ["org.bluez.Error.Canceled: The attempt to connect was cancelled."])
     }
 
     func testAConnectionThatTakesTooLongIsCalledOff() {
@@ -322,8 +322,8 @@ final class AttributeCallTests: XCTestCase {
         daemon.loop.advance(by: 3)
         XCTAssertEqual(daemon.calls, ["Connect", "Disconnect"])
         daemon.loop.advance(by: ConnectQueue.cancelLimit)
-        XCTAssertEqual(results.count, 1)
-        XCTAssertTrue(results[0].contains("NoReply"))
+        XCTAssertEqual(told.count, 1)
+        XCTAssertTrue(told[0].contains("NoReply"))
     }
 
     func testADisconnectionIsOverWhenTheTreeShowsItAndConnectionsWaitForIt() {
@@ -333,11 +333,11 @@ final class AttributeCallTests: XCTestCase {
             client.connector.connect(device, timeout: 5, completion: note("connect "))
         }
         XCTAssertEqual(daemon.calls, ["Disconnect"])
-        XCTAssertEqual(results, [])
+        XCTAssertEqual(told, [])
         daemon.send(
             BlueZMessages.propertiesChanged(
                 BlueZMessages.device, "org.bluez.Device1", [("Connected", .bool(false))]))
-        XCTAssertEqual(results, ["disconnect ok", "connect ok"])
+        XCTAssertEqual(told, ["disconnect ok", "connect ok"])
         XCTAssertEqual(daemon.calls, ["Disconnect", "Connect", "Get"])
     }
 
@@ -348,19 +348,19 @@ final class AttributeCallTests: XCTestCase {
         daemon.send(
             BlueZMessages.propertiesChanged(
                 BlueZMessages.device, "org.bluez.Device1", [("Connected", .bool(false))]))
-        XCTAssertEqual(results, [])
+        XCTAssertEqual(told, [])
         daemon.answerLate("Disconnect")
-        XCTAssertEqual(results, ["ok"])
+        XCTAssertEqual(told, ["ok"])
     }
 
     func testADisconnectionThatTheTreeNeverShowsIsOverSoon() {
         let client = readyClient()
         onLoop { [device, note] in client.connector.disconnect(device, completion: note()) }
-        XCTAssertEqual(results, [])
+        XCTAssertEqual(told, [])
         daemon.loop.advance(by: 0.25)
-        XCTAssertEqual(results, ["ok"])
+        XCTAssertEqual(told, ["ok"])
         daemon.loop.advance(by: 10)
-        XCTAssertEqual(results, ["ok"])
+        XCTAssertEqual(told, ["ok"])
     }
 
     func testARefusedDisconnectionIsReportedAndDelaysNoOtherAttempt() {
@@ -370,7 +370,7 @@ final class AttributeCallTests: XCTestCase {
             client.connector.disconnect(device, completion: note("disconnect "))
             client.connector.connect(device, timeout: 5, completion: note("connect "))
         }
-        XCTAssertEqual(results, ["disconnect org.bluez.Error.NotConnected: Not Connected", "connect ok"])
+        XCTAssertEqual(told, ["disconnect org.bluez.Error.NotConnected: Not Connected", "connect ok"])
     }
 
     func testAFenceIsAnsweredWhateverTheDaemonDoes() {

@@ -146,15 +146,15 @@ final class PairingAgentTests: XCTestCase {
         let manager = FakeManager()
         _ = scene.start()
         scene.want(.keyboardDisplay, manager)
-        let stranger = Connection.open(.custom(daemon.bus.address), loop: daemon.loop)
+        let other = Connection.open(.custom(daemon.bus.address), loop: daemon.loop)
         for (method, arguments) in PairingScene.methods {
-            let reply = scene.call(method, arguments, from: stranger)
+            let reply = scene.call(method, arguments, from: other)
             XCTAssertEqual(reply.withLock { $0 }, "org.freedesktop.DBus.Error.AccessDenied", method)
         }
         XCTAssertEqual(manager.requests, [])
         let open = scene.call("RequestAuthorization")
         for method in ["Cancel", "Release"] {
-            let reply = scene.call(method, device: nil, from: stranger)
+            let reply = scene.call(method, device: nil, from: other)
             XCTAssertEqual(reply.withLock { $0 }, "org.freedesktop.DBus.Error.AccessDenied", method)
         }
         XCTAssertNil(open.withLock { $0 })
