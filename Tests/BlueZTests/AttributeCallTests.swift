@@ -8,7 +8,7 @@ import XCTest
 
 @testable import BlueZ
 
-/// Makes completions that write down what they are told.
+/// Makes completions that record their results.
 private struct Notes: Sendable {
     let results = Locked<[String]>([])
 

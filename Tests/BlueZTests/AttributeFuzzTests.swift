@@ -5,7 +5,7 @@ import XCTest
 
 @testable import BlueZ
 
-/// Random lives of devices and attributes, told by signals, compared with a plain model of them.
+/// Random signals about devices and attributes. The tree is compared with a plain model.
 final class AttributeFuzzTests: RandomTestCase {
     /// What a test knows without the tree: paths with their values, by device.
     private typealias Model = [String: [String: [UInt8]?]]

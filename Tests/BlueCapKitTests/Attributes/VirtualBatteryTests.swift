@@ -4,7 +4,7 @@ import XCTest
 
 @testable import BlueCapKit
 
-/// C4: a battery that BlueZ keeps to itself is shown as a service all the same.
+/// C4: a battery service that BlueZ does not export has a service in the list nevertheless.
 final class VirtualBatteryTests: XCTestCase {
     private var state = AttributeState()
     private let named = [CBUUID(0x180D), CBUUID.battery]
