@@ -58,7 +58,7 @@ final class AttributeCallTests: XCTestCase {
         daemon.loop.run()
     }
 
-    private var told: [String] { note.results.withLock { $0 } }
+    private var results: [String] { note.results.withLock { $0 } }
 
     // MARK: Changes
 
@@ -84,7 +84,7 @@ final class AttributeCallTests: XCTestCase {
             client.readValue(characteristic, timeout: 5, completion: note("a"))
             client.readValue(descriptor, offset: 3, timeout: 5, completion: note("b"))
         }
-        XCTAssertEqual(told, ["a[7, 8]", "b[7, 8]"])
+        XCTAssertEqual(results, ["a[7, 8]", "b[7, 8]"])
         XCTAssertEqual(
             daemon.details,
             [
@@ -102,7 +102,7 @@ final class AttributeCallTests: XCTestCase {
             client.daemon.writeValue(
                 descriptor, Data(), type: .withResponse, offset: 700, timeout: 5, completion: note())
         }
-        XCTAssertEqual(told, ["ok", "ok", "ok"])
+        XCTAssertEqual(results, ["ok", "ok", "ok"])
         XCTAssertEqual(daemon.options, [["type": "request"], ["type": "command"], ["offset": "700"]])
     }
 
@@ -128,19 +128,19 @@ final class AttributeCallTests: XCTestCase {
             client.readValue(characteristic, timeout: 5, completion: note())
             client.daemon.acquireNotify(characteristic, completion: note())
         }
-        XCTAssertEqual(told.count, 2)
-        XCTAssertTrue(told.allSatisfy { $0.contains("InvalidSignature") })
+        XCTAssertEqual(results.count, 2)
+        XCTAssertTrue(results.allSatisfy { $0.contains("InvalidSignature") })
     }
 
     func testASilentDaemonCostsAReadItsTimeAndNoMore() {
         let client = readyClient()
         daemon.silent = ["ReadValue"]
         onLoop { [characteristic, note] in client.readValue(characteristic, timeout: 5, completion: note()) }
-        XCTAssertEqual(told, [])
+        XCTAssertEqual(results, [])
         daemon.loop.advance(by: 5)
-        XCTAssertEqual(told, ["org.freedesktop.DBus.Error.NoReply: No answer came in time."])
+        XCTAssertEqual(results, ["org.freedesktop.DBus.Error.NoReply: No answer came in time."])
         daemon.answerLate("ReadValue")
-        XCTAssertEqual(told.count, 1)
+        XCTAssertEqual(results.count, 1)
     }
 
     func testWhatIsNotInTheTreeFailsSoonAndNeverInsideTheCall() {
@@ -156,8 +156,8 @@ final class AttributeCallTests: XCTestCase {
             client.connector.connect(ObjectKey(foreign: 99), completion: note("connect "))
             XCTAssertEqual(note.results.withLock { $0 }, [])
         }
-        XCTAssertEqual(told.count, 4)
-        XCTAssertTrue(told.allSatisfy { $0.contains("UnknownObject") })
+        XCTAssertEqual(results.count, 4)
+        XCTAssertTrue(results.allSatisfy { $0.contains("UnknownObject") })
         XCTAssertEqual(daemon.calls, [])
     }
 
@@ -170,8 +170,8 @@ final class AttributeCallTests: XCTestCase {
         }
         daemon.vanish()
         daemon.loop.advance(by: 60)
-        XCTAssertEqual(told.count, 2)
-        XCTAssertTrue(told.allSatisfy { $0.contains("NoReply") }, "\(told)")
+        XCTAssertEqual(results.count, 2)
+        XCTAssertTrue(results.allSatisfy { $0.contains("NoReply") }, "\(results)")
         _ = client
     }
 
@@ -183,8 +183,8 @@ final class AttributeCallTests: XCTestCase {
         }
         daemon.bus.close()
         daemon.loop.advance(by: 60)
-        XCTAssertEqual(told.count, 1)
-        XCTAssertTrue(told[0].contains("Disconnected"))
+        XCTAssertEqual(results.count, 1)
+        XCTAssertTrue(results[0].contains("Disconnected"))
     }
 
     func testNoMoreThanAHundredCallsAreUnderWayAndTheOthersFollowInOrder() {
@@ -198,7 +198,7 @@ final class AttributeCallTests: XCTestCase {
         daemon.answerLate("ReadValue")
         XCTAssertEqual(daemon.count("ReadValue"), 101)
         for _ in 0..<149 { daemon.answerLate("ReadValue") }
-        XCTAssertEqual(told, (0..<150).map { "\($0) [1]" })
+        XCTAssertEqual(results, (0..<150).map { "\($0) [1]" })
     }
 
     // MARK: Sockets
@@ -237,7 +237,7 @@ final class AttributeCallTests: XCTestCase {
         daemon.bodies["AcquireNotify"] = { $0.string("no socket") }
         onLoop { [characteristic, note] in client.daemon.acquireNotify(characteristic, completion: note()) }
         XCTAssertEqual(
-            told,
+            results,
             [
                 "org.freedesktop.DBus.Error.InvalidSignature: "
                     + "The reply to AcquireNotify has the signature \"s\" instead of \"hq\"."
@@ -262,7 +262,7 @@ final class AttributeCallTests: XCTestCase {
         limit.restore()
 
         XCTAssertEqual(
-            told,
+            results,
             [
                 "first org.freedesktop.DBus.Error.LimitsExceeded: "
                     + "The process has used up its limit of open files (see `ulimit -n`)."
@@ -298,7 +298,7 @@ final class AttributeCallTests: XCTestCase {
             "Connect", error: DBusError(name: "org.bluez.Error.Failed", message: "le-connection-abort-by-local"))
         daemon.answerLate("Connect")
         XCTAssertEqual(
-            told, ["0 ok", "1 org.bluez.Error.Failed: le-connection-abort-by-local", "2 ok"])
+            results, ["0 ok", "1 org.bluez.Error.Failed: le-connection-abort-by-local", "2 ok"])
         XCTAssertEqual(started.withLock { $0 }, 3)
     }
 
@@ -313,10 +313,10 @@ final class AttributeCallTests: XCTestCase {
         }
         onLoop { if let id = attempt.withLock({ $0 }) { client.connector.cancel(id) } }
         XCTAssertEqual(daemon.calls, ["Connect", "Disconnect"])
-        XCTAssertEqual(told, [])
+        XCTAssertEqual(results, [])
         daemon.answerLate(
             "Connect", error: DBusError(name: "org.bluez.Error.Failed", message: "br-connection-canceled"))
-        XCTAssertEqual(told, ["org.bluez.Error.Canceled: The attempt to connect was cancelled."])
+        XCTAssertEqual(results, ["org.bluez.Error.Canceled: The attempt to connect was cancelled."])
     }
 
     func testAConnectionThatTakesTooLongIsCalledOff() {
@@ -326,8 +326,8 @@ final class AttributeCallTests: XCTestCase {
         daemon.loop.advance(by: LinkMachine.attemptLimit)
         XCTAssertEqual(daemon.calls.filter { $0 != "StopDiscovery" }, ["Connect", "Disconnect"])
         daemon.loop.advance(by: LinkMachine.endLimit)
-        XCTAssertEqual(told.count, 1)
-        XCTAssertTrue(told[0].contains("NoReply"))
+        XCTAssertEqual(results.count, 1)
+        XCTAssertTrue(results[0].contains("NoReply"))
     }
 
     private func report(isConnected: Bool) {
@@ -343,7 +343,7 @@ final class AttributeCallTests: XCTestCase {
         onLoop { [device, note] in client.connector.connect(device, completion: note("1 ")) }
         daemon.bodies["Get"] = { $0.variant("b") { $0.bool(true) } }
         onLoop { [device, note] in client.connector.connect(device, completion: note("2 ")) }
-        XCTAssertEqual(told, ["1 org.bluez.Error.Failed: Connect succeeded without a connection", "2 ok"])
+        XCTAssertEqual(results, ["1 org.bluez.Error.Failed: Connect succeeded without a connection", "2 ok"])
     }
 
     func testADisconnectionIsOverWhenTheTreeShowsItAndConnectionsWaitForIt() {
@@ -355,9 +355,9 @@ final class AttributeCallTests: XCTestCase {
             client.connector.connect(device, completion: note("connect "))
         }
         XCTAssertEqual(daemon.calls, ["Disconnect"])
-        XCTAssertEqual(told, [])
+        XCTAssertEqual(results, [])
         report(isConnected: false)
-        XCTAssertEqual(told, ["disconnect ok", "connect ok"])
+        XCTAssertEqual(results, ["disconnect ok", "connect ok"])
         XCTAssertEqual(daemon.calls, ["Disconnect", "Connect", "Get"])
     }
 
@@ -367,20 +367,20 @@ final class AttributeCallTests: XCTestCase {
         daemon.silent = ["Disconnect"]
         onLoop { [device, note] in client.connector.disconnect(device, completion: note()) }
         report(isConnected: false)
-        XCTAssertEqual(told, [])
+        XCTAssertEqual(results, [])
         daemon.answerLate("Disconnect")
-        XCTAssertEqual(told, ["ok"])
+        XCTAssertEqual(results, ["ok"])
     }
 
     func testADisconnectionThatTheTreeNeverShowsIsOverSoon() {
         let client = readyClient()
         report(isConnected: true)
         onLoop { [device, note] in client.connector.disconnect(device, completion: note()) }
-        XCTAssertEqual(told, [])
+        XCTAssertEqual(results, [])
         daemon.loop.advance(by: 0.25)
-        XCTAssertEqual(told, ["ok"])
+        XCTAssertEqual(results, ["ok"])
         daemon.loop.advance(by: 10)
-        XCTAssertEqual(told, ["ok"])
+        XCTAssertEqual(results, ["ok"])
     }
 
     func testDisconnectionsOfOneDeviceAreOneCall() {
@@ -391,8 +391,8 @@ final class AttributeCallTests: XCTestCase {
         }
         XCTAssertEqual(daemon.calls, ["Disconnect"])
         daemon.loop.advance(by: LinkMachine.endLimit)
-        XCTAssertEqual(told.count, 2)
-        XCTAssertTrue(told.allSatisfy { $0.contains("NoReply") }, "\(told)")
+        XCTAssertEqual(results.count, 2)
+        XCTAssertTrue(results.allSatisfy { $0.contains("NoReply") }, "\(results)")
     }
 
     func testARefusedDisconnectionIsReportedAndDelaysNoOtherAttempt() {
@@ -402,7 +402,7 @@ final class AttributeCallTests: XCTestCase {
             client.connector.disconnect(device, completion: note("disconnect "))
             client.connector.connect(device, completion: note("connect "))
         }
-        XCTAssertEqual(told, ["disconnect org.bluez.Error.NotConnected: Not Connected", "connect ok"])
+        XCTAssertEqual(results, ["disconnect org.bluez.Error.NotConnected: Not Connected", "connect ok"])
     }
 
     func testAFenceIsAnsweredWhateverTheDaemonDoes() {

@@ -3,7 +3,7 @@ import XCTest
 
 @testable import BlueZ
 
-/// The table of the notifications of one characteristic: who subscribes, and what BlueZ is asked for.
+/// The table of the notifications of one characteristic: the subscribers, and the calls to BlueZ.
 final class NotifyMachineTests: RandomTestCase {
     private typealias Effects = NotifyMachine.Effects
 

@@ -3,7 +3,7 @@ import XCTest
 
 @testable import BlueCapKit
 
-/// Links for those who need one for a while, beside what the user wants of the connection.
+/// Links that runs and other operations need for a time, beside the connection that the application requests.
 final class LinkLendingTests: XCTestCase {
     private func machine(isUsable: Bool = true, isLinkUp: Bool = false) -> ConnectionMachine {
         ConnectionMachine(backOff: BackOff(seed: 1), isUsable: isUsable, isPresent: true, isLinkUp: isLinkUp)
@@ -85,7 +85,7 @@ final class LinkLendingTests: XCTestCase {
         XCTAssertEqual(
             machine.event(.disconnectReplied), [.report(0, .forced), .callConnect(2)])
         XCTAssertEqual(machine.purpose, .run)
-        // And where nobody needs it before the first has ended, by none.
+        // If no run needs the link before the first one has ended, it is not established again.
         var other = lent()
         _ = other.event(.linkNotNeeded(.run))
         _ = other.event(.linkNeeded(.run))

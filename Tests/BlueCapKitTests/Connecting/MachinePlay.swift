@@ -58,7 +58,7 @@ struct MachinePlay {
         send(.disconnectReplied)
     }
 
-    /// Nothing is wanted any more: only replies, which the connector guarantees, and timers are left.
+    /// Ends all requests: only timers, and replies, which the connector guarantees, remain.
     mutating func end() {
         send(.disconnectAsked)
         for attempt in Self.inOrder(pendingConnects) { send(.connectReplied(attempt, .noLink)) }
@@ -69,7 +69,7 @@ struct MachinePlay {
             send(.timerFired(timer))
         }
         check(machine.state == .disconnected, "rests in \(machine.state)")
-        check(!isSeeking, "seeks for ever")
+        check(!isSeeking, "does not stop seeking")
         check(!isUp, "the link is taken for up")
         send(.closed(keepingLinks: false))
         check(openStreams.isEmpty, "a stream stays open")
@@ -121,7 +121,7 @@ struct MachinePlay {
         case .stopSeeking: toggle(\.isSeeking, to: false, "search")
         case .linkWentUp: toggle(\.isUp, to: true, "link")
         case .linkWentDown: toggle(\.isUp, to: false, "link")
-        case .report(let number, _): check(number <= machine.number, "reports to nobody")
+        case .report(let number, _): check(number <= machine.number, "reports to an unknown stream")
         case .finishStream(let number): check(openStreams.remove(number) != nil, "finishes stream \(number) twice")
         default: check(false, "no order of a connection: \(effect)")
         }

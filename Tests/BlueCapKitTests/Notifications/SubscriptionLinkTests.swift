@@ -44,7 +44,7 @@ final class SubscriptionLinkTests: XCTestCase {
         XCTAssertTrue(machine.isNotifying)
     }
 
-    func testASecondLossWhileItIsTakenUpAgainKeepsTheWish() {
+    func testASecondLossWhileItIsResumedKeepsTheRequest() {
         turnOn()
         _ = event(lost)
         _ = event(.attributesReady)
@@ -87,7 +87,7 @@ final class SubscriptionLinkTests: XCTestCase {
         XCTAssertEqual(event(.attributesReady), [.subscribe(call(2), .socket)])
     }
 
-    func testTheWishCanBeTakenBackWithoutALink() {
+    func testTheRequestCanBeCancelledWithoutALink() {
         turnOn()
         _ = event(lost)
         XCTAssertEqual(event(.stopAsked(id(1))), [.settle(id(1), nil)])
@@ -95,14 +95,14 @@ final class SubscriptionLinkTests: XCTestCase {
         XCTAssertEqual(machine.state, .off)
     }
 
-    func testAStartWithoutALinkFailsAtOnceAndKeepsTheWish() {
+    func testAStartWithoutALinkFailsAtOnceAndKeepsTheRequest() {
         turnOn()
         _ = event(lost)
         XCTAssertEqual(event(.startAsked(id(1), .signals)), [.settle(id(1), .peripheral(.disconnected))])
         XCTAssertEqual(machine.state, .suspended)
     }
 
-    func testAStopWhileItIsTakenUpAgainTakesTheWishBack() {
+    func testAStopWhileItIsResumedCancelsTheRequest() {
         turnOn()
         _ = event(lost)
         _ = event(.attributesReady)
@@ -111,7 +111,7 @@ final class SubscriptionLinkTests: XCTestCase {
         XCTAssertEqual(machine.state, .off)
     }
 
-    func testASubscriptionThatCannotBeTakenUpAgainIsToldToTheStreams() {
+    func testASubscriptionThatCannotBeResumedIsReportedToTheStreams() {
         turnOn()
         _ = event(lost)
         _ = event(.attributesReady)

@@ -2,7 +2,7 @@ import XCTest
 
 @testable import BlueCapKit
 
-/// The subscription's table: starting, stopping, and who waits for it.
+/// Starting and stopping a subscription, and the calls that wait for it.
 final class SubscriptionMachineTests: XCTestCase {
     private typealias Effect = Order.Action
     private typealias Failure = PeripheralFailure
@@ -31,7 +31,7 @@ final class SubscriptionMachineTests: XCTestCase {
         XCTAssertTrue(machine.isNotifying)
     }
 
-    func testARefusalIsTold() {
+    func testARefusalIsReported() {
         _ = event(.startAsked(id(1), .socket))
         XCTAssertEqual(event(.failed(call(1), busy)), [.settle(id(1), busy)])
         XCTAssertEqual(machine.state, .off)
@@ -104,7 +104,7 @@ final class SubscriptionMachineTests: XCTestCase {
         XCTAssertEqual(event(.began(call(2))), [.subscribed(afterGap: false), .settle(id(2), nil)])
     }
 
-    func testARefusedStopIsTold() {
+    func testARefusedStopIsReported() {
         turnOn()
         _ = event(.stopAsked(id(1)))
         XCTAssertEqual(event(.stopped(call(1), busy)), [.settle(id(1), busy)])
