@@ -1,4 +1,4 @@
-// A program for BlueCap imports BlueCapKit alone, and uses futures, Core Bluetooth's values and the ready-made profiles.
+// Re-exports Futures, GATT and the profiles, so that programs need only `import BlueCapKit`.
 @_exported public import Futures
 @_exported public import GATT
 @_exported public import Profiles

@@ -20,7 +20,7 @@ extension Simulator {
         }
         stage.decide { simulation in
             simulation.daemon.server.unconfirming.set(central.address, !central.confirmsIndications)
-            simulation.air.connect(central, to: index, link.end)
+            simulation.linkLayer.connect(central, to: index, link.end)
         }
         return link
     }
@@ -28,7 +28,7 @@ extension Simulator {
 
 extension Stage {
     /// Passes on what a central receives. On the loop.
-    func tell(_ end: CentralEnd, _ news: CentralNews) {
+    func send(to end: CentralEnd, _ news: CentralNews) {
         guard let link = wire.withLock({ $0.centrals[end] }) else { return }
         link.take(news, seconds: seconds)
         if link.state == .disconnected { wire.withLock { $0.centrals[end] = nil } }
@@ -158,16 +158,16 @@ public final class CentralLink: Sendable {
             settle(request, .failure(.disconnected))
             return request
         }
-        if isFirst { stage.decide { $0.air.pair(end) } }
+        if isFirst { stage.decide { $0.linkLayer.pair(end) } }
         return request
     }
 
     /// The security of the link; `none` if it is not up.
-    public var security: LinkSecurity { stage.look { $0.air.security.security(of: end) } }
+    public var security: LinkSecurity { stage.look { $0.linkLayer.security.security(of: end) } }
 
     /// Ends the link, or the wait for one. Requests under way fail.
     public func disconnect() {
-        stage.decide { $0.air.disconnect(end) }
+        stage.decide { $0.linkLayer.disconnect(end) }
     }
 
     /// Takes the central out of range: it receives nothing more, its requests fail, and the server notices
@@ -176,7 +176,7 @@ public final class CentralLink: Sendable {
         let requests = contents.withLock { $0.disconnect() }
         stage.decide { simulation in
             simulation.daemon.server.unconfirming.insert(central.address)
-            simulation.air.vanish(end, noticedAfter: max(0, delay))
+            simulation.linkLayer.vanish(end, noticedAfter: max(0, delay))
         }
         for request in requests { settle(request, .failure(.disconnected)) }
     }
@@ -202,7 +202,7 @@ public final class CentralLink: Sendable {
             return request
         }
         let asked = AttributeRequest(id: id, kind: kind(handle))
-        stage.decide { $0.air.receive(asked, over: end) }
+        stage.decide { $0.linkLayer.receive(asked, over: end) }
         if asked.isCommand {
             contents.withLock { $0.requests[id] = nil }
             settle(request, .success([]))

@@ -1,8 +1,8 @@
 import Foundation
 
-/// The state of a simulator: the radio, bluetoothd, and the effects that are to be executed. A pure value behind one lock.
+/// The state of a simulator: the link layer, bluetoothd, and the effects to execute. A pure value behind one lock.
 struct Simulation: Sendable {
-    var air = Air()
+    var linkLayer = LinkLayer()
     var daemon: Daemon
     /// The controllers that are plugged in, also while bluetoothd does not run.
     var hardware: [VirtualAdapter]
@@ -20,7 +20,7 @@ struct Simulation: Sendable {
     init(hardware: [VirtualAdapter], room: Room, bluez: BlueZVersion) {
         self.hardware = hardware
         daemon = Daemon(version: bluez)
-        for peripheral in room.peripherals { air.add(peripheral, behavior: nil) }
+        for peripheral in room.peripherals { linkLayer.add(peripheral, behavior: nil) }
     }
 
     // MARK: The process
@@ -29,8 +29,8 @@ struct Simulation: Sendable {
     mutating func startDaemon() {
         guard !isAlive else { return }
         isAlive = true
-        daemon.restart(hardware, remembering: air.radio.peripherals)
-        effects.append(.joinBus)
+        daemon.restart(hardware, remembering: linkLayer.radio.peripherals)
+        effects.append(.connectToBus)
     }
 
     /// Ends bluetoothd without any signal.
@@ -38,8 +38,8 @@ struct Simulation: Sendable {
         guard isAlive else { return }
         isAlive = false
         daemon.forgetClients()
-        air.silence()
-        effects.append(.leaveBus)
+        linkLayer.silence()
+        effects.append(.disconnectFromBus)
     }
 
     // MARK: Calls
@@ -61,35 +61,35 @@ struct Simulation: Sendable {
 
     /// The time of what is being done.
     var now: TimeInterval {
-        get { air.now }
+        get { linkLayer.now }
         set {
-            air.now = newValue
+            linkLayer.now = newValue
             daemon.core.now = newValue
         }
     }
 
     /// Passes on what was decided. Advertisements are worked out only while an adapter scans.
     mutating func settle() {
-        settleAir()
+        settleLinkLayer()
         if isAlive, daemon.discovery.isListening(daemon.core) {
-            air.radio.beginListening(now: now)
+            linkLayer.radio.beginListening(now: now)
         } else {
-            air.radio.endListening()
+            linkLayer.radio.endListening()
         }
     }
 
-    /// Passes orders to the radio and its events to bluetoothd, until there are no more of either.
-    private mutating func settleAir() {
+    /// Passes commands to the link layer and its events to bluetoothd, until there are no more of either.
+    private mutating func settleLinkLayer() {
         while true {
             if isAlive { daemon.advertising.announce(&daemon.core) }
             let decided = daemon.core.takeEffects()
-            let events = air.takeEvents()
-            questions += air.takeQuestions()
+            let events = linkLayer.takeEvents()
+            questions += linkLayer.takeQuestions()
             guard !decided.isEmpty || !events.isEmpty else { return }
             for effect in decided {
                 switch effect {
                 case .die: killDaemon()
-                case .order(let order): air.take(order)
+                case .order(let order): linkLayer.take(order)
                 default: effects.append(effect)
                 }
             }
@@ -106,14 +106,14 @@ struct Simulation: Sendable {
     /// Does what has fallen due, in its order and each thing at its time.
     mutating func timePassed(to end: TimeInterval) {
         now = end
-        settleAir()
+        settleLinkLayer()
         while true {
-            let onAir = air.nextDeadline
+            let linkDeadline = linkLayer.nextDeadline
             let alarm = isAlive ? daemon.core.alarms.next : nil
-            guard let next = [onAir, alarm].compactMap({ $0 }).min(), next <= end else { return now = end }
+            guard let next = [linkDeadline, alarm].compactMap({ $0 }).min(), next <= end else { return now = end }
             now = next
-            if next == onAir { air.timePassed(to: next) } else { daemon.timePassed(to: next) }
-            settleAir()
+            if next == linkDeadline { linkLayer.timePassed(to: next) } else { daemon.timePassed(to: next) }
+            settleLinkLayer()
         }
     }
 
@@ -134,12 +134,12 @@ struct Simulation: Sendable {
     /// Returns when the loop must run again; advertisements may wait for others until the end of a quantum.
     func nextDeadline(now: TimeInterval, quantum: TimeInterval) -> TimeInterval? {
         guard isAlive else { return nil }
-        let utterance = air.radio.nextUtterance.map { max($0, now + quantum) }
-        return [utterance, air.nextDeadline, daemon.core.alarms.next].compactMap { $0 }.min()
+        let utterance = linkLayer.radio.nextUtterance.map { max($0, now + quantum) }
+        return [utterance, linkLayer.nextDeadline, daemon.core.alarms.next].compactMap { $0 }.min()
     }
 
     /// Passes advertisements to bluetoothd, each at its own time.
-    mutating func hear(_ sightings: [Sighting]) {
+    mutating func receive(_ sightings: [Sighting]) {
         for sighting in sightings {
             daemon.timePassed(to: sighting.seconds)
             daemon.received(sighting)

@@ -40,7 +40,7 @@ extension Simulator {
             simulation.hardware.removeAll { $0.index == adapter.index }
             simulation.hardware.append(adapter)
             guard simulation.isAlive else { return }
-            simulation.daemon.addAdapter(adapter, remembering: simulation.air.radio.peripherals)
+            simulation.daemon.addAdapter(adapter, remembering: simulation.linkLayer.radio.peripherals)
         }
     }
 
@@ -143,7 +143,7 @@ extension Simulator {
     ///   - address: the address of a peripheral, a central, or an adapter that serves.
     ///   - reason: the reason; `.local` is for a link that BlueZ ends.
     public func simulateLinkLoss(of address: VirtualAddress, reason: LinkEndCause) {
-        stage.decide { $0.air.drop(address, reason) }
+        stage.decide { $0.linkLayer.drop(address, reason) }
     }
 
     /// Closes the sockets that bluetoothd has opened for the characteristics of a peripheral; the links stay up.
@@ -158,7 +158,7 @@ extension Simulator {
     ///   - isOut: whether it is out of range from now on.
     ///   - address: the peripheral's address; nothing happens if no peripheral has it.
     public func simulateOutOfRange(_ isOut: Bool = true, of address: VirtualAddress) {
-        stage.decide { $0.air.setAway(address, isOut) }
+        stage.decide { $0.linkLayer.setAway(address, isOut) }
     }
 
     /// The next `count` attempts to connect fail, after the time that a connection takes.
@@ -172,7 +172,7 @@ extension Simulator {
     ) {
         stage.decide { simulation in
             simulation.daemon.connections.failures[address] = Array(repeating: error, count: max(0, count))
-            simulation.air.setFaults(of: address) { $0.refusals = max(0, count) }
+            simulation.linkLayer.setFaults(of: address) { $0.refusals = max(0, count) }
         }
     }
 
@@ -199,7 +199,9 @@ extension Simulator {
     ///   - share: from 0, which ends it, to 1.
     ///   - address: the address of the peripheral.
     public func simulateRandomFaults(seed: UInt64, share: Double = 0.5, of address: VirtualAddress) {
-        stage.decide { $0.air.setRandomFaults(share > 0 ? RandomFaults(seed: seed, share: share) : nil, of: address) }
+        stage.decide {
+            $0.linkLayer.setRandomFaults(share > 0 ? RandomFaults(seed: seed, share: share) : nil, of: address)
+        }
     }
 
     /// Ends the link in place of the response to the `requests`th request from now on. Subscriptions count too, and
@@ -231,7 +233,7 @@ extension Simulator {
     }
 
     private func setFaults(of address: VirtualAddress, _ body: (inout PeripheralFaults) -> Void) {
-        stage.decide { $0.air.setFaults(of: address, body) }
+        stage.decide { $0.linkLayer.setFaults(of: address, body) }
     }
 
     /// Calls of methods of a device's characteristics and descriptors get no reply from now on, also if the link ends,
@@ -264,7 +266,7 @@ extension Simulator {
     /// Gives a peripheral other services. If it is connected, BlueZ discovers them again: all its objects go, and those
     /// that it finds come; subscriptions end.
     public func simulateServicesChanged(of address: VirtualAddress, to services: [VirtualService]) {
-        stage.decide { $0.air.setServices(services, of: address) }
+        stage.decide { $0.linkLayer.setServices(services, of: address) }
     }
 
     // MARK: Pairing
@@ -277,7 +279,8 @@ extension Simulator {
     ///     bonded.
     public func simulateKeyLoss(of address: VirtualAddress, side: KeySide = .device) {
         stage.decide { simulation in
-            simulation.air.security.loseKeys(of: simulation.air.identity(of: address), byDevice: side == .device)
+            simulation.linkLayer.security.loseKeys(
+                of: simulation.linkLayer.identity(of: address), byDevice: side == .device)
         }
     }
 
@@ -286,8 +289,8 @@ extension Simulator {
         _ count: Int = 1, reason: PairingFailure = .pairingNotSupported, of address: VirtualAddress
     ) {
         stage.decide { simulation in
-            let identity = simulation.air.identity(of: address)
-            simulation.air.security.failures[identity] = Array(repeating: reason, count: max(0, count))
+            let identity = simulation.linkLayer.identity(of: address)
+            simulation.linkLayer.security.failures[identity] = Array(repeating: reason, count: max(0, count))
         }
     }
 

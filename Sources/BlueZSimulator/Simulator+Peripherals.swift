@@ -13,7 +13,7 @@ extension Simulator {
     ///   - behavior: what it does beyond what its value describes; kept until the peripheral is removed.
     public func add(_ peripheral: VirtualPeripheral, behavior: (any PeripheralBehavior)? = nil) {
         stage.decide { simulation in
-            simulation.air.add(peripheral, behavior: behavior)
+            simulation.linkLayer.add(peripheral, behavior: behavior)
             guard peripheral.isRemembered, simulation.isAlive else { return }
             for index in simulation.daemon.core.tree.adapters.keys.sorted() {
                 simulation.daemon.remember(peripheral, on: index)
@@ -24,14 +24,14 @@ extension Simulator {
     /// Removes a peripheral: its link ends, it sends nothing more, and BlueZ removes its object after 30 seconds if no
     /// client ever connected to it.
     public func remove(_ address: VirtualAddress) {
-        stage.decide { $0.air.remove(address) }
+        stage.decide { $0.linkLayer.remove(address) }
     }
 
     /// Changes the value of a characteristic without a notification; a read finds it.
     public func setValue(_ value: [UInt8], of characteristic: AttributeSelector, at address: VirtualAddress) {
         stage.decide { simulation in
-            guard let found = simulation.air.characteristic(characteristic, at: address) else { return }
-            simulation.air.setValue(value, of: found.valueHandle, at: address)
+            guard let found = simulation.linkLayer.characteristic(characteristic, at: address) else { return }
+            simulation.linkLayer.setValue(value, of: found.valueHandle, at: address)
         }
     }
 
@@ -43,8 +43,8 @@ extension Simulator {
         _ address: VirtualAddress, characteristic: AttributeSelector, value: [UInt8]
     ) -> Bool {
         stage.decide { simulation in
-            guard let found = simulation.air.characteristic(characteristic, at: address) else { return false }
-            return simulation.air.notify(found.handle, value, at: address)
+            guard let found = simulation.linkLayer.characteristic(characteristic, at: address) else { return false }
+            return simulation.linkLayer.notify(found.handle, value, at: address)
         }
     }
 
@@ -57,9 +57,11 @@ extension Simulator {
     ///   - rssi: the strength at the adapters, in dBm; nil for that of its course.
     public func simulateSighting(of address: VirtualAddress, rssi: Int? = nil) {
         let now = seconds
-        guard var sighting = stage.look({ $0.air.radio.utterance(of: address, now: now) })?.sighting() else { return }
+        guard var sighting = stage.look({ $0.linkLayer.radio.utterance(of: address, now: now) })?.sighting() else {
+            return
+        }
         if let rssi { sighting.rssi = RSSICourse.nearest(to: rssi) }
-        stage.decide { [sighting] in $0.hear([sighting]) }
+        stage.decide { [sighting] in $0.receive([sighting]) }
     }
 
     /// Sends an advertisement of each peripheral, one after another and again, as fast as the bus carries the signals,
@@ -75,14 +77,14 @@ extension Simulator {
     public func simulateFlood(updates: Int, finished: @escaping @Sendable () -> Void = {}) {
         let now = seconds
         let sightings = stage.look { simulation in
-            simulation.air.radio.peripherals.filter { !$0.isRemembered }
-                .compactMap { simulation.air.radio.utterance(of: $0.address, now: now)?.sighting() }
+            simulation.linkLayer.radio.peripherals.filter { !$0.isRemembered }
+                .compactMap { simulation.linkLayer.radio.utterance(of: $0.address, now: now)?.sighting() }
         }
         guard !sightings.isEmpty, updates > 0 else { return stage.loop.post(finished) }
         let count = sightings.count
         // Never one peripheral twice in a group: its changes would become one signal.
         let flood = Flood(count: updates, group: min(count, 256), finished: finished) { simulation, places in
-            simulation.hear(
+            simulation.receive(
                 places.map { place in
                     var sighting = sightings[place % count]
                     // 10 dB: more than the 8 that a scan without filters waits for.
@@ -114,9 +116,9 @@ extension Simulator {
         finished: @escaping @Sendable () -> Void = {}
     ) {
         let flood = Flood(count: count, group: 128, waitsForSockets: true, finished: finished) { simulation, numbers in
-            guard let found = simulation.air.characteristic(characteristic, at: address) else { return }
+            guard let found = simulation.linkLayer.characteristic(characteristic, at: address) else { return }
             for number in numbers {
-                simulation.air.notify(found.handle, NotificationSource.number(number, size: size), at: address)
+                simulation.linkLayer.notify(found.handle, NotificationSource.number(number, size: size), at: address)
             }
         }
         stage.loop.post { [weak stage] in stage?.run(flood) }

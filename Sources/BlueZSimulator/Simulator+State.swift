@@ -49,7 +49,7 @@ extension Simulator {
     }
 
     /// The virtual peripherals, also those that no adapter has discovered.
-    public var peripherals: [VirtualPeripheral] { stage.look(\.air.radio.peripherals) }
+    public var peripherals: [VirtualPeripheral] { stage.look(\.linkLayer.radio.peripherals) }
 
     // MARK: Links
 
@@ -57,16 +57,16 @@ extension Simulator {
     /// out.
     public var links: [LinkState] {
         stage.look { simulation in
-            simulation.air.links.compactMap { end, link -> LinkState? in
+            simulation.linkLayer.links.compactMap { end, link -> LinkState? in
                 guard link.isUp, case .adapter(let key) = end else { return nil }
                 let database =
                     switch link.server {
-                    case .peripheral(let address): simulation.air.peripherals[address]?.database
+                    case .peripheral(let address): simulation.linkLayer.peripherals[address]?.database
                     case .adapter(let server, _): simulation.daemon.server.applications.databases[server.adapter]
                     }
                 return LinkState(
                     adapter: key.adapter, address: key.address, requests: link.requestCount,
-                    security: simulation.air.security.security(of: end),
+                    security: simulation.linkLayer.security.security(of: end),
                     subscriptions: link.subscriptions.keys.sorted().compactMap {
                         database?.characteristic(withValue: $0 + 1)?.uuid
                     })
@@ -77,7 +77,7 @@ extension Simulator {
     /// The value of a characteristic of a peripheral; nil if there is no such characteristic.
     public func value(of characteristic: AttributeSelector, at address: VirtualAddress) -> [UInt8]? {
         stage.look { simulation in
-            let database = simulation.air.peripherals[address]?.database
+            let database = simulation.linkLayer.peripherals[address]?.database
             return database?.characteristic(characteristic).flatMap { database?.value(of: $0.valueHandle) }
         }
     }
@@ -86,7 +86,7 @@ extension Simulator {
     /// also those that are not in effect because there is no link.
     public func subscriptions(to characteristic: AttributeSelector, at address: VirtualAddress) -> [String] {
         stage.look { simulation in
-            guard let found = simulation.air.characteristic(characteristic, at: address) else { return [] }
+            guard let found = simulation.linkLayer.characteristic(characteristic, at: address) else { return [] }
             return simulation.daemon.client.tables.sorted { $0.key < $1.key }.filter { $0.key.address == address }
                 .flatMap { $0.value[found.handle]?.clients ?? [] }
         }

@@ -6,7 +6,7 @@ import Reactor
 
 /// The daemon's connection to the bus: a new one each time that the daemon starts, as with a process.
 extension Stage {
-    func joinBus() {
+    func connectToBus() {
         let connection = Connection.open(.custom(address), loop: loop) { [weak self] state in
             self?.connectionChanged(state)
         }
@@ -18,14 +18,14 @@ extension Stage {
         previous?.close()
         connection.requestName(Self.busName) { [weak self] result in
             switch result {
-            case .success(.primaryOwner), .success(.alreadyOwner): self?.tellJoined(.success(()))
-            case .success(.exists), .success(.inQueue): self?.tellJoined(.failure(.nameTaken))
-            case .failure(let error): self?.tellJoined(.failure(.noBus(error.message)))
+            case .success(.primaryOwner), .success(.alreadyOwner): self?.reportConnected(.success(()))
+            case .success(.exists), .success(.inQueue): self?.reportConnected(.failure(.nameTaken))
+            case .failure(let error): self?.reportConnected(.failure(.noBus(error.message)))
             }
         }
     }
 
-    func leaveBus() {
+    func disconnectFromBus() {
         let (connection, watches, sockets) = wire.withLock { wire in
             defer {
                 wire.connection = nil
@@ -68,10 +68,10 @@ extension Stage {
 
     private func connectionChanged(_ state: ConnectionState) {
         guard case .closed(let error) = state else { return }
-        tellJoined(.failure(.noBus(error.message)))
+        reportConnected(.failure(.noBus(error.message)))
     }
 
-    private func tellJoined(_ result: Result<Void, SimulatorError>) {
+    private func reportConnected(_ result: Result<Void, SimulatorError>) {
         let joined = shared.withLock { shared in
             defer { shared.joined = nil }
             return shared.joined

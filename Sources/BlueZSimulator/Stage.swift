@@ -113,7 +113,7 @@ final class Stage: Sendable {
             guard !effects.isEmpty || !questions.isEmpty else { break }
             for effect in effects { perform(effect) }
             for question in questions {
-                if let verdict = question() { decide { $0.air.take(verdict) } }
+                if let verdict = question() { decide { $0.linkLayer.take(verdict) } }
             }
         }
         rearm()
@@ -152,10 +152,10 @@ final class Stage: Sendable {
         wire.withLock { $0.timer = nil }
         // The loop's clock rounds seconds; what is due must not appear to be early.
         let now = max(seconds, deadline)
-        let utterances = shared.withLock { $0.simulation.air.radio.utterances(upTo: now) }
+        let utterances = shared.withLock { $0.simulation.linkLayer.radio.utterances(upTo: now) }
         let sightings = utterances.compactMap { $0.sighting() }
         decide { simulation in
-            simulation.hear(sightings)
+            simulation.receive(sightings)
             simulation.timePassed(to: now)
         }
     }
@@ -176,10 +176,10 @@ final class Stage: Sendable {
         case .transmit(let id, let bytes): transmit(bytes, to: id)
         case .closeSocket(let id): closeSocket(id)
         case .call(let call): callClient(call)
-        case .central(let end, let news): tell(end, news)
+        case .central(let end, let news): send(to: end, news)
         case .order, .die: break
-        case .joinBus: joinBus()
-        case .leaveBus: leaveBus()
+        case .connectToBus: connectToBus()
+        case .disconnectFromBus: disconnectFromBus()
         }
     }
 

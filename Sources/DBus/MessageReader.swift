@@ -161,7 +161,7 @@ package struct MessageReader {
     @inlinable
     package mutating func array(_ each: (inout MessageReader) throws -> Void) rethrows -> Bool {
         guard let elements = enterArray(ofEntries: false) else { return false }
-        defer { leave(to: elements) }
+        defer { exit(to: elements) }
         while goToNext(of: elements) { try each(&self) }
         return true
     }
@@ -171,7 +171,7 @@ package struct MessageReader {
     @inlinable
     package mutating func dictionary(_ each: (inout MessageReader) throws -> Void) rethrows -> Bool {
         guard let entries = enterArray(ofEntries: true) else { return false }
-        defer { leave(to: entries) }
+        defer { exit(to: entries) }
         while goToNext(of: entries) { try each(&self) }
         return true
     }
@@ -181,7 +181,7 @@ package struct MessageReader {
     @inlinable
     package mutating func structure<R>(_ body: (inout MessageReader) throws -> R?) rethrows -> R? {
         guard let outside = enterStructure() else { return nil }
-        defer { leave(to: outside) }
+        defer { exit(to: outside) }
         return try body(&self)
     }
 
@@ -191,7 +191,7 @@ package struct MessageReader {
     @inlinable
     package mutating func variant<R>(_ body: (inout MessageReader) throws -> R?) rethrows -> R? {
         guard let outside = enterVariant() else { return nil }
-        defer { leave(to: outside) }
+        defer { exit(to: outside) }
         return try body(&self)
     }
 
@@ -319,7 +319,7 @@ extension MessageReader {
 
     /// Skips the rest of the container.
     @usableFromInline
-    mutating func leave(to outside: Container) {
+    mutating func exit(to outside: Container) {
         while !isAtEnd { step() }
         types = outside.types
         typesEnd = outside.typesEnd
@@ -356,7 +356,7 @@ extension MessageReader {
 
     /// Skips the rest of the array.
     @usableFromInline
-    mutating func leave(to elements: Elements) {
+    mutating func exit(to elements: Elements) {
         position = elements.end
         types = elements.outside.types
         typesEnd = elements.outside.typesEnd
@@ -389,7 +389,7 @@ extension MessageReader {
         case UInt8(ascii: "s"), UInt8(ascii: "o"):
             _ = stringBytes()
         case UInt8(ascii: "v"):
-            if let outside = enterVariant() { leave(to: outside) }
+            if let outside = enterVariant() { exit(to: outside) }
         case UInt8(ascii: "a"):
             let element = types + 1
             types = typeEnd(element)
@@ -398,7 +398,7 @@ extension MessageReader {
             position += length
         case UInt8(ascii: "("), UInt8(ascii: "{"):
             let outside = enterFields()
-            leave(to: outside)
+            exit(to: outside)
         case UInt8(ascii: "g"):
             types += 1
             position += Int(take() as UInt8) + 1

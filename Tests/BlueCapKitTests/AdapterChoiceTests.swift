@@ -83,7 +83,8 @@ final class AdapterChoiceTests: XCTestCase {
             var choice = AdapterChoice(wanted: wanted)
             _ = choice.choose(from: twins(1))
             XCTAssertNil(choice.choose(from: []))
-            XCTAssertEqual(choice.choose(from: twins(0))?.name, "hci0", "It serves meanwhile.")
+            XCTAssertEqual(
+                choice.choose(from: twins(0))?.name, "hci0", "It is chosen until the wanted adapter is present.")
             XCTAssertEqual(choice.choose(from: twins(2, 0))?.name, "hci0")
             XCTAssertEqual(choice.choose(from: twins(2, 0, 1))?.name, "hci1")
             XCTAssertEqual(choice.choose(from: twins(2, 0))?.name, "hci0")

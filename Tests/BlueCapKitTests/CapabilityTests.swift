@@ -39,12 +39,12 @@ final class CapabilityTests: XCTestCase {
     func testARestartedDaemonGetsANewValue() {
         let manager = central()
         let peripheral = PeripheralManager(options: [PeripheralManagerOptionBusAddressKey: simulator.address])
-        let told = Locked<[[BluetoothCapabilities]]>([[], []])
+        let reported = Locked<[[BluetoothCapabilities]]>([[], []])
         manager.whenCapabilitiesChange().onSuccess(context: ImmediateContext()) { value in
-            told.withLock { $0[0].append(value) }
+            reported.withLock { $0[0].append(value) }
         }
         peripheral.whenCapabilitiesChange().onSuccess(context: ImmediateContext()) { value in
-            told.withLock { $0[1].append(value) }
+            reported.withLock { $0[1].append(value) }
         }
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn && peripheral.poweredOn }, limit: 5))
         let known = manager.capabilities
@@ -56,7 +56,7 @@ final class CapabilityTests: XCTestCase {
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn && peripheral.poweredOn }, limit: 20))
         XCTAssertEqual(manager.capabilities, known)
         let expected = [known, BluetoothCapabilities(), known]
-        XCTAssertEqual(told.withLock { $0 }, [expected, expected])
+        XCTAssertEqual(reported.withLock { $0 }, [expected, expected])
     }
 
     func testARefusedWriteNamesTheServicesThatBlueZUsesItself() {

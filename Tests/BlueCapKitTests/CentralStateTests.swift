@@ -34,7 +34,7 @@ final class CentralStateTests: XCTestCase {
         return device
     }
 
-    private func hear(
+    private func receive(
         _ device: Device1, fields: Device1.Fields = [.rssi], isAdvertised: Bool = true, at seconds: Double = 0
     ) -> [Order.Action] {
         Orders.given {
@@ -53,8 +53,8 @@ final class CentralStateTests: XCTestCase {
         _ = try scan()
         let hidden = device(0x51) { $0.addressType = .random }
         let identity = device(7)
-        _ = hear(hidden)
-        _ = hear(identity)
+        _ = receive(hidden)
+        _ = receive(identity)
         let adapter = try XCTUnwrap(ObjectKey(adapter: 0))
         let source = try XCTUnwrap(ObjectKey(device: hidden.address, on: adapter))
         XCTAssertEqual(state.key(of: source, at: PeripheralKey(identity)), PeripheralKey(identity))
@@ -104,7 +104,7 @@ final class CentralStateTests: XCTestCase {
     func testATimeOutEndsAScanThatHasReportedWithoutAnError() throws {
         turnOn()
         let scan = try state.startScan(ScanRequest(), timeout: 2).get()
-        XCTAssertEqual(hear(device(1), at: 1), [.discovered(key(1), scan)])
+        XCTAssertEqual(receive(device(1), at: 1), [.discovered(key(1), scan)])
         XCTAssertEqual(
             state.fired(.scanTimeout(scan), at: time(2)),
             [.stopScan(scan), .cancelTimer(.expirySweep), .cancelTimer(.scanTimeout(scan)), .finishScan(scan, nil)])
@@ -132,38 +132,38 @@ final class CentralStateTests: XCTestCase {
     func testEachPeripheralIsReportedOnce() throws {
         turnOn()
         let scan = try scan()
-        XCTAssertEqual(hear(device(1)), [.discovered(key(1), scan)])
-        XCTAssertEqual(hear(device(1, rssi: -51)), [])
-        XCTAssertEqual(hear(device(2)), [.discovered(key(2), scan)])
+        XCTAssertEqual(receive(device(1)), [.discovered(key(1), scan)])
+        XCTAssertEqual(receive(device(1, rssi: -51)), [])
+        XCTAssertEqual(receive(device(2)), [.discovered(key(2), scan)])
     }
 
     func testWithDuplicatesEachSightingIsReported() throws {
         turnOn()
         let scan = try scan { $0.allowsDuplicates = true }
-        XCTAssertEqual(hear(device(1)), [.discovered(key(1), scan)])
-        XCTAssertEqual(hear(device(1)), [.discovered(key(1), scan)])
+        XCTAssertEqual(receive(device(1)), [.discovered(key(1), scan)])
+        XCTAssertEqual(receive(device(1)), [.discovered(key(1), scan)])
     }
 
-    func testARememberedDeviceIsNotReportedUntilItIsHeard() throws {
+    func testARememberedDeviceIsNotReportedUntilItAdvertises() throws {
         turnOn()
         let scan = try scan()
-        XCTAssertEqual(hear(device(1, rssi: nil), fields: [.name], isAdvertised: false), [])
-        XCTAssertEqual(hear(device(1)), [.discovered(key(1), scan)])
+        XCTAssertEqual(receive(device(1, rssi: nil), fields: [.name], isAdvertised: false), [])
+        XCTAssertEqual(receive(device(1)), [.discovered(key(1), scan)])
     }
 
     func testANewScanReportsEverybodyAnew() throws {
         turnOn()
         _ = try scan()
-        _ = hear(device(1))
+        _ = receive(device(1))
         _ = state.stopScan()
         let second = try scan()
-        XCTAssertEqual(hear(device(1)), [.discovered(key(1), second)])
+        XCTAssertEqual(receive(device(1)), [.discovered(key(1), second)])
         XCTAssertEqual(state.peripherals.listedCount, 1)
     }
 
     func testWithoutAScanNobodyIsReported() {
         turnOn()
-        XCTAssertEqual(hear(device(1)), [])
+        XCTAssertEqual(receive(device(1)), [])
         XCTAssertEqual(state.peripherals.listedCount, 0)
     }
 
@@ -171,33 +171,33 @@ final class CentralStateTests: XCTestCase {
         turnOn()
         let service = CBUUID(string: "180D")
         let scan = try scan { $0.services = [service] }
-        XCTAssertEqual(hear(device(1)), [])
+        XCTAssertEqual(receive(device(1)), [])
         let complete = device(1) { $0.uuids = [service] }
-        XCTAssertEqual(hear(complete, fields: [.uuids], isAdvertised: false), [.discovered(key(1), scan)])
+        XCTAssertEqual(receive(complete, fields: [.uuids], isAdvertised: false), [.discovered(key(1), scan)])
     }
 
     func testASignalThatGrowsStrongEnoughIsReportedThen() throws {
         turnOn()
         let scan = try scan { $0.rssiThreshold = -70 }
-        XCTAssertEqual(hear(device(1, rssi: -90)), [])
-        XCTAssertEqual(hear(device(1, rssi: 127)), [])
-        XCTAssertEqual(hear(device(1, rssi: -65)), [.discovered(key(1), scan)])
+        XCTAssertEqual(receive(device(1, rssi: -90)), [])
+        XCTAssertEqual(receive(device(1, rssi: 127)), [])
+        XCTAssertEqual(receive(device(1, rssi: -65)), [.discovered(key(1), scan)])
     }
 
     func testTheSameAddressOfTheOtherTypeIsAnotherPeripheral() throws {
         turnOn()
         _ = try scan()
-        _ = hear(device(1))
-        XCTAssertEqual(hear(device(1) { $0.addressType = .random }).count, 1)
+        _ = receive(device(1))
+        XCTAssertEqual(receive(device(1) { $0.addressType = .random }).count, 1)
     }
 
     func testValuesFollowBlueZAlsoWithoutAScan() throws {
         turnOn()
         _ = try scan()
-        _ = hear(device(1))
+        _ = receive(device(1))
         _ = state.stopScan()
         let gone = device(1, rssi: nil)
-        XCTAssertEqual(hear(gone, fields: [.rssi], isAdvertised: false), [])
+        XCTAssertEqual(receive(gone, fields: [.rssi], isAdvertised: false), [])
         XCTAssertNil(state.peripherals[key(1)]?.lastValues, "The values are those in the object tree.")
     }
 
@@ -206,18 +206,18 @@ final class CentralStateTests: XCTestCase {
     func testWhoFallsSilentExpiresOnceAndIsDiscoveredAnew() throws {
         turnOn()
         let scan = try scan()
-        _ = hear(device(1), at: 0)
+        _ = receive(device(1), at: 0)
         XCTAssertEqual(state.fired(.expirySweep, at: time(29)), [.startTimer(.expirySweep, 5)])
         XCTAssertEqual(
             state.fired(.expirySweep, at: time(30)), [.expired(key(1)), .drop(key(1)), .startTimer(.expirySweep, 5)])
         XCTAssertEqual(state.fired(.expirySweep, at: time(60)), [.startTimer(.expirySweep, 5)])
-        XCTAssertEqual(hear(device(1), at: 61), [.discovered(key(1), scan)])
+        XCTAssertEqual(receive(device(1), at: 61), [.discovered(key(1), scan)])
     }
 
     func testWhomBlueZDropsDuringAScanExpires() throws {
         turnOn()
         _ = try scan()
-        _ = hear(device(1))
+        _ = receive(device(1))
         XCTAssertEqual(
             Orders.given { state.deviceRemoved(key(1), into: &$0) }, [.expired(key(1)), .drop(key(1))])
         XCTAssertEqual(Orders.given { state.deviceRemoved(key(1), into: &$0) }, [])
@@ -226,7 +226,7 @@ final class CentralStateTests: XCTestCase {
     func testWhomBlueZDropsAfterTheScanStaysOnTheList() throws {
         turnOn()
         _ = try scan()
-        _ = hear(device(1))
+        _ = receive(device(1))
         _ = state.stopScan()
         XCTAssertEqual(Orders.given { state.deviceRemoved(key(1), into: &$0) }, [])
         XCTAssertEqual(state.peripherals.listedCount, 1)
@@ -235,8 +235,8 @@ final class CentralStateTests: XCTestCase {
     func testACrowdMakesTheLongestSilentLeave() throws {
         turnOn()
         let scan = try scan()
-        for number in 1...4 as ClosedRange<UInt64> { _ = hear(device(number), at: Double(number)) }
-        XCTAssertEqual(hear(device(5), at: 5), [.drop(key(1)), .discovered(key(5), scan)])
+        for number in 1...4 as ClosedRange<UInt64> { _ = receive(device(number), at: Double(number)) }
+        XCTAssertEqual(receive(device(5), at: 5), [.drop(key(1)), .discovered(key(5), scan)])
     }
 
     func testResetEndsTheScanAndAnnouncesEverythingAnew() throws {

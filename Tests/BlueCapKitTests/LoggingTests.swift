@@ -101,7 +101,7 @@ final class LoggingTests: XCTestCase {
         XCTAssertTrue(book.has("info subscribed", "characteristic=2A37", "service=180D"), book.text)
         XCTAssertTrue(book.has("trace reading", "characteristic=2A39", "operation=read"), book.text)
         XCTAssertTrue(book.has("trace writing", "characteristic=2A39", "length=3", "operation=write"), book.text)
-        XCTAssertTrue(book.has("notice link down", "why=disconnected"), book.text)
+        XCTAssertTrue(book.has("notice link down", "why=linkLost"), book.text)
         XCTAssertFalse(book.text.lowercased().contains("abcd"), "a value is logged: \(book.text)")
         XCTAssertFalse(book.text.contains("171, 205"), "a value is logged: \(book.text)")
     }

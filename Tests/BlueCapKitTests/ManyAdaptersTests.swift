@@ -50,7 +50,7 @@ final class ManyAdaptersTests: XCTestCase {
         for adapter in adapters(1..<Self.several) { simulator.simulateAdapterAddition(adapter) }
         simulator.run()
         XCTAssertEqual(simulator.adapters.count, Self.several)
-        // Each is told several times: its object, its power.
+        // Each adapter has several reports: of its object, of its power.
         XCTAssertLessThanOrEqual(examined(by: central) - before, 5 * Self.several)
         XCTAssertTrue(central.stateExplanation.contains("hci0"), central.stateExplanation)
 
@@ -106,7 +106,7 @@ final class ManyAdaptersTests: XCTestCase {
     }
 }
 
-/// Notes at each thing that it is told how a manager stands that is told before.
+/// Records a manager's state at each report; the manager receives the report first.
 private final class Watcher: BlueZObserver, @unchecked Sendable {
     // Unchecked because it is on the test's thread.
     private let manager: CentralManager

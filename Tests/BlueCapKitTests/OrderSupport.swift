@@ -19,14 +19,24 @@ extension Order.Action {
         .startTimer(.connection(timer), seconds)
     }
 
-    static func cancelTimer(_ timer: ConnectionMachine.Timer) -> Self { .cancelTimer(.connection(timer)) }
-
-    static func startTimer(_ timer: SubscriptionMachine.Timer) -> Self {
-        .startTimer(.subscription(Order.Subject().characteristic, timer), timer.seconds)
+    static func reportFailure(_ number: ConnectionMachine.ConnectionNumber, _ error: PeripheralError) -> Self {
+        .report(number, .failed(error))
     }
 
-    static func cancelTimer(_ timer: SubscriptionMachine.Timer) -> Self {
-        .cancelTimer(.subscription(Order.Subject().characteristic, timer))
+    static func callConnect(_ attempt: ConnectionMachine.Attempt) -> Self { .callConnect(attempt, pausesScans: true) }
+
+    static func cancelTimer(_ timer: ConnectionMachine.Timer) -> Self { .cancelTimer(.connection(timer)) }
+
+    static func subscribe(
+        _ call: SubscriptionMachine.Call, _ transport: NotificationTransport, afterGap: Bool = false
+    ) -> Self {
+        .subscribe(call, transport, afterGap: afterGap, isRepeated: false)
+    }
+
+    static func subscribe(
+        _ call: SubscriptionMachine.Call, _ transport: NotificationTransport, isRepeated: Bool
+    ) -> Self {
+        .subscribe(call, transport, afterGap: false, isRepeated: isRepeated)
     }
 
     static func settle(_ id: OperationID, _ failure: PeripheralFailure?) -> Self {
@@ -37,11 +47,35 @@ extension Order.Action {
 }
 
 extension ConnectionMachine {
+    init(backOff: BackOff, isUsable: Bool, isPresent: Bool, isLinkUp: Bool) {
+        self.init(backOff: backOff)
+        _ = event(.adapterUsable(isUsable))
+        _ = event(.deviceChanged(isPresent: isPresent, isConnected: isLinkUp && isUsable))
+    }
+
     mutating func event(_ event: Event) -> [Order.Action] { Orders.given { self.event(event, into: &$0) } }
 }
 
 extension SubscriptionMachine {
+    /// - Parameter isReady: Whether the link is up and the characteristic exists on it.
+    init(isReady: Bool) {
+        self.init()
+        if isReady { _ = event(.attributesReady) }
+    }
+
     mutating func event(_ event: Event) -> [Order.Action] { Orders.given { self.event(event, into: &$0) } }
+}
+
+extension SubscriptionMachine.Event {
+    static let linkWentUp = Self.attribute(.awaited)
+    static let attributesReady =
+        ObjectKey(adapter: 0).map { Self.attribute(.ready(AttributeKey(device: $0, handle: 1))) }
+        ?? .attribute(.awaited)
+    static let attributeRemoved = Self.attribute(.awaited)
+    static let invalidated = Self.attribute(.invalid)
+    static func linkWentDown(_ error: PeripheralError, keepsSecuring: Bool = false) -> Self {
+        .attribute(.away, error, keepsSecuring: keepsSecuring)
+    }
 }
 
 extension AttributeState {

@@ -28,7 +28,7 @@ final class PeripheralTableTests: XCTestCase {
         XCTAssertEqual(table.listedCount, 8)
     }
 
-    func testAnyNumberOfStrangersNeverExceedsTheCapacity() {
+    func testAnyNumberOfNewDevicesNeverExceedsTheCapacity() {
         var table = PeripheralTable(capacity: 500)
         for number in 0..<20_000 {
             for evicted in table.list(

@@ -4,7 +4,7 @@ import Futures
 import TestSupport
 import XCTest
 
-/// Beacons that are heard in a room, in virtual time.
+/// Ranging of beacons in a simulated room, in virtual time.
 final class RangingTests: XCTestCase {
     private let simulator = Simulator.inProcess(room: .empty)
     private let sightings = Locked([BeaconSighting]())

@@ -3,7 +3,7 @@ import BlueZSimulator
 import TestSupport
 import XCTest
 
-/// Peripherals without a scan, and what BlueZ tells of a signal's strength.
+/// Peripherals that are retrieved without a scan, and the signal strength that BlueZ reports.
 final class RetrievalTests: ConnectionStage {
     func testAPeripheralThatBlueZRemembersIsRetrievedByItsIdentifier() {
         var known = Self.device(1)

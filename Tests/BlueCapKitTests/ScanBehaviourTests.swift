@@ -73,7 +73,7 @@ final class ScanBehaviourTests: XCTestCase {
         XCTAssertEqual(journal.sightings.map(\.name), ["Strap"], "A peripheral outlives its manager.")
     }
 
-    func testTheEndOfAScanIsToldWhenBlueZHasConfirmedIt() {
+    func testTheEndOfAScanIsReportedWhenBlueZHasConfirmedIt() {
         let manager = manager(in: [strap])
         journal.watch(manager.startScanning())
         simulator.advance(by: 1)
@@ -134,7 +134,7 @@ final class ScanBehaviourTests: XCTestCase {
         XCTAssertFalse(manager.isScanning)
     }
 
-    // MARK: A4, a scan that dies in silence
+    // MARK: A4, a discovery that ends without a report
 
     func testADiscoveryThatEndsByItselfIsStartedAgain() {
         let manager = manager(in: [strap])
@@ -150,7 +150,7 @@ final class ScanBehaviourTests: XCTestCase {
         XCTAssertEqual(simulator.adapters.map(\.isScanning), [true])
     }
 
-    func testAScanThatHearsNothingIsStartedAgainByTheWatchdog() {
+    func testAScanThatReceivesNothingIsStartedAgainByTheWatchdog() {
         let manager = manager(in: [strap])
         journal.watch(manager.startScanning(options: [CBCentralManagerScanOptionAllowDuplicatesKey: true]))
         simulator.advance(by: 1)
@@ -162,7 +162,7 @@ final class ScanBehaviourTests: XCTestCase {
         XCTAssertEqual(calls.start, 2)
     }
 
-    // MARK: A5, what BlueZ is told
+    // MARK: A5, the discovery filter
 
     func testTheFilterHasExactlyTheKeysAskedFor() {
         let manager = manager()
@@ -197,7 +197,7 @@ final class ScanBehaviourTests: XCTestCase {
         XCTAssertEqual(Set(journal.sightings.map(\.address)).count, 300)
     }
 
-    func testWhoLeavesTheRoomExpiresOnce() {
+    func testAPeripheralOutOfRangeExpiresOnce() {
         let manager = manager(in: [strap, scale])
         journal.watchExpiries(of: manager)
         journal.watch(manager.startScanning())
@@ -206,12 +206,13 @@ final class ScanBehaviourTests: XCTestCase {
         simulator.advance(by: 60)
         XCTAssertEqual(journal.expired.map(\.name), ["Strap"])
         XCTAssertEqual(manager.peripherals.map(\.name), ["Scale"])
-        XCTAssertEqual(journal.expired.first?.advertisements.localName, "Strap", "It still tells what was known.")
+        XCTAssertEqual(
+            journal.expired.first?.advertisements.localName, "Strap", "The last advertisement is still known.")
     }
 
     // MARK: A7, devices that BlueZ remembers
 
-    func testARememberedDeviceIsReportedOnlyWhenItIsHeard() {
+    func testARememberedDeviceIsReportedOnlyWhenItAdvertises() {
         var old = scale
         old.isRemembered = true
         let manager = manager(in: [strap, old])
@@ -223,7 +224,7 @@ final class ScanBehaviourTests: XCTestCase {
         XCTAssertEqual(journal.sightings.map(\.name), ["Strap", "Scale"])
     }
 
-    func testWhoIsBeingHeardWhenTheScanStartsIsReported() {
+    func testADeviceThatAdvertisesWhenTheScanStartsIsReported() {
         let first = manager(in: [strap])
         _ = first.startScanning(capacity: 0)
         simulator.advance(by: 2)
@@ -273,7 +274,7 @@ final class ScanBehaviourTests: XCTestCase {
 
     // MARK: States
 
-    func testTheStateTellsWhatIsMissing() {
+    func testTheStateNamesWhatIsMissing() {
         let bus = simulator
         let manager = manager()
         bus.simulateAdapterRemoval()

@@ -3,7 +3,7 @@ import BlueZSimulator
 import TestSupport
 import XCTest
 
-/// A device whose strength and data never change stays discovered, whichever version of BlueZ reports it.
+/// A device with constant signal strength and data stays discovered, with every version of BlueZ.
 final class StandstillTests: XCTestCase {
     private let tag = VirtualPeripheral(
         "C0:00:00:00:00:01", addressType: .random, rssi: .constant(-50),

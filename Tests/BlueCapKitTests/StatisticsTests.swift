@@ -174,7 +174,7 @@ final class StatisticsTests: XCTestCase {
         XCTAssertEqual(manager.statistics.pairings, 1)
 
         for _ in 1...3 { _ = phone.read("2A19") }
-        // No handler answers writes.
+        // There is no handler for writes.
         _ = phone.write([1], to: "2A39")
         simulator.advance(by: 2)
         XCTAssertEqual(manager.statistics.reads, 3)

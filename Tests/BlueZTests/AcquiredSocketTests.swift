@@ -14,7 +14,7 @@ final class AcquiredSocketTests: XCTestCase {
     private let closings = Locked(0)
     private let writes = Locked<[String]>([])
 
-    /// A socket of ours whose other end is `peer`.
+    /// Returns a socket that is connected to `peer`.
     private func makeSocket(mtu: Int = 23) throws -> AcquiredSocket {
         var ends: [Int32] = [-1, -1]
         let kind = Int32(SOCK_SEQPACKET.rawValue) | Int32(SOCK_CLOEXEC.rawValue)

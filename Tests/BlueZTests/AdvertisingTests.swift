@@ -50,7 +50,7 @@ final class AdvertisingTests: XCTestCase {
 
     private var states: [RegistrationState] { reported.withLock { $0 } }
 
-    /// Answers the registration that waits, and remembers where the advertisement is.
+    /// Replies to the pending registration. Returns the owner and the path of the advertisement.
     private func accept() -> (owner: String, path: ObjectPath) {
         guard let call = daemon.unanswered.first(where: { $0.member == "RegisterAdvertisement" }) else {
             XCTFail("Nothing waits to be registered.")
@@ -127,7 +127,7 @@ final class AdvertisingTests: XCTestCase {
         withExtendedLifetime(advertising) {}
     }
 
-    func testARefusalIsTold() {
+    func testARefusalIsReported() {
         let refusal = DBusError(name: "org.bluez.Error.NotPermitted", message: "Maximum advertisements reached")
         daemon.errors["RegisterAdvertisement"] = [refusal]
         let client = client()
@@ -181,7 +181,7 @@ final class AdvertisingTests: XCTestCase {
         XCTAssertEqual(daemon.count("UnregisterAdvertisement"), 2)
     }
 
-    func testItsEndIsTheLastThatIsTold() {
+    func testItsEndIsTheLastReport() {
         let client = client()
         var advertising: Advertising? = advertise(AdvertisementData(), client)
         XCTAssertEqual(states.last, .registered)

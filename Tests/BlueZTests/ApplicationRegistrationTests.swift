@@ -20,7 +20,7 @@ final class ApplicationRegistrationTests: XCTestCase {
         return machine
     }
 
-    func testAWishWaitsForTheAdapter() {
+    func testARequestWaitsForTheAdapter() {
         var machine = Machine(.application)
         XCTAssertEqual(machine.requested(1), [.report(.waiting(.adapter))])
         XCTAssertEqual(machine.obstacleChanged(.support), [.report(.waiting(.support))])
@@ -36,7 +36,7 @@ final class ApplicationRegistrationTests: XCTestCase {
         XCTAssertEqual(machine.replied(2, error: nil), [.report(.registered), .settled(2, nil)])
     }
 
-    func testWishesDuringARegistrationBecomeOneSwapBehindIt() {
+    func testRequestsDuringARegistrationBecomeOneSwapBehindIt() {
         var machine = Machine(.application)
         _ = machine.obstacleChanged(nil)
         _ = machine.requested(1)
@@ -154,7 +154,7 @@ final class ApplicationRegistrationTests: XCTestCase {
         XCTAssertEqual(machine.state, .refused)
     }
 
-    // MARK: Lost answers
+    // MARK: Lost replies
 
     func testARegistrationWithoutAnAnswerIsMadeAgainAndLaterEachTime() {
         var machine = registeredMachine()

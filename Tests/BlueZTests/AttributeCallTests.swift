@@ -8,7 +8,7 @@ import XCTest
 
 @testable import BlueZ
 
-/// Makes completions that write down what they are told.
+/// Makes completions that record their results.
 private struct Notes: Sendable {
     let results = Locked<[String]>([])
 
@@ -148,9 +148,12 @@ final class AttributeCallTests: XCTestCase {
         onLoop { [device, note] in
             let absent = AttributeKey(device: device, handle: 0x99)
             client.readValue(absent, timeout: 5, completion: note("read "))
-            client.subscriptions.startNotify(absent, for: client, completion: note("notify "))
+            let notified: BlueZCompletion<Void> = note("notify ")
+            client.notifications.subscribe(absent, overSocket: false, mayPair: false, for: client) {
+                if case .failed(let error) = $0 { notified(.failure(error)) }
+            }
             client.connector.disconnect(ObjectKey(foreign: 99), completion: note("disconnect "))
-            client.connector.connect(ObjectKey(foreign: 99), timeout: 5, completion: note("connect "))
+            client.connector.connect(ObjectKey(foreign: 99), completion: note("connect "))
             XCTAssertEqual(note.results.withLock { $0 }, [])
         }
         XCTAssertEqual(told.count, 4)
@@ -163,7 +166,7 @@ final class AttributeCallTests: XCTestCase {
         daemon.silent = ["ReadValue", "Connect"]
         onLoop { [characteristic, device, note] in
             client.readValue(characteristic, timeout: 5, completion: note("read "))
-            client.connector.connect(device, timeout: 20, completion: note("connect "))
+            client.connector.connect(device, completion: note("connect "))
         }
         daemon.vanish()
         daemon.loop.advance(by: 60)
@@ -285,7 +288,7 @@ final class AttributeCallTests: XCTestCase {
         onLoop { [device, note] in
             for number in 0..<3 {
                 client.connector.connect(
-                    device, timeout: 30, started: { started.withLock { $0 += 1 } }, completion: note("\(number) "))
+                    device, started: { started.withLock { $0 += 1 } }, completion: note("\(number) "))
             }
         }
         XCTAssertEqual(daemon.count("Connect"), 1)
@@ -301,10 +304,11 @@ final class AttributeCallTests: XCTestCase {
 
     func testACancelledConnectionIsDisconnectedAndReportedOnce() {
         let client = readyClient()
+        report(isConnected: false)
         daemon.silent = ["Connect"]
         let attempt = Locked<ConnectID?>(nil)
         onLoop { [device, note] in
-            let id = client.connector.connect(device, timeout: 30, completion: note())
+            let id = client.connector.connect(device, completion: note())
             attempt.withLock { $0 = id }
         }
         onLoop { if let id = attempt.withLock({ $0 }) { client.connector.cancel(id) } }
@@ -318,36 +322,51 @@ final class AttributeCallTests: XCTestCase {
     func testAConnectionThatTakesTooLongIsCalledOff() {
         let client = readyClient()
         daemon.silent = ["Connect"]
-        onLoop { [device, note] in client.connector.connect(device, timeout: 3, completion: note()) }
-        daemon.loop.advance(by: 3)
-        XCTAssertEqual(daemon.calls, ["Connect", "Disconnect"])
-        daemon.loop.advance(by: ConnectQueue.cancelLimit)
+        onLoop { [device, note] in client.connector.connect(device, completion: note()) }
+        daemon.loop.advance(by: LinkMachine.attemptLimit)
+        XCTAssertEqual(daemon.calls.filter { $0 != "StopDiscovery" }, ["Connect", "Disconnect"])
+        daemon.loop.advance(by: LinkMachine.endLimit)
         XCTAssertEqual(told.count, 1)
         XCTAssertTrue(told[0].contains("NoReply"))
     }
 
+    private func report(isConnected: Bool) {
+        daemon.send(
+            BlueZMessages.propertiesChanged(
+                BlueZMessages.device, "org.bluez.Device1", [("Connected", .bool(isConnected))]))
+    }
+
+    func testASuccessWithoutALinkIsAFailure() {
+        let client = readyClient()
+        report(isConnected: false)
+        daemon.bodies["Get"] = { $0.variant("b") { $0.bool(false) } }
+        onLoop { [device, note] in client.connector.connect(device, completion: note("1 ")) }
+        daemon.bodies["Get"] = { $0.variant("b") { $0.bool(true) } }
+        onLoop { [device, note] in client.connector.connect(device, completion: note("2 ")) }
+        XCTAssertEqual(told, ["1 org.bluez.Error.Failed: Connect succeeded without a connection", "2 ok"])
+    }
+
     func testADisconnectionIsOverWhenTheTreeShowsItAndConnectionsWaitForIt() {
         let client = readyClient()
+        report(isConnected: true)
+        daemon.bodies["Get"] = { $0.variant("b") { $0.bool(true) } }
         onLoop { [device, note] in
             client.connector.disconnect(device, completion: note("disconnect "))
-            client.connector.connect(device, timeout: 5, completion: note("connect "))
+            client.connector.connect(device, completion: note("connect "))
         }
         XCTAssertEqual(daemon.calls, ["Disconnect"])
         XCTAssertEqual(told, [])
-        daemon.send(
-            BlueZMessages.propertiesChanged(
-                BlueZMessages.device, "org.bluez.Device1", [("Connected", .bool(false))]))
+        report(isConnected: false)
         XCTAssertEqual(told, ["disconnect ok", "connect ok"])
         XCTAssertEqual(daemon.calls, ["Disconnect", "Connect", "Get"])
     }
 
     func testADisconnectionThatTheTreeShowsBeforeTheReplyIsOverWithTheReply() {
         let client = readyClient()
+        report(isConnected: true)
         daemon.silent = ["Disconnect"]
         onLoop { [device, note] in client.connector.disconnect(device, completion: note()) }
-        daemon.send(
-            BlueZMessages.propertiesChanged(
-                BlueZMessages.device, "org.bluez.Device1", [("Connected", .bool(false))]))
+        report(isConnected: false)
         XCTAssertEqual(told, [])
         daemon.answerLate("Disconnect")
         XCTAssertEqual(told, ["ok"])
@@ -355,6 +374,7 @@ final class AttributeCallTests: XCTestCase {
 
     func testADisconnectionThatTheTreeNeverShowsIsOverSoon() {
         let client = readyClient()
+        report(isConnected: true)
         onLoop { [device, note] in client.connector.disconnect(device, completion: note()) }
         XCTAssertEqual(told, [])
         daemon.loop.advance(by: 0.25)
@@ -363,12 +383,24 @@ final class AttributeCallTests: XCTestCase {
         XCTAssertEqual(told, ["ok"])
     }
 
+    func testDisconnectionsOfOneDeviceAreOneCall() {
+        let client = readyClient()
+        daemon.silent = ["Disconnect"]
+        onLoop { [device, note] in
+            for number in 0..<2 { client.connector.disconnect(device, completion: note("\(number) ")) }
+        }
+        XCTAssertEqual(daemon.calls, ["Disconnect"])
+        daemon.loop.advance(by: LinkMachine.endLimit)
+        XCTAssertEqual(told.count, 2)
+        XCTAssertTrue(told.allSatisfy { $0.contains("NoReply") }, "\(told)")
+    }
+
     func testARefusedDisconnectionIsReportedAndDelaysNoOtherAttempt() {
         let client = readyClient()
         daemon.errors["Disconnect"] = [DBusError(name: "org.bluez.Error.NotConnected", message: "Not Connected")]
         onLoop { [device, note] in
             client.connector.disconnect(device, completion: note("disconnect "))
-            client.connector.connect(device, timeout: 5, completion: note("connect "))
+            client.connector.connect(device, completion: note("connect "))
         }
         XCTAssertEqual(told, ["disconnect org.bluez.Error.NotConnected: Not Connected", "connect ok"])
     }
@@ -395,45 +427,58 @@ final class AttributeCallTests: XCTestCase {
         let client = readyClient()
         let adapter = try XCTUnwrap(ObjectKey(adapter: 0))
         let events = Locked<[ScanEvent]>([])
-        let pauses = Locked<[CancelHandle]>([])
-        let rests = Locked(0)
         onLoop {
             _ = client.discovery.start(on: adapter, filter: DiscoveryFilter()) { event in
                 events.withLock { $0.append(event) }
             }
         }
-        onLoop {
-            for _ in 0..<2 {
-                let pause = client.discovery.pause(on: adapter) { rests.withLock { $0 += 1 } }
-                pauses.withLock { $0.append(pause) }
-            }
-            XCTAssertEqual(rests.withLock { $0 }, 0)
-        }
+        onLoop { client.discovery.setPaused(true, on: adapter) }
         XCTAssertEqual(daemon.calls, ["SetDiscoveryFilter", "StartDiscovery", "StopDiscovery"])
-        XCTAssertEqual(rests.withLock { $0 }, 2)
-
-        onLoop { pauses.withLock { $0[0] }.cancel() }
-        onLoop { pauses.withLock { $0[0] }.cancel() }
-        XCTAssertEqual(daemon.count("StartDiscovery"), 1)
-        onLoop { pauses.withLock { $0 = [] } }
+        onLoop { client.discovery.setPaused(false, on: adapter) }
+        onLoop { client.discovery.setPaused(false, on: adapter) }
         XCTAssertEqual(daemon.count("StartDiscovery"), 2)
         XCTAssertEqual(events.withLock { $0 }, [.started])
+    }
+
+    func testScansPauseForTheFirstSecondsOfTheAttemptsOfATry() throws {
+        let client = readyClient()
+        let adapter = try XCTUnwrap(ObjectKey(adapter: 0))
+        daemon.silent = ["Connect"]
+        onLoop { _ = client.discovery.start(on: adapter, filter: DiscoveryFilter()) { _ in } }
+        let connect: @Sendable () -> Void = { [device] in client.connector.connect(device) { _ in } }
+        onLoop(connect)
+        XCTAssertEqual(daemon.count("StopDiscovery"), 1)
+        daemon.loop.advance(by: 2)
+        daemon.answerLate("Connect", error: DBusError(name: "org.bluez.Error.Failed", message: "x"))
+        XCTAssertEqual(daemon.count("StartDiscovery"), 1, "They are not resumed between two attempts.")
+        onLoop(connect)
+        daemon.loop.advance(by: 2)
+        XCTAssertEqual(daemon.count("StopDiscovery"), 1)
+        XCTAssertEqual(daemon.count("StartDiscovery"), 1)
+        daemon.loop.advance(by: 1)
+        XCTAssertEqual(daemon.count("StartDiscovery"), 2, "The device is not near.")
+        daemon.answerLate("Connect", error: DBusError(name: "org.bluez.Error.Failed", message: "x"))
+        onLoop(connect)
+        XCTAssertEqual(daemon.count("StopDiscovery"), 2)
+        daemon.bodies["Get"] = { $0.variant("b") { $0.bool(true) } }
+        daemon.answerLate("Connect")
+        XCTAssertEqual(daemon.count("StartDiscovery"), 3, "There is a link.")
+        onLoop { [device] in client.connector.connect(device, pausesScans: false) { _ in } }
+        XCTAssertEqual(daemon.count("StopDiscovery"), 2)
     }
 
     func testAScanThatBeginsDuringAPauseStartsAfterIt() throws {
         let client = readyClient()
         let adapter = try XCTUnwrap(ObjectKey(adapter: 0))
         let events = Locked<[ScanEvent]>([])
-        let pause = Locked<CancelHandle?>(nil)
         onLoop {
-            let made = client.discovery.pause(on: adapter)
-            pause.withLock { $0 = made }
+            client.discovery.setPaused(true, on: adapter)
             _ = client.discovery.start(on: adapter, filter: DiscoveryFilter()) { event in
                 events.withLock { $0.append(event) }
             }
         }
         XCTAssertEqual(daemon.calls, [])
-        onLoop { pause.withLock { $0 }?.cancel() }
+        onLoop { client.discovery.setPaused(false, on: adapter) }
         XCTAssertEqual(daemon.calls, ["SetDiscoveryFilter", "StartDiscovery"])
         XCTAssertEqual(events.withLock { $0 }, [.started])
     }

@@ -5,7 +5,7 @@ import XCTest
 
 @testable import BlueZ
 
-/// Random lives of devices and attributes, told by signals, compared with a plain model of them.
+/// Random signals about devices and attributes. The tree is compared with a plain model.
 final class AttributeFuzzTests: RandomTestCase {
     /// What a test knows without the tree: paths with their values, by device.
     private typealias Model = [String: [String: [UInt8]?]]
@@ -46,7 +46,7 @@ final class AttributeFuzzTests: RandomTestCase {
                     for old in model[device, default: [:]].keys where old.suffix(4) == handle {
                         model[device]?[old] = nil
                     }
-                    model[device]?[tail] = kind == .service ? .some(nil) : value
+                    model[device]?[tail] = kind == .service || value.isEmpty ? .some(nil) : value
                 case 9...11:
                     tree.apply(BlueZMessages.interfacesRemoved(path, [interfaces[kind] ?? ""]), into: &changes)
                     model[device]?[tail] = nil

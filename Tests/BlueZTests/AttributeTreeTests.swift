@@ -163,11 +163,11 @@ final class AttributeTreeTests: XCTestCase {
 
     func testSignalsForOthersChangeNothing() {
         var tree = makeQuietTree()
-        let strangers: [ObjectPath] = [
+        let otherPaths: [ObjectPath] = [
             "/org/bluez/hci0/dev_C0_26_DF_12_34_57/service0028/char002a", BlueZMessages.service.appending("char002b"),
             BlueZMessages.device, BlueZMessages.service, "/", "/org/bluez/hci0", "/service0028/char002a",
         ]
-        for path in strangers { tree.apply(BlueZMessages.valueChanged([7], of: path), into: &changes) }
+        for path in otherPaths { tree.apply(BlueZMessages.valueChanged([7], of: path), into: &changes) }
         XCTAssertEqual(changes.changes, [])
     }
 
@@ -257,7 +257,7 @@ final class AttributeTreeTests: XCTestCase {
         tree.load(BlueZMessages.managedObjects(BlueZMessages.connectedDevice), into: &changes)
         XCTAssertEqual(
             changes.changes.filter { if case .adapterChanged = $0 { false } else { true } }, [],
-            "A value that was there has not been notified, and nobody was heard.")
+            "The load reports neither a notification nor a received advertisement.")
     }
 
     func testAnotherDeviceInTheSamePlaceHasNoneOfThem() {

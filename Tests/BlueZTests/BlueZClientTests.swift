@@ -74,7 +74,7 @@ final class BlueZClientTests: XCTestCase {
         daemon.loop.run()
 
         XCTAssertEqual(
-            observer.log, ["connecting", "loading", "+/org/bluez/hci0", "+C0:26:DF:12:34:56 heard", "ready"])
+            observer.log, ["connecting", "loading", "+/org/bluez/hci0", "+C0:26:DF:12:34:56 received", "ready"])
         XCTAssertGreaterThan(observer.batches, 0)
         observation.cancel()
     }
@@ -86,7 +86,7 @@ final class BlueZClientTests: XCTestCase {
         let second = client.observe(newcomer)
         daemon.loop.run()
 
-        XCTAssertEqual(newcomer.log, ["+/org/bluez/hci0", "+C0:26:DF:12:34:56 heard", "ready"])
+        XCTAssertEqual(newcomer.log, ["+/org/bluez/hci0", "+C0:26:DF:12:34:56 received", "ready"])
         XCTAssertEqual(newcomer.batches, 1)
         XCTAssertEqual(observer.log, [])
         withExtendedLifetime((first, second)) {}
@@ -166,10 +166,10 @@ final class BlueZClientTests: XCTestCase {
         withExtendedLifetime(observation) {}
     }
 
-    func testSignalsOfStrangersAreNotBelieved() {
+    func testSignalsOfOtherConnectionsAreIgnored() {
         let (client, observation) = readyClient()
-        let stranger = Connection.open(.custom(daemon.bus.address), loop: daemon.loop)
-        stranger.send(BlueZMessages.interfacesAdded(devicePath, [("org.bluez.Device1", [])]))
+        let other = Connection.open(.custom(daemon.bus.address), loop: daemon.loop)
+        other.send(BlueZMessages.interfacesAdded(devicePath, [("org.bluez.Device1", [])]))
         daemon.loop.run()
         XCTAssertEqual(observer.log, [])
         withExtendedLifetime((client, observation)) {}
@@ -195,7 +195,7 @@ final class BlueZClientTests: XCTestCase {
 
     func testAnObserverMayLeaveInsideACallback() {
         let (client, observation) = readyClient()
-        observer.whenTold = { observation.cancel() }
+        observer.whenReported = { observation.cancel() }
         daemon.connection?.send(BlueZMessages.interfacesAdded(devicePath, [("org.bluez.Device1", [])]))
         daemon.connection?.send(BlueZMessages.interfacesRemoved(devicePath, ["org.bluez.Device1"]))
         daemon.loop.advance(by: 2)

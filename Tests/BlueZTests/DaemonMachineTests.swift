@@ -72,7 +72,7 @@ final class DaemonMachineTests: XCTestCase {
         XCTAssertEqual(delays, [1, 2, 4, 8, 16, 30, 30, 30])
     }
 
-    /// Two connections a second were opened, for ever.
+    /// Two connections a second were opened, without end.
     func testABusThatDoesNotNameTheOwnerIsOpenedLessAndLessOften() {
         var machine = DaemonMachine()
         _ = machine.start()

@@ -376,7 +376,7 @@ final class DiscoveryMachineTests: RandomTestCase {
         XCTAssertEqual(machine.startReplied(5, error: nil), [.report(a, .started)])
     }
 
-    // MARK: Sessions that die (A4)
+    // MARK: Sessions that end without a request (A4)
 
     func testDiscoveringThatEndsByItselfIsStartedAgain() {
         var machine = runningMachine()
@@ -479,7 +479,7 @@ final class DiscoveryMachineTests: RandomTestCase {
 
     // MARK: A law
 
-    /// Whatever happens in whatever order: one call at a time, and no session is left when nobody scans.
+    /// In any order of events there is one call at a time, and no session remains without a scan.
     func testAnyOrderOfEventsEndsAtRestWithoutScans() {
         var random = TestRandom(self)
         for round in 0..<300 {
@@ -513,7 +513,7 @@ final class DiscoveryMachineTests: RandomTestCase {
     }
 }
 
-/// Answers calls in order and keeps a session as BlueZ does.
+/// Replies to calls in order and keeps a session as BlueZ does.
 private struct SessionKeeper {
     private var calls: [DiscoveryMachine.Effect] = []
     private(set) var isDiscovering = false

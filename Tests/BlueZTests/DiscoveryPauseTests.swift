@@ -21,7 +21,7 @@ final class DiscoveryPauseTests: XCTestCase {
 
     func testAPauseStopsTheSessionAndKeepsScansAndFilter() {
         var machine = runningMachine()
-        XCTAssertEqual(machine.paused(), [.cancelTimer(.watchdog), .stopDiscovery(3)])
+        XCTAssertEqual(machine.paused(true), [.cancelTimer(.watchdog), .stopDiscovery(3)])
         XCTAssertEqual(machine.stopReplied(3, error: nil), [])
         XCTAssertTrue(machine.isSettled)
         XCTAssertFalse(machine.isAtRest)
@@ -30,29 +30,28 @@ final class DiscoveryPauseTests: XCTestCase {
 
     func testTheEndOfAPauseStartsTheSessionAgainInSilence() {
         var machine = runningMachine()
-        _ = machine.paused()
+        _ = machine.paused(true)
         _ = machine.stopReplied(3, error: nil)
-        XCTAssertEqual(machine.resumed(), [.setFilter(4, all)])
+        XCTAssertEqual(machine.paused(false), [.setFilter(4, all)])
         XCTAssertEqual(machine.setFilterReplied(4, error: nil), [.startDiscovery(5)])
         XCTAssertEqual(machine.startReplied(5, error: nil), [.startTimer(.watchdog, seconds: 30)])
         XCTAssertEqual(machine.session, .running(all))
     }
 
-    func testPausesCount() {
+    func testAPauseDuringAPauseChangesNothing() {
         var machine = runningMachine()
-        XCTAssertEqual(machine.resumed(), [])
-        _ = machine.paused()
-        XCTAssertEqual(machine.paused(), [])
+        XCTAssertEqual(machine.paused(false), [])
+        _ = machine.paused(true)
+        XCTAssertEqual(machine.paused(true), [])
         _ = machine.stopReplied(3, error: nil)
-        XCTAssertEqual(machine.resumed(), [])
-        XCTAssertEqual(machine.resumed(), [.setFilter(4, all)])
-        XCTAssertEqual(machine.resumed(), [])
+        XCTAssertEqual(machine.paused(false), [.setFilter(4, all)])
+        XCTAssertEqual(machine.paused(false), [])
     }
 
     func testAPauseThatEndsBeforeTheStopIsAnsweredStartsAgainAfterIt() {
         var machine = runningMachine()
-        _ = machine.paused()
-        XCTAssertEqual(machine.resumed(), [])
+        _ = machine.paused(true)
+        XCTAssertEqual(machine.paused(false), [])
         XCTAssertEqual(machine.stopReplied(3, error: nil), [.setFilter(4, all)])
     }
 
@@ -60,19 +59,19 @@ final class DiscoveryPauseTests: XCTestCase {
         var machine = Machine()
         _ = machine.poweredOn()
         _ = machine.scanAdded(Machine.Scan(a, all, watchdogSeconds: nil))
-        XCTAssertEqual(machine.paused(), [])
+        XCTAssertEqual(machine.paused(true), [])
         XCTAssertEqual(machine.setFilterReplied(1, error: nil), [])
         XCTAssertEqual(machine.session, .idle)
-        XCTAssertEqual(machine.resumed(), [.setFilter(2, all)])
+        XCTAssertEqual(machine.paused(false), [.setFilter(2, all)])
         _ = machine.setFilterReplied(2, error: nil)
-        XCTAssertEqual(machine.paused(), [])
+        XCTAssertEqual(machine.paused(true), [])
         XCTAssertEqual(
             machine.startReplied(3, error: nil), [.report(a, .started), .cancelTimer(.watchdog), .stopDiscovery(4)])
     }
 
     func testARefusedStopIsTriedAgainWhileThePauseLasts() {
         var machine = runningMachine()
-        _ = machine.paused()
+        _ = machine.paused(true)
         XCTAssertEqual(
             machine.stopReplied(3, error: inProgress), [.startTimer(.retry, seconds: Machine.retryDelays[0])])
         XCTAssertEqual(machine.timerFired(.retry), [.cancelTimer(.watchdog), .stopDiscovery(4)])
@@ -80,19 +79,19 @@ final class DiscoveryPauseTests: XCTestCase {
 
     func testScansThatEndDuringAPauseLeaveNothingBehind() {
         var machine = runningMachine()
-        _ = machine.paused()
+        _ = machine.paused(true)
         _ = machine.stopReplied(3, error: nil)
         XCTAssertEqual(machine.scanRemoved(a), [.clearFilter(4)])
         _ = machine.setFilterReplied(4, error: nil)
         XCTAssertTrue(machine.isAtRest)
-        XCTAssertEqual(machine.resumed(), [])
+        XCTAssertEqual(machine.paused(false), [])
     }
 
     func testAnAdapterThatComesBackDuringAPauseIsLeftAlone() {
         var machine = runningMachine()
-        _ = machine.paused()
+        _ = machine.paused(true)
         _ = machine.poweredOff()
         XCTAssertEqual(machine.poweredOn(), [])
-        XCTAssertEqual(machine.resumed(), [.setFilter(4, all)])
+        XCTAssertEqual(machine.paused(false), [.setFilter(4, all)])
     }
 }

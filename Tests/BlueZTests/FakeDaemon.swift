@@ -5,7 +5,7 @@ import XCTest
 
 @testable import BlueZ
 
-/// A hand-made `bluetoothd` on a loopback bus: answers what a test tells it to and keeps a list of calls.
+/// A minimal `bluetoothd` on a loopback bus. It gives the replies that a test sets, and keeps a list of calls.
 ///
 /// On the manual loop's thread only, like the test.
 final class FakeDaemon: @unchecked Sendable {
@@ -19,9 +19,9 @@ final class FakeDaemon: @unchecked Sendable {
     var objects: [(ObjectPath, TestInterfaces)] = [(BlueZMessages.adapterPath, BlueZMessages.adapter())]
     /// Errors for the next calls of a method; when used up, calls succeed.
     var errors: [String: [DBusError]] = [:]
-    /// Methods that get no answer.
+    /// Methods without a reply.
     var silent: Set<String> = []
-    /// What answers carry, where they carry anything.
+    /// The arguments of the replies, by method; other replies have none.
     var bodies: [String: (inout MessageWriter) -> Void] = [:]
     /// Paths and arguments of the calls, as text.
     private(set) var details: [String] = []
@@ -60,7 +60,7 @@ final class FakeDaemon: @unchecked Sendable {
         details = []
     }
 
-    /// Answers the oldest call of the method that was left without an answer.
+    /// Replies to the oldest call of the method that has no reply yet.
     func answerLate(_ member: String, error: DBusError? = nil) {
         guard let index = unanswered.firstIndex(where: { $0.member == member }) else { return }
         let call = unanswered.remove(at: index)
@@ -117,12 +117,12 @@ final class FakeDaemon: @unchecked Sendable {
     }
 }
 
-/// Writes down what it is told.
+/// Records the reports that it receives.
 final class RecordingObserver: BlueZObserver, @unchecked Sendable {
     private(set) var log: [String] = []
     private(set) var availabilities: [Availability] = []
     private(set) var batches = 0
-    var whenTold: () -> Void = {}
+    var whenReported: () -> Void = {}
 
     func availabilityChanged(_ availability: Availability, in client: BlueZClient) {
         availabilities.append(availability)
@@ -135,7 +135,7 @@ final class RecordingObserver: BlueZObserver, @unchecked Sendable {
         case .notLoaded(let error): log.append("notLoaded \(error)")
         case .ready: log.append("ready")
         }
-        whenTold()
+        whenReported()
     }
 
     func treeChanged(_ change: Change, in tree: borrowing ObjectTree) {
@@ -144,16 +144,16 @@ final class RecordingObserver: BlueZObserver, @unchecked Sendable {
         case .adapterChanged(let key, _): log.append("~\(tree.path(of: key) ?? "?")")
         case .adapterRemoved(let key): log.append("-\(tree.path(of: key) ?? "?")")
         case .deviceAdded(let handle, let isHeard):
-            log.append("+\(tree[handle].address)\(isHeard ? " heard" : "")")
+            log.append("+\(tree[handle].address)\(isHeard ? " received" : "")")
         case .deviceChanged(let handle, _, let isHeard):
-            log.append("~\(tree[handle].address)\(isHeard ? " heard" : "")")
+            log.append("~\(tree[handle].address)\(isHeard ? " received" : "")")
         case .deviceRemoved(let handle): log.append("-\(tree[handle].address)")
         case .attributeAdded(let key, let kind): log.append("+\(kind) \(key.handle)")
         case .attributeChanged(let key, _):
             log.append("~\(key.handle) \(tree.value(of: key).map { [UInt8]($0) } ?? [])")
         case .attributeRemoved(let key, let kind): log.append("-\(kind) \(key.handle)")
         }
-        whenTold()
+        whenReported()
     }
 
     func batchEnded() { batches += 1 }

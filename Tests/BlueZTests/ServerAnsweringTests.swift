@@ -45,7 +45,7 @@ final class ServerAnsweringTests: XCTestCase {
     func testWhatWaitsBehindAnUnconfirmedIndicationFailsWithIt() {
         let scene = registered(.indicate)
         scene.listen()
-        scene.tell("/service0/char0", "StartNotify")
+        scene.send("/service0/char0", "StartNotify")
         for value in UInt8(1)...3 { scene.notify(2, [value]) }
         scene.daemon.loop.advance(by: 31)
         XCTAssertEqual(scene.results.withLock { $0 }, ["ok", "noReply [1]", "noReply [2]", "noReply [3]"])

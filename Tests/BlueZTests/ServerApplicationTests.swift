@@ -93,7 +93,7 @@ final class ServerApplicationTests: XCTestCase {
         XCTAssertEqual(scene.states.withLock { $0.last }, .idle)
     }
 
-    /// 5.74 and 5.75 refuse a characteristic whose handle is left to them.
+    /// 5.74 and 5.75 refuse a characteristic without a handle.
     func testWhereBlueZChoosesNoHandlesTheyAreInTheOrderInWhichItCreatesTheAttributes() {
         for minor: UInt8 in [74, 75] {
             let scene = ServerScene(minor: minor)
@@ -150,9 +150,9 @@ final class ServerApplicationTests: XCTestCase {
         XCTAssertEqual(scene.states.withLock { $0.last }, .registered)
     }
 
-    func testItComesBackWithTheDaemonAndSubscribersAreToldOfTheGap() {
+    func testItComesBackWithTheDaemonAndSubscribersReceiveTheGap() {
         let scene = registered([heartRate])
-        scene.tell("/service0/char0", "StartNotify")
+        scene.send("/service0/char0", "StartNotify")
         XCTAssertEqual(scene.delegate.log, ["+2"])
         scene.daemon.vanish()
         XCTAssertEqual(scene.delegate.log, ["+2", "-2"])
@@ -196,9 +196,9 @@ final class ServerApplicationTests: XCTestCase {
 
     func testNobodyButTheDaemonMayCall() {
         let scene = registered([heartRate])
-        let stranger = Connection.open(.custom(scene.daemon.bus.address), loop: scene.daemon.loop)
+        let other = Connection.open(.custom(scene.daemon.bus.address), loop: scene.daemon.loop)
         scene.daemon.loop.run()
-        XCTAssertEqual(scene.read("/service0/char0", from: stranger).prefix(12), "AccessDenied")
+        XCTAssertEqual(scene.read("/service0/char0", from: other).prefix(12), "AccessDenied")
         XCTAssertEqual(scene.delegate.log, [])
     }
 
@@ -240,7 +240,7 @@ final class ServerApplicationTests: XCTestCase {
 
     // MARK: Writing
 
-    func testAWriteCarriesWhatBlueZTells() {
+    func testAWriteHasWhatBlueZReports() {
         let scene = registered([heartRate])
         XCTAssertEqual(scene.write("/service0/char0", [7, 8]), "ok")
         scene.delegate.state.withLock { $0.refusal = CBATTError.Code(rawValue: 0x81) }
@@ -286,10 +286,10 @@ final class ServerApplicationTests: XCTestCase {
         let scene = registered([heartRate])
         scene.listen()
         scene.notify(2, [1])
-        scene.tell("/service0/char0", "StartNotify")
+        scene.send("/service0/char0", "StartNotify")
         scene.notify(2, [2])
         scene.notify(2, [2])
-        scene.tell("/service0/char0", "StopNotify")
+        scene.send("/service0/char0", "StopNotify")
         scene.notify(2, [3])
         XCTAssertEqual(scene.values, [[2], [2]])
         XCTAssertEqual(
@@ -300,11 +300,11 @@ final class ServerApplicationTests: XCTestCase {
     func testIndicationsGoOneAfterTheOther() {
         let scene = registered([heartRate])
         scene.listen()
-        scene.tell("/service0/char1", "StartNotify")
+        scene.send("/service0/char1", "StartNotify")
         scene.notify(5, [1])
         scene.notify(5, [2])
         XCTAssertEqual(scene.values, [[1]])
-        scene.tell("/service0/char1", "Confirm")
+        scene.send("/service0/char1", "Confirm")
         XCTAssertEqual(scene.values, [[1], [2]])
         scene.daemon.loop.advance(by: 31)
         XCTAssertEqual(scene.results.withLock { $0 }, ["ok", "sent [1]", "noReply [2]"])

@@ -7,7 +7,7 @@ import XCTest
 
 @testable import BlueZ
 
-/// Answers as it was told to, and writes down what it is asked.
+/// Gives the answers that a test sets, and records the requests.
 final class RecordingDelegate: ServerDelegate {
     struct State {
         var log: [String] = []
@@ -114,13 +114,13 @@ final class ServerScene {
         daemon.loop.run()
     }
 
-    /// Ends the application without a word to BlueZ about what it was told.
+    /// Releases the application.
     func release() {
         application = nil
         daemon.loop.run()
     }
 
-    /// Reads the objects of the application that waits to be registered, gives each a handle, and says yes.
+    /// Reads the objects of the application that waits to be registered, gives each a handle, and accepts the registration.
     func accept(file: StaticString = #filePath, line: UInt = #line) {
         guard let call = daemon.unanswered.first(where: { $0.member == "RegisterApplication" }) else {
             return XCTFail("Nothing waits to be registered.", file: file, line: line)
@@ -275,7 +275,7 @@ final class ServerScene {
     }
 
     @discardableResult
-    func tell(_ rest: String, _ member: String) -> String {
+    func send(_ rest: String, _ member: String) -> String {
         Self.text(call(path(rest), "org.bluez.GattCharacteristic1", member) { _ in })
     }
 

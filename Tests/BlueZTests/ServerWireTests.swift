@@ -8,12 +8,12 @@ import XCTest
 
 @testable import BlueZ
 
-/// The same over a real `dbus-daemon`, whose sockets carry our descriptors to a daemon on another connection.
+/// The same over a real `dbus-daemon`, which passes our descriptors to a daemon on another connection.
 final class ServerWireTests: XCTestCase, StartsPrograms {
     private let level = ServerCharacteristic(
         id: ServerAttributeID(2), uuid: CBUUID(string: "2A19"), flags: [.read, .notify], givesNotifySocket: true)
 
-    func testAnApplicationIsRegisteredReadAndHeardOverABus() throws {
+    func testAnApplicationIsRegisteredReadAndReceivedOverABus() throws {
         let bus = try PrivateBus()
         let registration = Locked<Message?>(nil)
         let daemon = Connection.open(.custom(bus.address))
@@ -52,15 +52,15 @@ final class ServerWireTests: XCTestCase, StartsPrograms {
         var read = try ask("ReadValue", of: characteristic, call.sender, daemon).reader
         XCTAssertEqual(read.bytes(), [1, 2, 3])
 
-        // Before a call of the same connection, whose answer says that the bus has the match rule.
-        let heard = expectation(description: "the value came")
+        // The reply to a later call on the same connection shows that the bus has the match rule.
+        let received = expectation(description: "the value came")
         let subscription = daemon.subscribe(
             MatchRule(interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged")
         ) { signal in
             var reader = signal.reader
             guard reader.string() == "org.bluez.GattCharacteristic1" else { return }
             reader.dictionary { entry in
-                if entry.string() == "Value", entry.variant({ $0.bytes() }) == [98] { heard.fulfill() }
+                if entry.string() == "Value", entry.variant({ $0.bytes() }) == [98] { received.fulfill() }
             }
         }
         var acquired = try ask("AcquireNotify", of: characteristic, call.sender, daemon).reader
@@ -71,7 +71,7 @@ final class ServerWireTests: XCTestCase, StartsPrograms {
             if case .success = result { sent.fulfill() }
         }
         wait(for: [sent], timeout: 60)
-        wait(for: [heard], timeout: 60)
+        wait(for: [received], timeout: 60)
         XCTAssertEqual(try ServerScene.packets(socket), [], "A value for all goes over the bus.")
 
         subscription.cancel()

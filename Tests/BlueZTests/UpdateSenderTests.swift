@@ -69,7 +69,7 @@ final class UpdateSenderTests: XCTestCase {
         XCTAssertEqual(scene.values, [[1]])
         XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]", "other [2]"])
         // BlueZ counts it, and calls this when it leaves.
-        scene.tell("/service0/char0", "StopNotify")
+        scene.send("/service0/char0", "StopNotify")
         XCTAssertEqual(scene.delegate.log.last, "-2")
     }
 
@@ -100,7 +100,7 @@ final class UpdateSenderTests: XCTestCase {
         XCTAssertEqual(scene.delegate.log, ["+2", "-2"])
     }
 
-    func testWhatCanBeDoneForACentralIsToldAgainWhenMoreIsKnownOfTheDaemon() throws {
+    func testWhatCanBeDoneForACentralIsReportedAgainWhenMoreIsKnownOfTheDaemon() throws {
         let (scene, sockets) = try subscribed(minor: nil)
         XCTAssertEqual(scene.delegate.subscribers(of: 2).map(\.directWay), [.unsupported, .unsupported])
         scene.daemon.set([("Modalias", .string("usb:v1D6Bp0246d0552"))])
@@ -172,7 +172,7 @@ final class UpdateSenderTests: XCTestCase {
         scene.notify(2, [2])
         for confirmation in 1...3 {
             XCTAssertEqual(scene.values, [[1]], "before confirmation \(confirmation)")
-            scene.tell("/service0/char0", "Confirm")
+            scene.send("/service0/char0", "Confirm")
         }
         XCTAssertEqual(scene.values, [[1], [2]])
         XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]"])
@@ -187,7 +187,7 @@ final class UpdateSenderTests: XCTestCase {
         scene.daemon.loop.wait(until: { scene.delegate.subscribers(of: 2)[1].directWay == .closed }, limit: 5)
         scene.setLink(of: 2, isUp: false)
         XCTAssertEqual(scene.values, [[1]])
-        scene.tell("/service0/char0", "Confirm")
+        scene.send("/service0/char0", "Confirm")
         XCTAssertEqual(scene.values, [[1], [2]])
     }
 
@@ -289,7 +289,7 @@ final class UpdateSenderTests: XCTestCase {
         scene.daemon.loop.wait(until: { scene.delegate.subscribers(of: 2)[1].directWay == .closed }, limit: 5)
         scene.notify(2, [1])
         scene.notify(2, [2])
-        scene.tell("/service0/char0", "Confirm")
+        scene.send("/service0/char0", "Confirm")
         XCTAssertEqual(scene.values, [[1], [2]])
         XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]"])
     }
@@ -297,8 +297,8 @@ final class UpdateSenderTests: XCTestCase {
     func testTheConfirmationsThatHaveComeSufficeWhenTheMissingOneHasLeft() throws {
         let (scene, sockets) = try subscribed(.indicate, by: 3)
         scene.notify(2, [1])
-        scene.tell("/service0/char0", "Confirm")
-        scene.tell("/service0/char0", "Confirm")
+        scene.send("/service0/char0", "Confirm")
+        scene.send("/service0/char0", "Confirm")
         XCTAssertEqual(scene.results.withLock { $0 }, [])
         sockets[2].close()
         XCTAssertTrue(scene.daemon.loop.wait(until: { scene.results.withLock { $0 } == ["sent [1]"] }, limit: 5))
@@ -314,14 +314,14 @@ final class UpdateSenderTests: XCTestCase {
         scene.daemon.loop.advance(by: SubscriberTable.settlingTime)
         XCTAssertEqual(scene.delegate.subscribers(of: 2).map(\.directWay), [.closed, .open])
         scene.notify(2, [1])
-        scene.tell("/service0/char0", "Confirm")
+        scene.send("/service0/char0", "Confirm")
         XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]"])
     }
 
     func testAnIndicationThatOneHasConfirmedIsNotSentAgain() throws {
         let (scene, sockets) = try subscribed(.indicate)
         scene.notify(2, [1])
-        scene.tell("/service0/char0", "Confirm")
+        scene.send("/service0/char0", "Confirm")
         scene.daemon.loop.advance(by: 31)
         XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]"])
         withExtendedLifetime(sockets) {}

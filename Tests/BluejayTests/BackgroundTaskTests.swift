@@ -54,7 +54,7 @@ final class BackgroundTaskTests: BluejayCase, @unchecked Swift.Sendable {
         bluejay.run(backgroundTask: { [seen] peripheral in
             do {
                 try peripheral.listen(to: Self.measurement) { (value: Data) in
-                    seen.note("heard \([UInt8](value))")
+                    seen.note("received \([UInt8](value))")
                     return .keepListening
                 }
             } catch {
@@ -70,7 +70,7 @@ final class BackgroundTaskTests: BluejayCase, @unchecked Swift.Sendable {
         XCTAssertEqual(
             seen.texts,
             [
-                "available true", "connected Strap 1", "heard [0, 61]", "listen notConnected", "run notConnected",
+                "available true", "connected Strap 1", "received [0, 61]", "listen notConnected", "run notConnected",
                 "disconnected Strap 1",
             ])
         eventually("the connection") { bluejay.isConnected }
@@ -235,7 +235,7 @@ final class BackgroundTaskTests: BluejayCase, @unchecked Swift.Sendable {
     /// Called when that one is over.
     private var over: () -> Void = {}
 
-    /// A task that listens for ever, and tries once more when that has failed.
+    /// Starts a background task that listens until it is stopped, and listens once more after a failure.
     private func listenForEver() {
         bluejay.run(backgroundTask: { [seen] peripheral in
             do {
@@ -328,7 +328,7 @@ final class BackgroundTaskTests: BluejayCase, @unchecked Swift.Sendable {
         let isOver = expectation(description: "the task's end")
         over = { isOver.fulfill() }
         bluejay = nil
-        // Real time for the task's thread: nobody is left to ask whether it waits.
+        // Real time for the task's thread: the Bluejay that reports whether it waits has been released.
         wait(for: [isOver], timeout: 60)
         XCTAssertEqual(seen.texts, ["listen stopped", "run stopped"])
         eventually("the link's end") { simulator.links.isEmpty }

@@ -4,10 +4,10 @@ import Dispatch
 import TestRandomness
 import XCTest
 
-/// A Bluejay beside a simulator in virtual time, and a heart rate strap that it can talk to.
+/// A Bluejay on a simulator in virtual time, with a heart rate strap.
 ///
-/// Callbacks come on a queue of the test's own. Whenever time passes the callbacks and the background task have their
-/// turn first, so that every run is the same.
+/// Callbacks run on a queue of the test. Before virtual time advances, the callbacks and the background task run, so that each
+/// run has the same order.
 // Unchecked: what callbacks write the test reads after `settle` alone.
 class BluejayCase: RandomTestCase, @unchecked Swift.Sendable {
     static let address: VirtualAddress = "C0:00:00:00:00:01"
@@ -56,7 +56,7 @@ class BluejayCase: RandomTestCase, @unchecked Swift.Sendable {
 
     // MARK: Time
 
-    /// Lets everything happen that can happen now: in the house, in callbacks, in the background task.
+    /// Runs all work that is due now: of the simulator, of callbacks, of the background task.
     func settle(file: StaticString = #filePath, line: UInt = #line) {
         for _ in 0..<4 {
             simulator.run()
@@ -222,7 +222,7 @@ extension BluejayError {
     ]
 }
 
-/// A peripheral that answers as a test chooses.
+/// A peripheral with the responses that a test chooses.
 // Unchecked: touched on the simulator's loop, which the test's thread drives, and by the test between.
 final class Strap: PeripheralBehavior, @unchecked Swift.Sendable {
     var ignoresConnections = false

@@ -348,7 +348,7 @@ final class BluejayMachineTests: XCTestCase {
         XCTAssertEqual(player.ask(5, .operation, by: .task), "settle 5 notInBackgroundTask")
     }
 
-    func testATaskHearsOfALossBeforeAnybodyElse() {
+    func testATaskReceivesALossFirst() {
         _ = player.connected()
         _ = player.machine.taskRequested(by: .application)
         _ = player.ask(1, .operation, by: .task)

@@ -51,7 +51,7 @@ final class ConnectionOrderTests: BluejayCase, @unchecked Swift.Sendable {
 }
 
 final class ObserverTests: BluejayCase, @unchecked Swift.Sendable {
-    func testWhoRegistersWhileSomethingIsBeingToldHearsItOnce() {
+    func testAnObserverThatRegistersDuringAReportReceivesItOnce() {
         callbacks.suspend()
         bluejay.start(mode: .new(options))
         simulator.run()
@@ -64,7 +64,7 @@ final class ObserverTests: BluejayCase, @unchecked Swift.Sendable {
         XCTAssertEqual(seen.texts, ["available true"])
     }
 
-    func testWhoIsTakenOutHearsNothingMore() {
+    func testARemovedObserverReceivesNothingMore() {
         start()
         let (first, second) = (Observer(seen), Observer(seen))
         for observer in [first, second, first] {

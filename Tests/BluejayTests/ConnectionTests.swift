@@ -26,7 +26,11 @@ final class ConnectionTests: BluejayCase, @unchecked Swift.Sendable {
         bluejay.write(to: Self.location, value: UInt8(5)) { [seen] in seen.note("write", $0) }
         bluejay.read(from: Self.location) { [seen] (result: ReadResult<UInt8>) in seen.note("read", result) }
         bluejay.listen(to: Self.measurement) { [seen] (result: ReadResult<Data>) in
-            if case .success(let data) = result { seen.note("heard \([UInt8](data))") } else { seen.note("\(result)") }
+            if case .success(let data) = result {
+                seen.note("received \([UInt8](data))")
+            } else {
+                seen.note("\(result)")
+            }
         }
         bluejay.read(from: Self.location) { [seen] (result: ReadResult<UInt8>) in seen.note("last", result) }
         expect("last 5")
@@ -38,7 +42,8 @@ final class ConnectionTests: BluejayCase, @unchecked Swift.Sendable {
         notify([0, 63])
         XCTAssertFalse(try bluejay.isListening(to: Self.measurement))
         XCTAssertEqual(
-            seen.texts, ["read 1", "write done", "read 5", "last 5", "heard [0, 61]", "heard [0, 62]", "end done"])
+            seen.texts,
+            ["read 1", "write done", "read 5", "last 5", "received [0, 61]", "received [0, 62]", "end done"])
     }
 
     func testALossFailsEverythingInItsOrderAndBluejayReconnects() {
@@ -162,10 +167,10 @@ final class ConnectionEndTests: BluejayCase, @unchecked Swift.Sendable {
 
     func testWhoNobodyKnowsCannotBeConnectedTo() {
         start()
-        let stranger = PeripheralIdentifier(uuid: UUID(), name: "Stranger")
-        bluejay.connect(stranger) { [seen] result in
+        let unknown = PeripheralIdentifier(uuid: UUID(), name: "Unknown")
+        bluejay.connect(unknown) { [seen] result in
             guard case .failure(let error) = result else { return }
-            seen.note("\(error as? BluejayError == .unexpectedPeripheral(stranger))")
+            seen.note("\(error as? BluejayError == .unexpectedPeripheral(unknown))")
         }
         expect("true")
         XCTAssertFalse(bluejay.isConnecting)
@@ -336,9 +341,9 @@ final class ConnectionEndTests: BluejayCase, @unchecked Swift.Sendable {
         withExtendedLifetime((observer, other)) {}
     }
 
-    /// The completion of `connect` comes before the observers hear of the connection; who registers there hears of it
-    /// once all the same.
-    func testWhoRegistersInACallbackHearsOfTheConnectionOnce() {
+    /// The completion of `connect` is called before the observers receive the connection. An observer that the completion
+    /// registers receives it once nevertheless.
+    func testAnObserverThatRegistersInACallbackReceivesTheConnectionOnce() {
         let observer = Observer(seen)
         let identifier = find()
         bluejay.connect(identifier) { [weak self] _ in self?.bluejay.register(observer: observer) }
@@ -433,7 +438,7 @@ final class StartTests: BluejayCase, @unchecked Swift.Sendable {
         expect("connect Strap 1")
     }
 
-    func testWhoIsLetGoSettlesEverything() {
+    func testAReleasedBluejaySettlesEverything() {
         connect()
         bluejay.listen(to: Self.measurement) { [seen] (result: ReadResult<Data>) in seen.note("listen", result) }
         eventually("the listen") { simulator.links.first?.subscriptions.isEmpty == false }

@@ -3,8 +3,8 @@ import BlueZSimulator
 import TestRandomness
 import XCTest
 
-/// A long batch as of a firmware update: commands whose answers come in fragments, chunks that are written, values that
-/// are read, in a fixed order, while the peripheral takes its time.
+/// A long batch as of a firmware update: commands with responses in fragments, chunks that are written, values that are
+/// read, in a fixed order. Each response takes a random time.
 final class FirmwareBatchTests: BluejayCase, @unchecked Swift.Sendable {
     private static let operations = 2_000
 
@@ -73,7 +73,7 @@ final class FirmwareBatchTests: BluejayCase, @unchecked Swift.Sendable {
         eventually("the middle", limit: 3_600, step: 0.05) { progress.done >= Self.operations / 2 }
         simulator.simulateLinkLoss(of: Self.address)
 
-        // As the document says: what runs fails, the completion tells, then the observers hear of it, and Bluejay
+        // As documented: the operations fail, the completion is called, the observers are called, and Bluejay
         // reconnects.
         expect("connected Strap 1")
         let stopped = progress.done
@@ -118,7 +118,7 @@ private final class Progress: @unchecked Swift.Sendable {
     var done = 0
 }
 
-/// Answers commands in fragments, and takes a random time for everything.
+/// Responds to commands in fragments, each after a random time.
 // Unchecked: touched on the simulator's loop, which the test's thread drives.
 private final class Device: PeripheralBehavior, @unchecked Swift.Sendable {
     private let simulator: Simulator

@@ -97,7 +97,7 @@ final class ManyThreadsTests: BluejayCase, @unchecked Swift.Sendable {
     }
 }
 
-/// Who was asked for, and whose last word has come.
+/// The operations that were requested, and those that have been completed.
 // Unchecked: what changes is touched under the lock alone.
 private final class Tally: @unchecked Swift.Sendable {
     private let lock = NSLock()

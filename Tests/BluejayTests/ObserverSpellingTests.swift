@@ -2,8 +2,8 @@ import Foundation
 import TestPrograms
 import XCTest
 
-/// What the compiler says of observers, in both language modes: a method of either spelling compiles, and where a protocol
-/// can tell, any other method does not.
+/// What the compiler accepts as an observer, in both language modes: a method of either spelling compiles. Another method does
+/// not, if the protocol can exclude it.
 ///
 /// The test compiles small files against the modules of this build.
 final class ObserverSpellingTests: XCTestCase, StartsPrograms {

@@ -4,7 +4,7 @@ import XCTest
 
 /// What comes back after a program has ended in the middle of things.
 ///
-/// A manager that keeps its links when it is let go leaves behind what a killed process does.
+/// A manager that keeps its links when it is released leaves the same state as a killed process.
 final class RestorationTests: BluejayCase, @unchecked Swift.Sendable {
     private var folder = ""
 
@@ -35,9 +35,9 @@ final class RestorationTests: BluejayCase, @unchecked Swift.Sendable {
         eventually("Bluetooth") { bluejay.isBluetoothAvailable }
     }
 
-    /// A program that was connected and listened to two characteristics, and is gone.
+    /// Ends a program that is connected and listens to two characteristics.
     @discardableResult
-    private func leaveSomethingBehind() -> PeripheralIdentifier {
+    private func endWhileListening() -> PeripheralIdentifier {
         start(.enable("us.gnos.bluejay"))
         let identifier = connect()
         for identifier in [Self.measurement, Self.answers] {
@@ -57,7 +57,7 @@ final class RestorationTests: BluejayCase, @unchecked Swift.Sendable {
     }
 
     func testTheConnectionComesBackAndTheRestorerIsAskedFirst() {
-        leaveSomethingBehind()
+        endWhileListening()
         let restorer = Restorer(seen, bluejay, [Self.measurement])
         let observer = Observer(seen)
         start(.enableWithListenRestorer("us.gnos.bluejay", restorer), observer)
@@ -74,7 +74,7 @@ final class RestorationTests: BluejayCase, @unchecked Swift.Sendable {
     }
 
     func testWithoutARestorerListensAreEnded() {
-        leaveSomethingBehind()
+        endWhileListening()
         start(.enable("us.gnos.bluejay"))
         eventually("the connection") { bluejay.isConnected }
         pass(5)
@@ -83,7 +83,7 @@ final class RestorationTests: BluejayCase, @unchecked Swift.Sendable {
     }
 
     func testAConnectionThatWasLostMeanwhileIsTakenUpAgainWithItsListens() {
-        leaveSomethingBehind()
+        endWhileListening()
         simulator.simulateLinkLoss(of: Self.address)
         pass(1)
         let restorer = Restorer(seen, bluejay, [Self.measurement, Self.answers])
@@ -121,7 +121,7 @@ final class RestorationTests: BluejayCase, @unchecked Swift.Sendable {
     }
 
     func testARestoredListenIsSettledWhenBluejayStops() {
-        leaveSomethingBehind()
+        endWhileListening()
         simulator.simulateLinkLoss(of: Self.address)
         pass(1)
         strap.ignoresConnections = true
@@ -133,7 +133,7 @@ final class RestorationTests: BluejayCase, @unchecked Swift.Sendable {
     }
 
     func testARestoredListenEndsWithTheAttemptThatItWaitsFor() {
-        let identifier = leaveSomethingBehind()
+        let identifier = endWhileListening()
         simulator.simulateLinkLoss(of: Self.address)
         pass(1)
         strap.ignoresConnections = true
@@ -152,7 +152,7 @@ final class RestorationTests: BluejayCase, @unchecked Swift.Sendable {
     }
 
     func testWhoConnectsAtOnceHasTheConnectionThatComesBack() {
-        let identifier = leaveSomethingBehind()
+        let identifier = endWhileListening()
         let restorer = Restorer(seen, bluejay, [Self.measurement])
         start(.enableWithListenRestorer("us.gnos.bluejay", restorer)) { [seen] bluejay in
             bluejay.connect(identifier) { seen.note("connect", $0) }
@@ -168,23 +168,23 @@ final class RestorationTests: BluejayCase, @unchecked Swift.Sendable {
 }
 
 extension RestorationTests {
-    // MARK: What the application is told
+    // MARK: Reports to the application
 
     /// Starts with a restorer for a connection that does not come back, and ends the attempt.
     private func checkFailure(_ name: String, line: UInt = #line, end: (Bluejay) -> Void) {
-        leaveSomethingBehind()
+        endWhileListening()
         simulator.simulateLinkLoss(of: Self.address)
         pass(1)
         strap.ignoresConnections = true
-        let (restorer, told) = (Restorer(Notes(), bluejay, []), Reporter())
+        let (restorer, failures) = (Restorer(Notes(), bluejay, []), Reporter())
         let config = BackgroundRestoreConfig(
-            restoreIdentifier: "us.gnos.bluejay", backgroundRestorer: told, listenRestorer: restorer)
+            restoreIdentifier: "us.gnos.bluejay", backgroundRestorer: failures, listenRestorer: restorer)
         start(.enable(config))
         eventually("the attempt", line: line) { bluejay.isConnecting }
         end(bluejay)
-        eventually("the failure", line: line) { told.seen.count > 0 }
+        eventually("the failure", line: line) { failures.seen.count > 0 }
         pass(20)
-        XCTAssertEqual(told.seen.texts, ["failed Strap 1 \(name)"], line: line)
+        XCTAssertEqual(failures.seen.texts, ["failed Strap 1 \(name)"], line: line)
         withExtendedLifetime(restorer) {}
     }
 
@@ -201,7 +201,7 @@ extension RestorationTests {
     }
 
     func testALogObserverReceivesWhyNothingWasRestored() throws {
-        leaveSomethingBehind()
+        endWhileListening()
         waitForTheDisk()
         let files = try XCTUnwrap(FileManager.default.enumerator(atPath: folder)).compactMap { $0 as? String }
         for file in files {

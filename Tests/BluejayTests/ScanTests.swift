@@ -72,7 +72,7 @@ final class ScanTests: BluejayCase, @unchecked Swift.Sendable {
         XCTAssertTrue(bluejay.isScanning)
     }
 
-    func testWhatIsBlacklistedIsNotHeardOfAgainInThisScan() {
+    func testABlacklistedPeripheralIsNotReportedAgainInThisScan() {
         start()
         simulator.add(Self.virtual(1))
         simulator.add(Self.virtual(2))
@@ -132,7 +132,7 @@ final class ScanTests: BluejayCase, @unchecked Swift.Sendable {
         eventually("the next") { seen.texts.filter { $0 == "stopped 0 nil" }.count == 2 }
     }
 
-    func testAfterItsEndAScanIsNotHeardOf() {
+    func testAfterItsEndAScanReportsNothing() {
         start()
         for number in 1...5 { simulator.add(Self.virtual(number)) }
         scan { _ in .stop }

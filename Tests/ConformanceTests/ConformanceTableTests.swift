@@ -1,7 +1,7 @@
 import Foundation
 import XCTest
 
-/// Documentation/Conformance.md tells the truth: each documented item has a row, and each row a test.
+/// Compares Documentation/Conformance.md with the documents and the tests: each documented item has a row, and each row a test.
 final class ConformanceTableTests: XCTestCase {
     private struct Item: Hashable {
         let section: Substring

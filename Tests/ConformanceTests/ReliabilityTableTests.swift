@@ -3,7 +3,7 @@ import XCTest
 
 /// Documentation/Reliability.md and Documentation/Security.md name tests that exist.
 ///
-/// A name is `Class`, `Class.testFunction`, or `…Ending`: a test of the class before it whose name ends so.
+/// A name is `Class`, `Class.testFunction`, or `…Ending`: a test of the class before it, by the end of its name.
 final class ReliabilityTableTests: XCTestCase {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
@@ -47,7 +47,7 @@ final class ReliabilityTableTests: XCTestCase {
         }
     }
 
-    /// The row's mark, and the names in the last column, of each row of the first table whose last column is `tests`.
+    /// Returns the mark and the names in the last column of each row of the first table with a last column `tests`.
     private func rows(of page: String) throws -> [(mark: String, names: [String])] {
         let lines = try String(contentsOf: Self.root.appendingPathComponent(page), encoding: .utf8)
             .split(separator: "\n", omittingEmptySubsequences: false)

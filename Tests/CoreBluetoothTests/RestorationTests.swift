@@ -207,7 +207,7 @@ final class RestorationTests: CoreBluetoothCase, @unchecked Sendable {
     }
 }
 
-/// A library's delegate, whose subclass adds what restoration needs, as on iOS.
+/// A library's delegate. As on iOS, a subclass adds the methods that restoration needs.
 private class RestoringBase: NSObject, CBCentralManagerDelegate {
     let seen: Notes
 

@@ -7,11 +7,11 @@ final class ConnectionTests: XCTestCase {
     func testCallsMadeBeforeTheBusHasLetUsInAreAnsweredInTheirOrder() throws {
         try BusBodies(on: .loopback()).callsMadeBeforeTheBusHasLetUsInAreAnsweredInTheirOrder()
     }
-    func testClosingFailsEveryCallOnceAndIsTold() throws {
-        try BusBodies(on: .loopback()).closingFailsEveryCallOnceAndIsTold()
+    func testClosingFailsEveryCallOnceAndIsReported() throws {
+        try BusBodies(on: .loopback()).closingFailsEveryCallOnceAndIsReported()
     }
-    func testTheLossOfTheBusFailsEveryCallOnceAndIsTold() throws {
-        try BusBodies(on: .loopback()).theLossOfTheBusFailsEveryCallOnceAndIsTold()
+    func testTheLossOfTheBusFailsEveryCallOnceAndIsReported() throws {
+        try BusBodies(on: .loopback()).theLossOfTheBusFailsEveryCallOnceAndIsReported()
     }
     func testReleasingAConnectionClosesIt() throws { try BusBodies(on: .loopback()).releasingAConnectionClosesIt() }
     func testACallIsAnswered() throws { try BusBodies(on: .loopback()).aCallIsAnswered() }
@@ -29,8 +29,8 @@ final class ConnectionTests: XCTestCase {
     }
     func testDescriptorsTravelBothWays() throws { try BusBodies(on: .loopback()).descriptorsTravelBothWays() }
     func testSignalsComeByRule() throws { try BusBodies(on: .loopback()).signalsComeByRule() }
-    func testACancelledSubscriptionHearsNothingMore() throws {
-        try BusBodies(on: .loopback()).aCancelledSubscriptionHearsNothingMore()
+    func testACancelledSubscriptionReceivesNothingMore() throws {
+        try BusBodies(on: .loopback()).aCancelledSubscriptionReceivesNothingMore()
     }
     func testARuleWithANameFollowsItsOwner() throws { try BusBodies(on: .loopback()).aRuleWithANameFollowsItsOwner() }
     func testAnswersAndSignalsComeInTheOrderOfTheWire() throws {
@@ -41,7 +41,7 @@ final class ConnectionTests: XCTestCase {
     func testANameIsWatchedAcrossTheDeathOfItsOwner() throws {
         try BusBodies(on: .loopback()).aNameIsWatchedAcrossTheDeathOfItsOwner()
     }
-    func testASecondWatcherOfANameHearsItToo() throws {
-        try BusBodies(on: .loopback()).aSecondWatcherOfANameHearsItToo()
+    func testASecondWatcherOfANameReceivesItToo() throws {
+        try BusBodies(on: .loopback()).aSecondWatcherOfANameReceivesItToo()
     }
 }

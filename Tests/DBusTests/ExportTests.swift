@@ -6,7 +6,7 @@ import Reactor
 import TestSupport
 import XCTest
 
-/// What others see of exported objects, in BlueZ's words.
+/// Exported objects as other connections see them, with BlueZ's interfaces.
 final class ExportTests: XCTestCase {
     private final class Device: Sendable {
         let name = Locked("Thermo")
@@ -221,7 +221,7 @@ final class ExportTests: XCTestCase {
 
     // MARK: Object manager
 
-    func testTheManagerTellsAllObjectsBelowItInBlueZsOrder() throws {
+    func testTheObjectManagerReturnsAllObjectsBelowItInBlueZsOrder() throws {
         var reader = try call("org.freedesktop.DBus.ObjectManager", "GetManagedObjects", at: "/").reader
         XCTAssertEqual(
             reader.describeAll(),
@@ -279,7 +279,7 @@ final class ExportTests: XCTestCase {
     }
 }
 
-/// What an introspection document says, line by line.
+/// Returns the lines of an introspection document.
 private final class Outline: NSObject, XMLParserDelegate {
     private(set) var lines: [String] = []
     private(set) var interfaces: [String] = []

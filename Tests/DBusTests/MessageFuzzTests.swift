@@ -38,7 +38,7 @@ final class MessageFuzzTests: RandomTestCase {
         }
     }
 
-    /// Asks for values of random types, whatever there is, and steps on now and then.
+    /// Reads values of random types, which may not be present, and steps at random.
     private func misread(_ reader: inout MessageReader, depth: Int, steps: inout Int) {
         for _ in 0..<8 where depth < 4 {
             steps += 1
@@ -77,7 +77,7 @@ final class MessageFuzzTests: RandomTestCase {
         }
     }
 
-    /// Writes a random value of the type, and gives what a description of it reads like.
+    /// Writes a random value of the type, and returns its description.
     private func write(_ type: String, to writer: inout MessageWriter) -> String {
         func number<T: FixedWidthInteger>(_ write: (T) -> Void) -> String {
             let value = T.random(in: .min ... .max, using: &random)

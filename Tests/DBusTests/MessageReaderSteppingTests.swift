@@ -2,7 +2,7 @@ import DBus
 import Glibc
 import XCTest
 
-/// Stepping from value to value, whatever was read of the one before.
+/// Steps from value to value, after any part of the former value was read.
 final class MessageReaderSteppingTests: XCTestCase {
     private func message(_ body: (inout MessageWriter) -> Void) -> Message {
         .signal(path: "/", interface: "org.example.Test", member: "Values", body: body)
@@ -45,7 +45,7 @@ final class MessageReaderSteppingTests: XCTestCase {
         XCTAssertTrue(reader.isAtEnd)
     }
 
-    func testDescriptorsAreToldApartWhereverTheyStand() throws {
+    func testDescriptorsAreDistinguishedInAnyPlace() throws {
         var ends: [[Int32]] = []
         for _ in 0..<3 {
             var pair: [Int32] = [-1, -1]

@@ -281,7 +281,7 @@ final class MessageTests: XCTestCase {
         close(ends[1])
     }
 
-    // MARK: For people
+    // MARK: Descriptions
 
     func testADescriptionShowsHeaderAndValues() {
         let message = signal {

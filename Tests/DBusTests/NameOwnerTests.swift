@@ -4,13 +4,13 @@ import XCTest
 
 @testable import DBus
 
-/// Who owns a name, as a bus says it that does not keep to the specification.
+/// The owner of a name, on a bus with replies that the D-Bus specification does not allow.
 final class NameOwnerTests: XCTestCase {
     private let loop = ManualLoop()
     private let owners = Locked<[String?]>([])
     private let states = Locked<[ConnectionState]>([])
 
-    /// Opens a connection to a bus that answers the calls as given, and watches a name.
+    /// Opens a connection to a bus with the given replies, and watches a name.
     private func watch(_ bus: ScriptedBus) -> (ConnectionCore, NameWatch) {
         let core = ConnectionCore(loop: loop, transport: bus) { [states] state in states.withLock { $0.append(state) } }
         let watch = NameWatch(name: "org.bluez") { [owners] owner in owners.withLock { $0.append(owner) } }
@@ -67,7 +67,7 @@ final class NameOwnerTests: XCTestCase {
     }
 }
 
-/// A bus that gives its answers from a table. On the loop, and unchecked because of that.
+/// A bus that takes its replies from a table. Unchecked because it is used on the loop only.
 private final class ScriptedBus: Transport, @unchecked Sendable {
     private var answers: [String: @Sendable (Message) -> Message] = [
         "Hello": { .reply(to: $0) { $0.string(":1.1") } },

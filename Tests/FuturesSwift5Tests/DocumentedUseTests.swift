@@ -1,4 +1,4 @@
-// Compiled in the Swift 5 language mode: code as it was written for the documented API, whose only change is the import.
+// Code that was written for the documented API, compiled in the Swift 5 language mode. Only the import has changed.
 // That it compiles is half the test.
 import Dispatch
 import Foundation

@@ -104,7 +104,7 @@ final class CancelTests: XCTestCase {
         XCTAssertEqual(result.count, 1)
     }
 
-    func testCancellingLetsGoOfWhatTheHandlerHolds() {
+    func testCancellingReleasesWhatTheHandlerHolds() {
         final class Held: Sendable {}
         let promise = Promise<Int>()
         let stream = StreamPromise<Int>()

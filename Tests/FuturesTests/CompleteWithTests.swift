@@ -1,7 +1,7 @@
 import Futures
 import XCTest
 
-/// `completeWith`, whatever it is given.
+/// `completeWith` with futures in every state.
 final class CompleteWithTests: XCTestCase {
     private let immediate = ImmediateContext()
 

@@ -10,7 +10,7 @@ final class DroppedCountTests: XCTestCase {
         XCTAssertEqual(promise.stream.droppedCount, 2)
     }
 
-    func testAStreamThatKeepsNothingCountsAllThatNobodyHears() {
+    func testAStreamThatKeepsNothingCountsAllElementsWithoutAHandler() {
         let promise = StreamPromise<Int>(capacity: 0)
         promise.success(1)
         promise.success(contentsOf: [2, 3])

@@ -1,6 +1,6 @@
 import Futures
 
-/// Time that stands still until a test moves it.
+/// A clock that a test advances.
 final class ManualClock: DelayClock {
     private struct State {
         var now = 0.0
@@ -15,7 +15,7 @@ final class ManualClock: DelayClock {
         state.withLock { $0.waiting.append((due: $0.now + seconds, work: work)) }
     }
 
-    /// Runs what falls due, in order, including what is added while that runs.
+    /// Runs what is due, in order, including what is added by it.
     func advance(by seconds: Double) {
         let end = now + seconds
         while let work = takeNext(until: end) { work() }

@@ -1,7 +1,7 @@
 import Futures
 import XCTest
 
-/// What is over is not held.
+/// Futures and streams release what they no longer need.
 final class MemoryTests: XCTestCase {
     private final class Held: Sendable {}
 
@@ -31,7 +31,7 @@ final class MemoryTests: XCTestCase {
         XCTAssertTrue(promise.completed)
     }
 
-    func testAChainWhosePromiseIsGivenUpIsLetGo() {
+    func testAChainOfAReleasedPromiseIsReleased() {
         weak var captured: Held?
         weak var last: Future<Int>?
         do {
@@ -83,7 +83,7 @@ final class MemoryTests: XCTestCase {
         XCTAssertFalse(results.contains { $0.completed })
     }
 
-    func testValuesOfEverySizeArriveAndAreLetGo() {
+    func testValuesOfEverySizeArriveAndAreReleased() {
         struct Weak {
             weak var held: Held?
         }
@@ -172,7 +172,7 @@ final class MemoryTests: XCTestCase {
         XCTAssertEqual(gone.count, 2)
     }
 
-    func testAStreamLetsGoOfWhatItEvicts() {
+    func testAStreamReleasesWhatItEvicts() {
         weak var first: Held?
         let promise = StreamPromise<Held>(capacity: 2)
         do {

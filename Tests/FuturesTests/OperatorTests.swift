@@ -1,7 +1,7 @@
 import Futures
 import XCTest
 
-/// The operators that take time, in time that the tests move themselves, and the others beyond the documents.
+/// The operators with times, on a clock that the tests advance, and others that the documents do not have.
 final class OperatorTests: XCTestCase {
     private let immediate = ImmediateContext()
     private let clock = ManualClock()
@@ -153,7 +153,7 @@ final class OperatorTests: XCTestCase {
         XCTAssertEqual(all.result?.value, [5])
     }
 
-    func testAFinishedStreamTakesNothingAndTellsLatecomers() {
+    func testAFinishedStreamTakesNothingAndPassesItsElementsToLateHandlers() {
         let promise = StreamPromise<Int>()
         promise.success(1)
         XCTAssertTrue(promise.finish())

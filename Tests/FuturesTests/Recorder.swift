@@ -1,7 +1,7 @@
 import Futures
 import XCTest
 
-/// What a test saw, in the order it saw it, from any number of threads.
+/// The events of a test, in their order, from any number of threads.
 final class Recorder<Entry>: Sendable {
     private let entries = Locked<[Entry]>([])
 
@@ -18,7 +18,7 @@ enum TestError: Int, Error {
 }
 
 extension XCTestCase {
-    /// Waits until everything that was handed to `queue` before has run, and what that handed to it in turn.
+    /// Waits until all work that was submitted to `queue` before has run, and the work that this has submitted.
     func drain(_ queue: Queue) {
         for _ in 0..<20 { queue.sync {} }
     }
@@ -37,7 +37,7 @@ final class HeldContext: ExecutionContext {
     /// How many tasks it was ever given.
     var count: Int { total.withLock { $0 } }
 
-    /// Runs what is there, and what comes while that runs.
+    /// Runs the tasks that wait, and those that are added by them.
     func run() {
         while true {
             let due = tasks.withLock { tasks in

@@ -175,7 +175,7 @@ final class StressTests: RandomTestCase {
         }
     }
 
-    /// Runs `works` at the same time, starting as close together as can be, and returns when all have returned.
+    /// Runs `works` at the same time, from nearly the same moment, and returns when all have returned.
     private func inParallel(_ works: [@Sendable () -> Void]) {
         let ready = Locked(0)
         let group = DispatchGroup()

@@ -71,7 +71,7 @@ final class TestRandomTests: RandomTestCase, StartsPrograms {
         XCTAssertFalse(lines(output, "Explore: ").isEmpty, output)
     }
 
-    /// A seed whose test has another name now would not be played, without any failure.
+    /// The seed of a test that was renamed would not be played, and no test would fail.
     func testEachSeedBelongsToATestThatExists() throws {
         let listing = try run(["--list-tests"], ProcessInfo.processInfo.environment)
         let tests = Set(listing.split(separator: "\n").map(String.init))

@@ -19,7 +19,7 @@ final class BluetoothAddressTests: XCTestCase {
         for text in wrong { XCTAssertNil(BluetoothAddress(text), text) }
     }
 
-    func testTheHighestBitsTellTheKindsOfRandomAddresses() {
+    func testTheHighestBitsDistinguishTheKindsOfRandomAddresses() {
         XCTAssertTrue(BluetoothAddress(rawValue: 0xC000_0000_0001).isRandomStatic)
         XCTAssertTrue(BluetoothAddress(rawValue: 0x7FFF_FFFF_FFFF).isResolvablePrivate)
         XCTAssertTrue(BluetoothAddress(rawValue: 0x3FFF_FFFF_FFFF).isNonResolvablePrivate)

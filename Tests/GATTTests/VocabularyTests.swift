@@ -3,7 +3,7 @@ import XCTest
 @testable import GATT
 
 final class VocabularyTests: XCTestCase {
-    func testPropertiesHaveTheBitsOfTheDeclarationOnTheAir() {
+    func testPropertiesHaveTheBitsOfTheCharacteristicDeclaration() {
         let properties: CBCharacteristicProperties = [.read, .write, .notify]
         XCTAssertEqual(properties.rawValue, 0x1A)
         XCTAssertEqual(CBCharacteristicProperties.indicateEncryptionRequired.rawValue, 0x200)

@@ -48,8 +48,8 @@ final class ForeignCentral: StageCentral {
         try order("values", uuid, String(count)).split(separator: " ").map { bytes(String($0)) }
     }
 
-    /// bleak does not hear of the death of `bluetoothd`, and takes what it knew of the dead one for true: another process
-    /// begins anew.
+    /// bleak does not notice that `bluetoothd` has ended, and keeps the objects of the former daemon. A new process replaces
+    /// it.
     func awaitLoss() throws { try start() }
 
     func disconnect() throws { try order("disconnect") }

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import XCTest
 
-/// Ring 4: a foreign central pairs with our peripheral: `bluetoothctl`, whose own agent asks its user. Then `bleak` connects
+/// Ring 4: a foreign central pairs with our peripheral: `bluetoothctl`, with its own agent. Then `bleak` connects
 /// and reads what needs the bond.
 ///
 /// Our agent is the default one, so BlueZ asks it about our end, and `bluetoothctl`'s about the other end.
@@ -38,7 +38,7 @@ final class RadioForeignCentralPairingTests: XCTestCase {
     func testTheNumberIsConfirmedAtBothEndsAndSecureValuesAreRead() throws {
         let end = try PeripheralEnd(.ask(.displayYesNo))
         let user = try Bluetoothctl("DisplayYesNo", isDefault: false)
-        try AirLog.begin()
+        try SecurityLog.begin()
         try user.beginPairing()
         let request = try end.request()
         guard case .confirm(let passkey) = request.kind else { return XCTFail("\(request)") }
@@ -46,7 +46,7 @@ final class RadioForeignCentralPairingTests: XCTestCase {
         try user.answer("yes")
         request.confirm()
         XCTAssertNil(try user.outcome())
-        let air = try AirLog()
+        let air = try SecurityLog()
         XCTAssertTrue(air.usesSecureConnections, "\(air)")
         XCTAssertEqual(air.keys, ["P-256 authenticated"])
         try user.disconnect()

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import XCTest
 
-/// Ring 4: our central pairs with the peripheral of a Python program, whose user sits at `bluetoothctl`.
+/// Ring 4: our central pairs with the peripheral of a Python program, with `bluetoothctl` as its agent.
 ///
 /// One `bluetoothd` serves both ends. So each end has an agent of its own on its own connection to the bus: BlueZ asks the
 /// agent of the program that pairs about its end, and the default agent about the other end. A single agent would be asked
@@ -11,13 +11,13 @@ import XCTest
 final class RadioForeignPairingTests: XCTestCase {
     func testTheUserAuthorizesAndTheKeysAreThoseOfSecureConnections() throws {
         let end = try CentralEnd(.justWorks, user: "NoInputNoOutput")
-        try AirLog.begin()
+        try SecurityLog.begin()
         let pairing = end.peripheral.pair()
         XCTAssertEqual(try end.user.asked(), "authorize")
         try end.user.answer("yes")
         try end.outcome(of: pairing)
         XCTAssertEqual(try end.read("B002"), [2])
-        let air = try AirLog()
+        let air = try SecurityLog()
         XCTAssertTrue(air.usesSecureConnections, "\(air)")
         XCTAssertEqual(air.keys, ["P-256 unauthenticated"])
         XCTAssertEqual(end.journal.read { $0.pairingRequests.count }, 0, "The policy accepts without a question.")
@@ -25,7 +25,7 @@ final class RadioForeignPairingTests: XCTestCase {
 
     func testTheUserConfirmsTheNumberAndSecureValuesAreRead() throws {
         let end = try CentralEnd(.ask(.displayYesNo), user: "DisplayYesNo")
-        try AirLog.begin()
+        try SecurityLog.begin()
         let pairing = end.peripheral.pair()
         let request = try end.request()
         guard case .confirm(let passkey) = request.kind else { return XCTFail("\(request)") }
@@ -34,7 +34,7 @@ final class RadioForeignPairingTests: XCTestCase {
         try end.user.answer("yes")
         try end.outcome(of: pairing)
         XCTAssertEqual(try end.read("B006"), [6])
-        let air = try AirLog()
+        let air = try SecurityLog()
         XCTAssertTrue(air.usesSecureConnections && air.bothAsk(for: "mitm"), "\(air)")
         XCTAssertEqual(air.keys, ["P-256 authenticated"])
     }
@@ -92,12 +92,12 @@ final class RadioForeignPairingTests: XCTestCase {
 
     func testWithoutSecureConnectionsThePairingIsALegacyOne() throws {
         let end = try CentralEnd(.ask(.keyboardOnly), user: "DisplayOnly", hasSecureConnections: false)
-        try AirLog.begin()
+        try SecurityLog.begin()
         let pairing = end.peripheral.pair()
         try end.request().enter(end.user.displayed())
         try end.outcome(of: pairing)
         XCTAssertEqual(try end.read("B003"), [3])
-        let air = try AirLog()
+        let air = try SecurityLog()
         XCTAssertFalse(air.usesSecureConnections || air.exchangesPublicKeys, "\(air)")
         XCTAssertEqual(air.keys, ["P-192 authenticated"])
     }

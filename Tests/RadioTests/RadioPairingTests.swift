@@ -1,7 +1,7 @@
 import TestSupport
 import XCTest
 
-/// Ring 4: pairings of a central manager on real `bluetoothd`, with a peripheral whose user shares no code with us.
+/// Ring 4: pairings of a central manager on real `bluetoothd`, with a peripheral and an agent that share no code with us.
 final class RadioPairingTests: XCTestCase {
     private func bodies() throws -> PairingBodies { PairingBodies(on: try RadioStage()) }
 

@@ -15,7 +15,7 @@ extension RadioStage: PairingStage {
             try RadioLab.order(.server, "no-agent")
         }
         try RadioLab.order(.server, "monitor", "start")
-        airEvents = []
+        securityEvents = []
     }
 
     func passkeyOfPeer() throws -> Passkey {
@@ -33,7 +33,7 @@ extension RadioStage: PairingStage {
 
     func forgetKeys(of side: StageSide) throws {
         switch side {
-        // bluetoothd is not told, and the device stays paired: hci0 loads an empty list of long term keys.
+        // The kernel loads an empty list of long term keys for hci0. bluetoothd has no event of it: the device stays paired.
         case .central: try RadioLab.order(.server, "manage", "hci0", "0013", "0000")
         case .peripheral: try RadioLab.order(.server, "forget", "hci1")
         }
@@ -50,12 +50,12 @@ extension RadioStage: PairingStage {
     func isPairable() throws -> Bool { try RadioLab.property("Pairable") == "true" }
 
     func linkSecurity() throws -> LinkSecurity? {
-        airEvents += lines(try RadioLab.order(.server, "security"))
+        securityEvents += lines(try RadioLab.order(.server, "security"))
         try RadioLab.order(.server, "monitor", "start")
-        guard airEvents.last(where: { $0 == "encrypted" || $0 == "plain" || $0 == "ended" }) == "encrypted" else {
+        guard securityEvents.last(where: { $0 == "encrypted" || $0 == "plain" || $0 == "ended" }) == "encrypted" else {
             return nil
         }
-        return switch airEvents.last(where: { $0.hasPrefix("key ") }) {
+        return switch securityEvents.last(where: { $0.hasPrefix("key ") }) {
         case "key P-256 authenticated": .secure
         case "key P-192 authenticated": .authenticated
         case nil: LinkSecurity.none

@@ -6,7 +6,7 @@ import TestSupport
 final class RadioStage: CentralStage, PeripheralStage {
     private let adapter: String
     /// What `hci0` has sent and received about security, in the words of Tests/RadioLab/btmon.py.
-    var airEvents: [String] = []
+    var securityEvents: [String] = []
 
     init() throws {
         adapter = "hci0"

@@ -5,8 +5,8 @@ import XCTest
 final class RadioSubscriberTests: XCTestCase {
     private var spare: OwnCentral?
 
-    /// btvirt tells the peripheral the handle that a link has at the central, which takes the lowest that is free there. The
-    /// second central would take that of the first one, so it has a link to `hci3` before: then both ends take the next one.
+    /// btvirt reports to the peripheral the connection handle that the central has chosen, which is the lowest that is free
+    /// there. Two centrals with their first links would have the same handle, so the second one connects to `hci3` before.
     private func second() throws -> OwnCentral {
         try RadioLab.order(.server, "advertise", "hci3", "Spare", "--service", "180F")
         let stage = RadioStage(centralOn: "hci2")
@@ -31,7 +31,8 @@ final class RadioSubscriberTests: XCTestCase {
     }
 
     func testUpdatesForOneCentralKeepTheirPlace() throws {
-        try RadioLab.require(bluez: "5.76", because: "earlier ones send each value to all subscribers")
+        // Earlier versions send each value to all subscribers.
+        guard try !RadioLab.isOlder(than: "5.76") else { return try bodies().updatesForOneCentralAreRefused() }
         try bodies().updatesForOneCentralKeepTheirPlace(with: try second())
     }
 

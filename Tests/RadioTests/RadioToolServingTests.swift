@@ -84,8 +84,8 @@ final class RadioToolServingTests: XCTestCase {
         try assertNothingIsLeft()
     }
 
-    func testABeaconIsHeardForWhatItIs() throws {
-        // A filter by service, since bluetoothd shows a broadcast to nobody who wants everything.
+    func testABeaconIsReportedAsItsKind() throws {
+        // Filters by service: bluetoothd does not report a broadcast to a scan without a filter.
         let (visitor, peripheral) = try visit(
             "beacon --url https://example.com/", #""$0" scan --service FEAA --duration 6 --adapter hci0 --json"#)
         XCTAssertTrue(visitor.contains { $0.contains(#""kind":"eddystoneURL","url":"https://example.com/""#) })

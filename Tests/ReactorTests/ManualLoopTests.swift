@@ -67,7 +67,7 @@ final class ManualLoopTests: XCTestCase {
             }
             loop.beginWorkElsewhere()
             Thread.detachNewThread {
-                // The driving thread has all of this time to go too far.
+                // The driving thread could go too far during this time.
                 let isLate = hasFired.wait(timeout: .now() + 0.2) == .success
                 let text = isLate ? "late" : "in time"
                 loop.post { log.withLock { $0.append("work at \(loop.now.seconds(since: .origin)), \(text)") } }

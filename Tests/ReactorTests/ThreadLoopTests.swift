@@ -116,7 +116,7 @@ final class ThreadLoopTests: XCTestCase {
         XCTAssertEqual(result.last, "read 42")
     }
 
-    func testAHangupIsToldToWhoeverWatches() throws {
+    func testAHangUpIsReportedToAWatch() throws {
         let loop = ThreadLoop(name: "test")
         var ends: [Int32] = [0, 0]
         XCTAssertEqual(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends), 0)
@@ -136,7 +136,7 @@ final class ThreadLoopTests: XCTestCase {
         close(ours)
     }
 
-    func testAWatchOfADescriptorThatCannotBeWatchedHearsAnError() {
+    func testAWatchOfADescriptorThatCannotBeWatchedReceivesAnError() {
         let loop = ThreadLoop(name: "test")
         let (done, fulfill) = expectation()
         let watch = loop.wait { loop.watch(-1, for: .readable) { if $0.contains(.error) { fulfill() } } }
@@ -157,7 +157,7 @@ final class ThreadLoopTests: XCTestCase {
         XCTAssertFalse(dropped.withLock { $0 })
     }
 
-    func testALoopThatNobodyHoldsLetsGoOfWhatWasPosted() {
+    func testAReleasedLoopReleasesThePostedWork() {
         let (done, fulfill) = expectation()
         holdBriefly(Token(whenReleased: fulfill))
         wait(for: [done], timeout: limit)

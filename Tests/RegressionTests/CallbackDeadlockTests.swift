@@ -3,8 +3,8 @@ import BlueZSimulator
 import TestSupport
 import XCTest
 
-/// In the library's ancestors callbacks ran while a lock was held, and a getter hopped to its own queue and waited: what
-/// a callback asked of its manager never came back.
+/// In the library's ancestors callbacks ran while a lock was held, and a getter waited for its own queue: a call of the manager
+/// in a callback did not return.
 final class CallbackDeadlockTests: XCTestCase {
     func testACallbackMayAskAndCommandItsManager() {
         let simulator = Simulator.inProcess(room: .furnished)

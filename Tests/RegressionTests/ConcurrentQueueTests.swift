@@ -4,9 +4,9 @@ import Dispatch
 import TestSupport
 import XCTest
 
-/// A manager on a concurrent queue, such as `DispatchQueue.global()`, told its states in any order.
+/// A manager on a concurrent queue, such as `DispatchQueue.global()`, reported its states in any order.
 final class ConcurrentQueueTests: XCTestCase {
-    func testAManagerOnAConcurrentQueueTellsItsStatesInTheirOrder() {
+    func testAManagerOnAConcurrentQueueReportsItsStatesInTheirOrder() {
         let simulator = Simulator.inProcess(room: .empty)
         let queue = DispatchQueue(label: "user", attributes: .concurrent)
         let manager = CentralManager(
@@ -15,7 +15,7 @@ final class ConcurrentQueueTests: XCTestCase {
         journal.watchStates(of: manager)
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
         var states: [ManagerState] = [.poweredOn]
-        // All of it is waiting when the queue goes on, on as many threads as it likes.
+        // All reports are waiting when the queue resumes, on any number of threads.
         queue.suspend()
         for _ in 0..<1_000 {
             simulator.simulatePowerOff()

@@ -4,7 +4,7 @@ import Futures
 import Reactor
 import XCTest
 
-/// A bus whose policy denies `GetNameOwner` was connected to twice a second, for ever.
+/// A bus with a policy that denies `GetNameOwner` was connected to twice a second, without end.
 final class DeniedOwnerTests: XCTestCase {
     func testABusThatDeniesTheOwnersNameIsAskedLessAndLessOften() {
         let loop = ManualLoop()

@@ -4,9 +4,9 @@ import Futures
 import TestSupport
 import XCTest
 
-/// A peripheral that was connected again right after its `terminate()` was missing from the manager's list; one whose
-/// services were being refreshed came back after `terminate()` and `disconnect()` by itself; and one whose signal strength
-/// was polled was asked for it for ever.
+/// Three defects of `terminate()`. A peripheral that was connected again right after it was missing from the manager's list. A
+/// peripheral that was refreshing its services returned to the list after `terminate()` and `disconnect()`. The polling of a
+/// peripheral's signal strength did not end.
 final class EndedPeripheralTests: XCTestCase {
     private let simulator = Simulator.inProcess(room: .empty)
     private let journal = Journal()

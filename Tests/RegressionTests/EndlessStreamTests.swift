@@ -3,7 +3,7 @@ import BlueZSimulator
 import TestSupport
 import XCTest
 
-/// In the library's ancestors a stream kept every element for ever, so a long scan was a leak.
+/// In the library's ancestors a stream kept every element, so that a long scan was a leak.
 final class EndlessStreamTests: XCTestCase {
     func testAScanOfUnlimitedCapacityKeepsABoundedNumberOfSightings() {
         let simulator = Simulator.inProcess(room: .crowd(100, interval: 0.1))

@@ -52,7 +52,7 @@ final class ExhaustionTests: XCTestCase, StartsPrograms {
         PeripheralManager(options: [PeripheralManagerOptionBusAddressKey: simulator.address as NSString])
     }
 
-    /// The threads that managers talk to their bus on: with them go their descriptors.
+    /// The threads of the managers' connections to the bus; their descriptors are closed with them.
     private var loopThreads: Int {
         ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []).count { thread in
             (try? String(contentsOfFile: "/proc/self/task/\(thread)/comm", encoding: .utf8)) == "bluetooth\n"
@@ -171,7 +171,7 @@ final class ExhaustionTests: XCTestCase, StartsPrograms {
         XCTAssertEqual(seen.withLock { $0 }, ["post", "timer", "later post"])
     }
 
-    func testAWatchWithoutDescriptorsIsToldAnErrorAndALaterOneWorks() throws {
+    func testAWatchWithoutDescriptorsReceivesAnErrorAndALaterOneWorks() throws {
         let loop = ThreadLoop(name: "test")
         var ends: [Int32] = [-1, -1]
         XCTAssertEqual(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends), 0)

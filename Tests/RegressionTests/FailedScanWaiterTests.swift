@@ -3,9 +3,9 @@ import BlueZSimulator
 import TestSupport
 import XCTest
 
-/// Who asked during a scan to be told of its end waited for ever when the scan failed in the place of being stopped.
+/// The future that waits for the end of a scan was not completed if the scan failed instead of being stopped.
 final class FailedScanWaiterTests: XCTestCase {
-    func testTheEndOfAScanThatFailsIsToldToo() {
+    func testTheEndOfAScanThatFailsIsReportedToo() {
         let simulator = Simulator.inProcess(room: .empty)
         let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))

@@ -3,18 +3,18 @@ import Futures
 import Reactor
 import XCTest
 
-/// Who hears of a change of names on the loopback bus may depend on the names: they were looked up while they were being
-/// changed, which ended the process. Optimized code looked them up for everybody, so that no program in the release
-/// configuration could have a simulator in process.
+/// A match rule can name a sender, so that the receivers of a change of names depend on the names. The loopback bus read its
+/// table of names while it was changing it, which is an exclusivity violation and ended the process. Optimized code read the
+/// table for each connection, so that no program in the release configuration could have a simulator in process.
 final class NamesWhileMatchingTests: XCTestCase {
-    func testAChangeOfNamesIsToldToWhoAsksForAWellKnownSender() {
+    func testAChangeOfNamesIsSentToARuleWithAWellKnownSender() {
         let loop = ManualLoop()
         let bus = LoopbackBus(loop: loop)
-        let heard = Locked(0)
+        let received = Locked(0)
         let listener = Connection.open(.custom(bus.address), loop: loop)
         let owner = Connection.open(.custom(bus.address), loop: loop)
         let subscription = listener.subscribe(MatchRule(sender: "org.example", member: "NameOwnerChanged")) { _ in
-            heard.withLock { $0 += 1 }
+            received.withLock { $0 += 1 }
         }
         loop.run()
 
@@ -22,7 +22,7 @@ final class NamesWhileMatchingTests: XCTestCase {
         loop.run()
 
         // The bus has sent it, and not the owner of that name.
-        XCTAssertEqual(heard.withLock { $0 }, 0)
+        XCTAssertEqual(received.withLock { $0 }, 0)
         withExtendedLifetime(subscription) {}
     }
 }

@@ -4,7 +4,7 @@ import Futures
 import TestSupport
 import XCTest
 
-/// A negative capacity ended the process in `connect` and `startPollingRSSI`, where `startScanning` answers with a failure.
+/// A negative capacity ended the process in `connect` and `startPollingRSSI`; `startScanning` failed, as it should.
 final class NegativeCapacityTests: XCTestCase {
     private let simulator = Simulator.inProcess(room: .empty)
 

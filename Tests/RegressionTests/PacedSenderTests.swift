@@ -4,8 +4,8 @@ import TestPrograms
 import TestSupport
 import XCTest
 
-/// A sender that paced itself by `whenDrained` waited for ever when libdbus wrote what had waited along with the next
-/// message: the simulator's flood stood still after some hundred sightings.
+/// A sender that waits for `whenDrained` between messages was never resumed if libdbus had written the queued messages together
+/// with the next one: the simulator's flood stopped after some hundred sightings.
 final class PacedSenderTests: XCTestCase, StartsPrograms {
     func testAFloodOnARealBusComesToItsEnd() throws {
         let stage = try SimulatedStage.onPrivateBus(room: .crowd(200, interval: 20))

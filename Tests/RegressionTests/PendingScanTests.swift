@@ -3,9 +3,9 @@ import BlueZSimulator
 import TestSupport
 import XCTest
 
-/// BlueZ died while `StartDiscovery` was pending. The kernel may have begun the discovery by then; it continues for 10.24 s and
-/// refuses that of the next daemon. The scan was tried again for 2 s only, and failed: only scans that had been running were
-/// tried for longer.
+/// BlueZ was killed while `StartDiscovery` was pending. The kernel may have begun the discovery by then; it continues for 10.24 s
+/// and refuses that of the next daemon. The scan was tried again for 2 s only, and failed: only scans that had been running
+/// were tried for longer.
 final class PendingScanTests: XCTestCase {
     func testAScanWhoseStartIsPendingWhenTheDaemonDiesIsTriedUntilTheKernelHasEndedItsDiscovery() throws {
         let simulator = Simulator.inProcess(room: .empty)

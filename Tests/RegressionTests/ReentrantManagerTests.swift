@@ -3,7 +3,7 @@ import BlueZSimulator
 import TestSupport
 import XCTest
 
-/// What a callback does to its own manager must not pull the floor from under what is calling it.
+/// A callback may end or release its own manager, which is still calling it.
 final class ReentrantManagerTests: XCTestCase {
     func testACallbackMayResetItsManager() {
         let simulator = Simulator.inProcess(room: .furnished)
@@ -23,7 +23,7 @@ final class ReentrantManagerTests: XCTestCase {
         XCTAssertEqual(simulator.discoverySessions, [])
     }
 
-    func testACallbackMayLetGoOfItsManager() {
+    func testACallbackMayReleaseItsManager() {
         let simulator = Simulator.inProcess(room: .furnished)
         let holder = Holder(
             CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address]))

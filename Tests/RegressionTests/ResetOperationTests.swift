@@ -3,8 +3,8 @@ import BlueZSimulator
 import Futures
 import XCTest
 
-/// `CentralManager.reset()` left the bus and came back, while the link stayed: reads that were under way failed as if the
-/// link had been lost, and subscriptions were gone without a word.
+/// `CentralManager.reset()` closed its connection to the bus and opened another one, while the link stayed: reads that were under
+/// way failed as if the link had been lost, and subscriptions ended without a report.
 final class ResetOperationTests: XCTestCase {
     private static let address: VirtualAddress = "C0:00:00:00:00:01"
     private let simulator = Simulator.inProcess(room: .empty)
@@ -71,16 +71,16 @@ final class ResetOperationTests: XCTestCase {
 
     func testASubscriptionGoesOn() throws {
         let (manager, strap) = try connected(link: VirtualLink())
-        let heard = Locked<[Data]>([])
+        let received = Locked<[Data]>([])
         let stream = strap.notifications(rate)
-        stream.onSuccess(context: ImmediateContext()) { data in heard.withLock { $0.append(data) } }
+        stream.onSuccess(context: ImmediateContext()) { data in received.withLock { $0.append(data) } }
         let found = try outcome(of: strap.characteristic(rate))
         XCTAssertTrue(simulator.advance(until: { found.isNotifying }, limit: 5))
         manager.reset()
         simulator.advance(by: 5)
         simulator.notify(Self.address, characteristic: .uuid("2A37"), value: [9])
         simulator.advance(by: 1)
-        XCTAssertEqual(heard.withLock { $0 }, [Data([9])])
+        XCTAssertEqual(received.withLock { $0 }, [Data([9])])
         XCTAssertTrue(found.isNotifying)
     }
 

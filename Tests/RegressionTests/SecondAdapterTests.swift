@@ -3,8 +3,8 @@ import BlueZSimulator
 import TestSupport
 import XCTest
 
-/// A manager whose adapter was replaced by another one looked for peripherals on the old one for ever, or left its links
-/// behind there, where nobody ended them and the peripherals stayed mute.
+/// A manager that had changed to another adapter went on looking for peripherals on the former one, or left its links there:
+/// nothing ended them, and the peripherals did not advertise again.
 final class SecondAdapterTests: XCTestCase {
     private let simulator = Simulator.inProcess(
         room: .empty, adapters: [VirtualAdapter(), VirtualAdapter(index: 1)])

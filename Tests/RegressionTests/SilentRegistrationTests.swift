@@ -4,8 +4,8 @@ import Foundation
 import Futures
 import XCTest
 
-/// `add` and `startAdvertising` were silent for more than three minutes if `bluetoothd` accepted the call and did not answer,
-/// and then said that it had refused; after an error of an unknown name `add` was silent for half a minute.
+/// If `bluetoothd` received the call and did not reply, `add` and `startAdvertising` reported nothing for more than three minutes,
+/// and then a refusal; after an error of an unknown name `add` reported nothing for half a minute.
 final class SilentRegistrationTests: XCTestCase {
     private let simulator = Simulator.inProcess(room: .empty)
 
@@ -51,7 +51,7 @@ final class SilentRegistrationTests: XCTestCase {
         simulator.simulateDaemonReturn()
     }
 
-    /// One lost reply kept a service off the air for a day.
+    /// After one lost reply a service was not registered for a day.
     func testAServiceComesBackIfOneReplyIsLostAfterARestart() {
         let manager = poweredOnManager()
         let added = manager.add(MutableService(uuid: "180F"))
@@ -76,7 +76,7 @@ final class SilentRegistrationTests: XCTestCase {
         withExtendedLifetime(manager) {}
     }
 
-    /// The services that were there before an `add` that got no answer came back only with that answer.
+    /// The services that were registered before an `add` without a reply were registered again only after that reply.
     func testTheOtherServicesComeBackAfterAnAddWithoutAnAnswer() {
         let manager = poweredOnManager()
         let first = manager.add(MutableService(uuid: "180F"))
@@ -89,7 +89,7 @@ final class SilentRegistrationTests: XCTestCase {
         withExtendedLifetime(manager) {}
     }
 
-    /// It failed for a day, although nothing was on the air.
+    /// It failed for a day, although nothing was advertised.
     func testStopAdvertisingSucceedsAfterAStartThatTimedOut() {
         let manager = poweredOnManager()
         simulator.simulateUnansweredCalls(1, of: "RegisterAdvertisement")

@@ -66,7 +66,7 @@ final class SubscriptionSetUpLossTests: XCTestCase {
             stream.collect().onSuccess(context: ImmediateContext()) { [isOver] _ in isOver.withLock { $0 = true } }
         }
 
-        /// Values come: at once, or after what the fault has left behind. From then on each comes, once.
+        /// Waits until values are received, at once or after the effects of the fault. From then on each value is received once.
         func expectValues(
             _ step: String, within limit: TimeInterval = 60, file: StaticString = #filePath, line: UInt = #line
         ) {
@@ -95,7 +95,7 @@ final class SubscriptionSetUpLossTests: XCTestCase {
     // MARK: Each moment
 
     /// The set-up takes 1.3 s here: 0.3 until the link is up, 0.5 until the services are known, 0.4 for the answer of the
-    /// peripheral, and the rest for BlueZ's answers. The link falls at each twentieth of a second.
+    /// peripheral, and the rest for BlueZ's replies. The link falls at each twentieth of a second.
     func testALinkLostAtAnyMomentOfTheSetUpIsFollowedByValues() throws {
         for transport in transports {
             for moment in stride(from: 0.0, through: 1.6, by: 0.05) {

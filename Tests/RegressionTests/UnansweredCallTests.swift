@@ -4,8 +4,8 @@ import Futures
 import TestSupport
 import XCTest
 
-/// BlueZ 5.82 never answers a read whose pairing fails, while the link falls. Each operation ends all the same: with the
-/// link, or with its time.
+/// BlueZ 5.82 does not reply to a read if its pairing fails while the link ends. Each operation ends nevertheless: with the
+/// link, or by its time-out.
 final class UnansweredCallTests: XCTestCase {
     private static let address: VirtualAddress = "C0:00:00:00:00:01"
 

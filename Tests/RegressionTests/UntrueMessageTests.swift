@@ -3,12 +3,12 @@ import DBus
 import Reactor
 import XCTest
 
-/// What a manager says of a service under BlueZ's name that is not BlueZ. An answer of the wrong type was reported as no
-/// answer, and an empty owner of the name as a `bluetoothd` that does not answer.
+/// The errors of a manager if the owner of BlueZ's name is not BlueZ. A reply of the wrong type was reported as a missing reply,
+/// and an empty owner of the name as a `bluetoothd` that does not reply.
 final class UntrueMessageTests: XCTestCase {
     private let loop = ManualLoop()
 
-    /// A manager on a bus where `org.bluez` answers every call in this way.
+    /// Returns a manager on a bus with an `org.bluez` that gives this reply to every call.
     private func manager(_ answer: @escaping @Sendable (Message) -> Message?) -> (CentralManager, Any) {
         let bus = LoopbackBus(loop: loop)
         let service = Connection.open(.custom(bus.address), loop: loop)

@@ -5,8 +5,8 @@ import Futures
 import TestSupport
 import XCTest
 
-/// Errors of pairings and bonds that named another cause than the one that was known: an agent that BlueZ does not register
-/// was a user who does not answer, a refused removal a wrong passkey, and a bus that is gone an adapter without power.
+/// Errors of pairings and bonds with another cause than the known one. If BlueZ did not register the agent, the error named a
+/// missing answer of the user; for a refused removal it named a wrong passkey, for a lost bus an adapter without power.
 final class UntruePairingMessageTests: XCTestCase {
     private static let address: VirtualAddress = "C0:00:00:00:00:0A"
 
@@ -158,7 +158,7 @@ final class UntruePairingMessageTests: XCTestCase {
 
     // MARK: Advertisements
 
-    /// Whether BlueZ reports that there is no space, or another program takes the last one meanwhile, is chance.
+    /// Depending on the timing, BlueZ reports that there is no space, or another program has taken the last one.
     func testAFullAdapterHasOneErrorWhoeverWasFaster() throws {
         let simulator = Simulator.inProcess(room: .empty)
         func manager() -> PeripheralManager {
@@ -177,7 +177,7 @@ final class UntruePairingMessageTests: XCTestCase {
         XCTAssertTrue(simulator.advance(until: { limits.completed }, limit: 5))
         let space = try XCTUnwrap(limits.result?.get().available)
         for _ in 1..<space { XCTAssertNil(error(of: first.startAdvertising(data))) }
-        // Both are told that there is space for one.
+        // BlueZ reports to both that there is space for one.
         let starts = [first.startAdvertising(data), second.startAdvertising(data)]
         let errors = starts.map(error).compactMap { $0 }
         XCTAssertEqual(errors, [.tooManyAdvertisements(space)])

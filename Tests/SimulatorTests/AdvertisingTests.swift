@@ -3,7 +3,7 @@ import XCTest
 
 @testable import BlueZSimulator
 
-/// `RegisterAdvertisement`: which bytes go on the air, and what is refused.
+/// `RegisterAdvertisement`: which bytes are sent, and what is refused.
 final class AdvertisingTests: XCTestCase {
     private func scene(
         _ properties: [(String, BusValue)], isLowEnergyOnly: Bool = false
@@ -14,7 +14,7 @@ final class AdvertisingTests: XCTestCase {
     }
 
     /// The bytes of the advertisement and the scan response, or the error's text.
-    private func onAir(_ properties: [(String, BusValue)]) -> String {
+    private func sentBytes(_ properties: [(String, BusValue)]) -> String {
         let (simulator, program) = scene([("Type", .string("peripheral"))] + properties)
         if let error = program.advertise() { return error.message }
         let sent = simulator.advertisements[0]
@@ -25,7 +25,7 @@ final class AdvertisingTests: XCTestCase {
     private let parse = "Failed to parse advertisement."
     private let register = "Failed to register advertisement"
 
-    func testTheBytesOnTheAir() {
+    func testTheBytesOfAnAdvertisement() {
         let manufacturer = BusValue.manufacturerData(0x004C, [2, 0x15])
         let service = BusValue.serviceData("feaa", [0x10, 0xEB])
         let table: [(String, [(String, BusValue)], String)] = [
@@ -64,7 +64,7 @@ final class AdvertisingTests: XCTestCase {
                 ], "03030d1803140f1805ff4c0002150516aafe10eb03190100020106 "
             ),
         ]
-        for (name, properties, bytes) in table { XCTAssertEqual(onAir(properties), bytes, name) }
+        for (name, properties, bytes) in table { XCTAssertEqual(sentBytes(properties), bytes, name) }
     }
 
     func testWhatIsRefused() {
@@ -95,13 +95,13 @@ final class AdvertisingTests: XCTestCase {
                 register
             ),
         ]
-        for (name, properties, message) in table { XCTAssertEqual(onAir(properties), message, name) }
-        XCTAssertEqual(onAir([("ManufacturerData", company(27))]).count, 63)
+        for (name, properties, message) in table { XCTAssertEqual(sentBytes(properties), message, name) }
+        XCTAssertEqual(sentBytes([("ManufacturerData", company(27))]).count, 63)
     }
 
     func testANameThatDoesNotFitIsCut() {
         XCTAssertEqual(
-            onAir([("LocalName", .string(String(repeating: "x", count: 40)))]),
+            sentBytes([("LocalName", .string(String(repeating: "x", count: 40)))]),
             " 1e08" + String(repeating: "78", count: 29))
     }
 
@@ -121,7 +121,7 @@ final class AdvertisingTests: XCTestCase {
         }
     }
 
-    func testPropertiesAreReadAtOnceAndInstancesAreTold() {
+    func testPropertiesAreReadAtOnceAndInstancesAreSignalled() {
         let (_, program) = scene([("Type", .string("peripheral"))])
         _ = program.client.takeLog()
         XCTAssertNil(program.advertise())
@@ -139,13 +139,13 @@ final class AdvertisingTests: XCTestCase {
         XCTAssertEqual(
             program.advertise("/d"),
             DBusError(name: "org.bluez.Error.NotPermitted", message: "Maximum advertisements reached"))
-        // Where no property can be read BlueZ goes on with none: a broadcast that says nothing.
+        // If no property can be read, BlueZ continues without any: an empty broadcast.
         XCTAssertEqual(simulator.advertisements.map(\.isConnectable), [false, false, false])
         XCTAssertNil(program.stopAdvertising("/b"))
         XCTAssertNil(program.advertise("/d"))
     }
 
-    func testTimeOverIsReleasedAndTold() {
+    func testTheTimeoutReleasesItAndIsSignalled() {
         let (simulator, program) = scene([("Type", .string("peripheral")), ("Timeout", .uint16(5))])
         XCTAssertNil(program.advertise())
         _ = program.takeCalls()
@@ -165,14 +165,14 @@ final class AdvertisingTests: XCTestCase {
         XCTAssertEqual(program.takeCalls(), ["advert Release"])
     }
 
-    func testChangedPropertiesGoOnTheAir() {
+    func testChangedPropertiesAreAdvertised() {
         let (simulator, program) = scene([("Type", .string("peripheral")), ("ServiceUUIDs", .strings(["180d"]))])
         XCTAssertNil(program.advertise())
         program.say(
             "/advert", InterfaceName.advertisement,
             [NamedValue(name: "ServiceUUIDs", value: .strings(["180f"]))], invalidated: ["LocalName"])
         XCTAssertEqual(Hexadecimal.text(simulator.advertisements[0].data), "03030f18")
-        // What cannot be taken changes nothing.
+        // A change that is refused has no effect.
         program.say(
             "/advert", InterfaceName.advertisement, [NamedValue(name: "ServiceUUIDs", value: .strings(["heart"]))])
         XCTAssertEqual(Hexadecimal.text(simulator.advertisements[0].data), "03030f18")
@@ -196,9 +196,9 @@ final class AdvertisingTests: XCTestCase {
         XCTAssertEqual(simulator.advertisements, [])
     }
 
-    func testWhatIsOnTheAirReadsAsItWasMeant() {
+    func testTheAdvertisedBytesAreReadAsTheirFields() {
         let report = AdvertisingReport(
-            onAir: [2, 1, 6, 3, 3, 0x0D, 0x18, 5, 0xFF, 0x4C, 0, 2, 0x15, 3, 0x19, 0x41, 3, 2, 0x0A, 0xF4],
+            advertisingData: [2, 1, 6, 3, 3, 0x0D, 0x18, 5, 0xFF, 0x4C, 0, 2, 0x15, 3, 0x19, 0x41, 3, 2, 0x0A, 0xF4],
             scanResponse: [6, 9, 0x53, 0x74, 0x72, 0x61, 0x70, 9], isConnectable: true)
         XCTAssertEqual(
             report,

@@ -2,7 +2,7 @@ import XCTest
 
 @testable import BlueZSimulator
 
-/// Which agent is the default one, and what that means for adapters.
+/// Which agent is the default one, and its effect on adapters.
 final class AgentsTests: XCTestCase {
     private let lock = DeviceKey(adapter: 0, address: "C0:00:00:00:00:0A")
 
@@ -18,7 +18,7 @@ final class AgentsTests: XCTestCase {
         bench.daemon.core.tree.adapters.sorted { $0.key < $1.key }.map(\.value.capability)
     }
 
-    /// The clients whose agents BlueZ calls, with the method.
+    /// Returns the agents that BlueZ calls, by their clients, with the method.
     private func calls(_ bench: inout DaemonBench, _ body: (inout Daemon) -> Void) -> [String] {
         body(&bench.daemon)
         return bench.daemon.core.takeEffects().compactMap { effect in

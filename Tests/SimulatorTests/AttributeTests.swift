@@ -53,7 +53,7 @@ final class AttributeTests: XCTestCase {
 
     // MARK: Reading
 
-    func testAReadTellsTheValueBeforeItIsAnswered() {
+    func testAReadSignalsTheValueBeforeItsReply() {
         var bench = DaemonBench.connected
         XCTAssertEqual(bench.ask(.readValue(GattCast.place.rawValue)), [])
         bench.link(DaemonBench.strap, .response(id: 1, .bytes([1])), now: 1)
@@ -68,7 +68,7 @@ final class AttributeTests: XCTestCase {
         XCTAssertEqual(simulator.seconds - begin, 0.015, accuracy: 0.0001)
     }
 
-    func testAReadFromAnOffsetTellsAllThatIsKnownAndAnswersTheRest() {
+    func testAReadFromAnOffsetSignalsAllThatIsKnownAndReturnsTheRest() {
         let (simulator, client) = scene()
         simulator.setValue([1, 2, 3, 4], of: "2A38", at: GattCast.strap.address)
         XCTAssertEqual(client.read(GattCast.place, offset: 2), [3, 4])

@@ -5,7 +5,7 @@ import XCTest
 
 @testable import BlueZSimulator
 
-/// A client of the simulated daemon that knows only D-Bus: it calls, and writes down every signal it sees.
+/// A client of the simulated daemon that uses only D-Bus: it makes calls, and records each signal.
 final class BusClient: Sendable {
     let connection: Connection
     private let simulator: Simulator
@@ -38,7 +38,7 @@ final class BusClient: Sendable {
 
     var name: String { connection.uniqueName ?? "" }
 
-    /// What was seen since this was last asked, one word or line for each signal.
+    /// Returns what was received since the last call, one word or line for each signal.
     func takeLog() -> [String] {
         log.withLock { log in
             defer { log = [] }
@@ -48,7 +48,7 @@ final class BusClient: Sendable {
 
     // MARK: Calls
 
-    /// Calls a method and drives the loop until it is answered.
+    /// Calls a method and drives the loop until its reply arrives.
     func call(
         _ member: String, on interface: String = "org.bluez.Adapter1", at path: ObjectPath = "/org/bluez/hci0",
         within seconds: Double = 60, body: (inout MessageWriter) -> Void = { _ in }
@@ -60,7 +60,7 @@ final class BusClient: Sendable {
         return answer.withLock { $0 }
     }
 
-    /// Calls a method and goes on; the loop is driven as far as the daemon has got the call.
+    /// Calls a method and returns when the daemon has received the call.
     func begin(
         _ member: String, on interface: String, at path: ObjectPath, body: (inout MessageWriter) -> Void = { _ in }
     ) -> PendingCall {

@@ -54,9 +54,9 @@ final class CallFaultTests: XCTestCase {
         simulator.advance(by: 1)
         XCTAssertEqual(simulator.links, [])
         XCTAssertEqual(client.property("Connected", of: "org.bluez.Device1", at: path), "false")
-        let heard = simulator.statistics.sightings
+        let received = simulator.statistics.sightings
         simulator.advance(by: 10)
-        XCTAssertEqual(simulator.statistics.sightings, heard)
+        XCTAssertEqual(simulator.statistics.sightings, received)
 
         let attempt = client.begin("Connect", on: "org.bluez.Device1", at: path)
         simulator.advance(by: 10)

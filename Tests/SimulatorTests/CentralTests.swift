@@ -4,7 +4,7 @@ import XCTest
 
 @testable import BlueZSimulator
 
-/// What a central does with a program's attributes, and what BlueZ asks the program for it.
+/// Requests of a central for a program's attributes, and the calls that BlueZ makes for them.
 final class CentralTests: XCTestCase {
     private let phone = VirtualCentral("C0:FF:EE:00:CE:01", name: "Phone", mtu: 100)
 
@@ -217,7 +217,7 @@ final class CentralTests: XCTestCase {
             requests.map(\.failure),
             [.attribute(0x02), .attribute(0x03), .attribute(0x0F), .attribute(0x05), .notFound])
         XCTAssertEqual(program.takeCalls(), [])
-        // Where they allow nothing at all 5.66 asks the program.
+        // If they allow no operation, 5.66 calls the program.
         let unsaid = link.read("2A37")
         simulator.run()
         XCTAssertEqual(unsaid.bytes, [])
@@ -302,7 +302,7 @@ final class CentralTests: XCTestCase {
 
     // MARK: Changes
 
-    func testWhoIsSubscribedToServiceChangedIsToldTheHandles() {
+    func testASubscriberOfServiceChangedReceivesTheHandles() {
         let (simulator, program, link) = scene()
         link.subscribe(to: "2A05", indications: true)
         simulator.run()

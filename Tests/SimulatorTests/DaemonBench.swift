@@ -2,7 +2,7 @@ import XCTest
 
 @testable import BlueZSimulator
 
-/// A daemon on a test's bench: calls go in by hand, and everything that it wants done is kept.
+/// A daemon without a bus: a test makes the calls, and all effects are kept.
 struct DaemonBench {
     var daemon: Daemon
     var now = 0.0
@@ -16,7 +16,7 @@ struct DaemonBench {
         daemon.restart(adapters, remembering: peripherals)
     }
 
-    /// What one call leads to: its effects before the daemon rests, then those of its rest, watches left out.
+    /// Returns the effects of one call without the watches: first those of the call, then those of the idle daemon.
     mutating func ask(_ request: Request, as client: String = ":1.7") -> [Effect] {
         calls += 1
         daemon.core.now = now
@@ -24,13 +24,14 @@ struct DaemonBench {
         return settle()
     }
 
-    /// The answer alone.
+    /// Returns the reply alone.
     mutating func answer(_ request: Request, as client: String = ":1.7") -> Result<Answer, DaemonError>? {
         ask(request, as: client).compactMap { effect -> Result<Answer, DaemonError>? in
             switch effect {
             case .reply(_, let answer): .success(answer)
             case .fail(_, let error): .failure(error)
-            case .emit, .order, .openSocket, .transmit, .closeSocket, .watch, .unwatch, .joinBus, .leaveBus,
+            case .emit, .order, .openSocket, .transmit, .closeSocket, .watch, .unwatch, .connectToBus,
+                .disconnectFromBus,
                 .call, .central, .die:
                 nil
             }
@@ -45,7 +46,7 @@ struct DaemonBench {
 
     var isListening: Bool { daemon.discovery.isListening(daemon.core) }
 
-    /// What the daemon does now, and when it rests.
+    /// Returns the effects of the daemon now, and when it is idle.
     mutating func settle() -> [Effect] {
         var effects = daemon.core.takeEffects()
         daemon.core.rest()
@@ -54,7 +55,7 @@ struct DaemonBench {
             switch effect {
             case .watch, .unwatch, .order, .openSocket, .transmit, .closeSocket, .call, .central, .die:
                 false
-            case .reply, .fail, .emit, .joinBus, .leaveBus: true
+            case .reply, .fail, .emit, .connectToBus, .disconnectFromBus: true
             }
         }
     }
@@ -66,11 +67,11 @@ struct DaemonBench {
     }
 
     /// The signals of an advertisement.
-    mutating func hear(_ peripheral: VirtualPeripheral, rssi: Int? = nil) -> [Emission] {
-        hear(peripheral.address, peripheral.advertisement, type: peripheral.addressType, rssi: rssi ?? -60)
+    mutating func receive(_ peripheral: VirtualPeripheral, rssi: Int? = nil) -> [Emission] {
+        receive(peripheral.address, peripheral.advertisement, type: peripheral.addressType, rssi: rssi ?? -60)
     }
 
-    mutating func hear(
+    mutating func receive(
         _ address: VirtualAddress, _ advertisement: Advertisement, type: AddressType = .public, rssi: Int = -60
     ) -> [Emission] {
         let sighting = Sighting(
@@ -85,7 +86,7 @@ struct DaemonBench {
         daemon.take(.central(.adapter(key), news))
     }
 
-    /// Lets time pass, and gives the signals of what fell due.
+    /// Advances the time, and returns the signals of what was due.
     mutating func advance(by seconds: Double) -> [Emission] {
         now += seconds
         let now = now
@@ -110,8 +111,8 @@ extension [Effect] {
             case .order, .openSocket, .transmit, .closeSocket, .call, .central, .die: "order"
             case .watch(let client): "watch \(client)"
             case .unwatch(let client): "unwatch \(client)"
-            case .joinBus: "join"
-            case .leaveBus: "leave"
+            case .connectToBus: "join"
+            case .disconnectFromBus: "leave"
             }
         }
     }
@@ -141,7 +142,7 @@ extension Emission {
     }
 }
 
-/// Peripherals that the tests speak of.
+/// The peripherals of the tests.
 enum Cast {
     static let strap = VirtualPeripheral(
         "C0:00:00:00:00:01", addressType: .random,

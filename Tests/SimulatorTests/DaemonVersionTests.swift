@@ -4,7 +4,7 @@ import XCTest
 
 @testable import BlueZSimulator
 
-/// What differs between versions of BlueZ for a client that discovers and connects.
+/// The differences between versions of BlueZ for a client that discovers and connects.
 final class DaemonVersionTests: XCTestCase {
     private func version(_ minor: Int) -> BlueZVersion { BlueZVersion(5, minor) }
 
@@ -145,9 +145,9 @@ final class DaemonVersionTests: XCTestCase {
         var bench = DaemonBench(bluez, adapters: [VirtualAdapter(isLowEnergyOnly: isLowEnergyOnly)])
         _ = bench.ask(.setDiscoveryFilter(filter))
         _ = bench.ask(.start)
-        _ = bench.hear(Cast.tag)
+        _ = bench.receive(Cast.tag)
         return [
-            bench.hear(Cast.tag).contains { $0.value(of: "RSSI") != nil }, !bench.hear(Cast.hidden).isEmpty,
+            bench.receive(Cast.tag).contains { $0.value(of: "RSSI") != nil }, !bench.receive(Cast.hidden).isEmpty,
         ]
     }
 
@@ -178,7 +178,7 @@ final class DaemonVersionTests: XCTestCase {
                 var bench = DaemonBench(bluez)
                 _ = bench.ask(.start)
                 let advertisement = Advertisement(manufacturerData: [1: [UInt8](repeating: 2, count: 100)])
-                let seen = bench.hear("C0:00:00:00:00:09", advertisement)
+                let seen = bench.receive("C0:00:00:00:00:09", advertisement)
                 return seen.contains { $0.value(of: "ManufacturerData") != nil }
             }, [false, true])
     }
@@ -207,8 +207,8 @@ final class DaemonVersionTests: XCTestCase {
                 _ = bench.ask(.start, as: ":1.\(number)")
             }
             let report = AdvertisingReport(Advertisement(serviceUUIDs: ["180d"], flags: 6))
-            let heard = Sighting(address: "C0:00:00:00:00:01", addressType: .random, rssi: -50, report: report)
-            bench.daemon.received(heard)
+            let received = Sighting(address: "C0:00:00:00:00:01", addressType: .random, rssi: -50, report: report)
+            bench.daemon.received(received)
             return bench.daemon.core.takeEffects().contains { if case .die = $0 { true } else { false } }
         }
         let services: [(String, BusValue)] = [("UUIDs", .strings([ServiceUUID.long("180d")!]))]
@@ -222,8 +222,8 @@ final class DaemonVersionTests: XCTestCase {
         var bench = DaemonBench(.v5_82)
         _ = bench.ask(.start)
         let address: VirtualAddress = "C0:00:00:00:00:01"
-        func hear(_ fields: [UInt8]) -> (signalled: Bool, kept: [UInt8]) {
-            let report = AdvertisingReport(onAir: [2, 1, 6] + fields, scanResponse: [], isConnectable: true)
+        func receive(_ fields: [UInt8]) -> (signalled: Bool, kept: [UInt8]) {
+            let report = AdvertisingReport(advertisingData: [2, 1, 6] + fields, scanResponse: [], isConnectable: true)
             let sighting = Sighting(address: address, addressType: .random, rssi: -50, report: report)
             let signals = bench.signals { $0.received(sighting) }
             let device = bench.daemon.core.tree.devices[DeviceKey(adapter: 0, address: address)]
@@ -231,13 +231,13 @@ final class DaemonVersionTests: XCTestCase {
                 signals.contains { $0.value(of: "AdvertisingData") != nil }, device?.otherData.map(\.key) ?? []
             )
         }
-        _ = hear([])
+        _ = receive([])
         for (field, signalled, kept) in [
             ([3, 0x1F, 1, 2], false, []), ([3, 0x24, 1, 2], false, [0x24]), ([3, 0x3D, 1, 2], false, [0x24]),
             ([3, 0x26, 1, 2], true, [0x24, 0x26]), ([3, 0x26, 1, 2], false, [0x24, 0x26]),
             ([3, 0x26, 1, 3], true, [0x24, 0x26]),
         ] as [([UInt8], Bool, [UInt8])] {
-            let outcome = hear(field)
+            let outcome = receive(field)
             XCTAssertEqual(outcome.signalled, signalled, "\(field)")
             XCTAssertEqual(outcome.kept, kept, "\(field)")
         }

@@ -14,7 +14,7 @@ final class DeviceLifeTests: XCTestCase {
 
     func testANewDeviceIsAnnouncedWithAllItsPropertiesInBlueZsOrder() throws {
         var bench = scanning()
-        guard case .interfacesAdded(let path, let interfaces)? = bench.hear(Cast.strap, rssi: -51).first else {
+        guard case .interfacesAdded(let path, let interfaces)? = bench.receive(Cast.strap, rssi: -51).first else {
             return XCTFail("no InterfacesAdded")
         }
         XCTAssertEqual(path, "/org/bluez/hci0/dev_C0_00_00_00_00_01")
@@ -33,20 +33,20 @@ final class DeviceLifeTests: XCTestCase {
 
     func testANamelessDeviceHasNoNameAndItsAddressAsAlias() {
         var bench = scanning()
-        let added = bench.hear(Cast.beacon).first
+        let added = bench.receive(Cast.beacon).first
         XCTAssertNil(added?.value(of: "Name"))
         XCTAssertEqual(added?.value(of: "Alias"), .string("C0-00-00-00-00-03"))
     }
 
     func testSeveralChangesOfOneTurnAreOneSignalInTheOrderTheyCame() {
         var bench = scanning()
-        _ = bench.hear(Cast.tag)
+        _ = bench.receive(Cast.tag)
         var changed = Cast.tag.advertisement
         changed.localName = "Tag II"
         changed.manufacturerData[0x004C] = [9]
         changed.txPower = 3
         XCTAssertEqual(
-            bench.hear(Cast.tag.address, changed).map(\.outline), ["00_02 RSSI TxPower Name Alias ManufacturerData"])
+            bench.receive(Cast.tag.address, changed).map(\.outline), ["00_02 RSSI TxPower Name Alias ManufacturerData"])
     }
 
     func testSignalsOfWhatCameBeforeAReplyComeBeforeIt() {
@@ -60,19 +60,19 @@ final class DeviceLifeTests: XCTestCase {
 
     func testAfterTheScanStrengthsAreInvalidAndWhatTakesNoConnectionIsForgotten() {
         var bench = scanning()
-        _ = bench.hear(Cast.strap)
-        _ = bench.hear(Cast.beacon)
+        _ = bench.receive(Cast.strap)
+        _ = bench.receive(Cast.beacon)
         XCTAssertEqual(
             bench.ask(.stop).outline,
-            // The beacon's RSSI goes invalid just before the beacon itself goes.
+            // The beacon's RSSI becomes invalid just before the beacon is removed.
             ["reply", "00_03 -RSSI", "- _00_03", "00_01 -TxPower -RSSI", "/hci0 Discovering"])
     }
 
-    func testATemporaryDeviceGoesThirtySecondsAfterItWasLastHeard() {
+    func testATemporaryDeviceIsRemovedThirtySecondsAfterItsLastAdvertisement() {
         var bench = scanning()
-        _ = bench.hear(Cast.tag)
+        _ = bench.receive(Cast.tag)
         XCTAssertEqual(bench.advance(by: 20), [])
-        _ = bench.hear(Cast.tag)
+        _ = bench.receive(Cast.tag)
         XCTAssertEqual(bench.advance(by: 29.9), [])
         XCTAssertEqual(
             bench.advance(by: 0.1),
@@ -85,7 +85,7 @@ final class DeviceLifeTests: XCTestCase {
             ])
     }
 
-    func testARememberedDeviceStaysAndHasNoStrengthUntilItIsHeard() {
+    func testARememberedDeviceStaysAndHasNoStrengthUntilItAdvertises() {
         var old = Cast.tag
         old.isRemembered = true
         var bench = DaemonBench(remembering: [old])
@@ -94,7 +94,7 @@ final class DeviceLifeTests: XCTestCase {
         _ = bench.advance(by: 1000)
         XCTAssertEqual(bench.daemon.core.tree.objects.count, 3)
         _ = bench.ask(.start)
-        XCTAssertEqual(bench.hear(old).map(\.outline), ["00_02 RSSI ManufacturerData"])
+        XCTAssertEqual(bench.receive(old).map(\.outline), ["00_02 RSSI ManufacturerData"])
     }
 
     func testADeviceThatComesAndGoesWithinOneTurnIsNeverSpokenOf() {
@@ -109,9 +109,9 @@ final class DeviceLifeTests: XCTestCase {
             }, [])
     }
 
-    func testRemoveDeviceRemovesAndAnswersForStrangersDoesNotExist() {
+    func testRemoveDeviceRemovesAndFailsWithDoesNotExistForOthers() {
         var bench = scanning()
-        _ = bench.hear(Cast.tag)
+        _ = bench.receive(Cast.tag)
         let path = Self.tag
         XCTAssertEqual(bench.ask(.removeDevice(path)).outline, ["- _00_02", "reply"])
         XCTAssertEqual(bench.error(of: .removeDevice(path)), .doesNotExist)
@@ -121,7 +121,7 @@ final class DeviceLifeTests: XCTestCase {
         var bench = scanning()
         let phone = VirtualPeripheral("5F:00:00:00:00:05", addressType: .random)
         for peripheral in [Cast.tag, phone] {
-            _ = bench.hear(peripheral)
+            _ = bench.receive(peripheral)
             let key = DeviceKey(adapter: 0, address: peripheral.address)
             XCTAssertEqual(bench.ask(.connect(key)), [])
             bench.link(key, .failed, now: bench.now)
@@ -132,19 +132,19 @@ final class DeviceLifeTests: XCTestCase {
 
     func testAStrengthOf127IsPassedOnAsItCame() {
         var bench = scanning()
-        XCTAssertEqual(bench.hear(Cast.tag, rssi: 127).first?.value(of: "RSSI"), .int16(127))
+        XCTAssertEqual(bench.receive(Cast.tag, rssi: 127).first?.value(of: "RSSI"), .int16(127))
     }
 
     func testMistypedPropertiesAreWrittenWithAnotherType() {
         var bench = scanning()
-        _ = bench.hear(Cast.tag)
+        _ = bench.receive(Cast.tag)
         bench.daemon.core.mistype(["RSSI"], of: Cast.tag.address)
-        XCTAssertEqual(bench.hear(Cast.tag).first?.value(of: "RSSI")?.signature, "s")
+        XCTAssertEqual(bench.receive(Cast.tag).first?.value(of: "RSSI")?.signature, "s")
     }
 
     func testPropertiesCanBeSetOnlyWhereAndAsBlueZTakesThem() {
         var bench = scanning()
-        _ = bench.hear(Cast.tag)
+        _ = bench.receive(Cast.tag)
         func set(_ name: String, _ value: BusValue) -> Request {
             .set(name, of: InterfaceName.device, at: Self.tag, value)
         }

@@ -66,36 +66,36 @@ final class DiscoveryFilterTests: XCTestCase {
     func testWithoutAFilterOnlyDiscoverableDevicesAreReportedAndSmallChangesAreNot() {
         var bench = DaemonBench()
         _ = bench.ask(.start)
-        XCTAssertEqual(bench.hear(Cast.hidden), [])
-        XCTAssertEqual(bench.hear(Cast.tag, rssi: -60).map(\.outline), ["+ _00_02"])
-        XCTAssertEqual(bench.hear(Cast.tag, rssi: -67), [], "7 dB is not worth a word")
-        XCTAssertEqual(bench.hear(Cast.tag, rssi: -68).map(\.outline), ["00_02 RSSI"])
+        XCTAssertEqual(bench.receive(Cast.hidden), [])
+        XCTAssertEqual(bench.receive(Cast.tag, rssi: -60).map(\.outline), ["+ _00_02"])
+        XCTAssertEqual(bench.receive(Cast.tag, rssi: -67), [], "7 dB is not worth a word")
+        XCTAssertEqual(bench.receive(Cast.tag, rssi: -68).map(\.outline), ["00_02 RSSI"])
     }
 
     func testWithAnyFilterEverythingIsReportedAndEveryReport() {
         var bench = DaemonBench()
         _ = bench.ask(.filter(("Transport", .string("le"))))
         _ = bench.ask(.start)
-        XCTAssertEqual(bench.hear(Cast.hidden).map(\.outline), ["+ _00_04"])
-        XCTAssertEqual(bench.hear(Cast.hidden).map(\.outline), ["00_04 RSSI"], "even the same strength")
+        XCTAssertEqual(bench.receive(Cast.hidden).map(\.outline), ["+ _00_04"])
+        XCTAssertEqual(bench.receive(Cast.hidden).map(\.outline), ["00_04 RSSI"], "even the same strength")
     }
 
     func testAFilterOfUUIDsMatchesWhatIsAdvertised() {
         var bench = DaemonBench()
         _ = bench.ask(.filter(("UUIDs", .strings(["180d"])), ("Transport", .string("le"))))
         _ = bench.ask(.start)
-        XCTAssertEqual(bench.hear(Cast.strap).map(\.outline), ["+ _00_01"])
-        XCTAssertEqual(bench.hear(Cast.tag), [])
+        XCTAssertEqual(bench.receive(Cast.strap).map(\.outline), ["+ _00_01"])
+        XCTAssertEqual(bench.receive(Cast.tag), [])
     }
 
     func testAnotherClientsWiderFilterLetsThroughWhatThisOneDidNotAskFor() {
         var bench = DaemonBench()
         _ = bench.ask(.filter(("RSSI", .int16(-70))), as: ":1.7")
         _ = bench.ask(.start, as: ":1.7")
-        XCTAssertEqual(bench.hear(Cast.tag, rssi: -90), [])
+        XCTAssertEqual(bench.receive(Cast.tag, rssi: -90), [])
         _ = bench.ask(.filter(("RSSI", .int16(-100))), as: ":1.8")
         _ = bench.ask(.start, as: ":1.8")
-        XCTAssertEqual(bench.hear(Cast.tag, rssi: -90).map(\.outline), ["+ _00_02"])
+        XCTAssertEqual(bench.receive(Cast.tag, rssi: -90).map(\.outline), ["+ _00_02"])
     }
 
     func testAPatternIsAPrefixOfNameOrAddressAndHidesTheRestFromAllClients() {
@@ -103,37 +103,37 @@ final class DiscoveryFilterTests: XCTestCase {
         _ = bench.ask(.filter(("Pattern", .string("Str"))), as: ":1.7")
         _ = bench.ask(.start, as: ":1.7")
         _ = bench.ask(.start, as: ":1.8")
-        XCTAssertEqual(bench.hear(Cast.strap).map(\.outline), ["+ _00_01"])
-        XCTAssertEqual(bench.hear(Cast.tag), [], "although client 1.8 asked for everything")
+        XCTAssertEqual(bench.receive(Cast.strap).map(\.outline), ["+ _00_01"])
+        XCTAssertEqual(bench.receive(Cast.tag), [], "although client 1.8 asked for everything")
         _ = bench.ask(.filter(("Pattern", .string("C0:00:00:00:00:02"))), as: ":1.7")
-        XCTAssertEqual(bench.hear(Cast.tag).map(\.outline), ["+ _00_02"])
+        XCTAssertEqual(bench.receive(Cast.tag).map(\.outline), ["+ _00_02"])
         _ = bench.ask(.filter(("Pattern", .string("str"))), as: ":1.7")
-        XCTAssertEqual(bench.hear(Cast.strap), [], "case counts")
+        XCTAssertEqual(bench.receive(Cast.strap), [], "case counts")
     }
 
     func testAPathLossFiltersNothing() {
         var bench = DaemonBench()
         _ = bench.ask(.filter(("Pathloss", .uint16(1))))
         _ = bench.ask(.start)
-        XCTAssertEqual(bench.hear(Cast.strap, rssi: -60).first?.value(of: "RSSI"), .int16(-60))
-        XCTAssertEqual(bench.hear(Cast.tag, rssi: -30).first?.value(of: "RSSI"), .int16(-30))
+        XCTAssertEqual(bench.receive(Cast.strap, rssi: -60).first?.value(of: "RSSI"), .int16(-60))
+        XCTAssertEqual(bench.receive(Cast.tag, rssi: -30).first?.value(of: "RSSI"), .int16(-30))
     }
 
-    func testUnchangedBytesAreToldAgainOnlyWhenDuplicatesAreAskedFor() {
+    func testUnchangedBytesAreSignalledAgainOnlyWithDuplicateData() {
         var bench = DaemonBench()
         _ = bench.ask(.filter(("Transport", .string("le"))))
         _ = bench.ask(.start)
-        _ = bench.hear(Cast.tag)
-        XCTAssertEqual(bench.hear(Cast.tag).map(\.outline), ["00_02 RSSI"])
+        _ = bench.receive(Cast.tag)
+        XCTAssertEqual(bench.receive(Cast.tag).map(\.outline), ["00_02 RSSI"])
         _ = bench.ask(.filter(("Transport", .string("le")), ("DuplicateData", .bool(true))))
-        XCTAssertEqual(bench.hear(Cast.tag).map(\.outline), ["00_02 RSSI ManufacturerData"])
+        XCTAssertEqual(bench.receive(Cast.tag).map(\.outline), ["00_02 RSSI ManufacturerData"])
     }
 
-    func testAClassicTransportHearsNoLowEnergy() {
+    func testAClassicTransportReceivesNoLowEnergy() {
         var bench = DaemonBench()
         _ = bench.ask(.filter(("Transport", .string("bredr"))))
         _ = bench.ask(.start)
-        XCTAssertEqual(bench.hear(Cast.tag), [])
+        XCTAssertEqual(bench.receive(Cast.tag), [])
     }
 
     func testAFilterThatAsksForItMakesTheAdapterDiscoverableWhileItScans() {

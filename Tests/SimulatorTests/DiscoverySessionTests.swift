@@ -85,7 +85,7 @@ final class DiscoverySessionTests: XCTestCase {
         XCTAssertEqual(bench.ask(.start).outline, ["reply", "/hci0 Discovering"])
     }
 
-    func testARefusedCallerIsToldAccessDenied() {
+    func testARefusedCallerReceivesAccessDenied() {
         var bench = DaemonBench()
         bench.daemon.refusal = .accessDenied
         XCTAssertEqual(bench.error(of: .start)?.name, "org.freedesktop.DBus.Error.AccessDenied")
@@ -97,10 +97,10 @@ final class DiscoverySessionTests: XCTestCase {
         XCTAssertEqual(
             bench.signals { $0.discovery.scanDied(on: 0, isAnnounced: true, &$0.core) }.map(\.outline),
             ["/hci0 Discovering"])
-        XCTAssertEqual(bench.hear(Cast.tag), [])
+        XCTAssertEqual(bench.receive(Cast.tag), [])
         XCTAssertEqual(bench.error(of: .start), .inProgress)
         _ = bench.ask(.stop)
         _ = bench.ask(.start)
-        XCTAssertEqual(bench.hear(Cast.tag).map(\.outline), ["+ _00_02"])
+        XCTAssertEqual(bench.receive(Cast.tag).map(\.outline), ["+ _00_02"])
     }
 }

@@ -107,7 +107,7 @@ final class FaultTests: XCTestCase {
         XCTAssertEqual(client.error(of: "StartDiscovery")?.name, "org.bluez.Error.InProgress")
     }
 
-    func testRefusedCallersAreToldAccessDeniedForEveryCall() {
+    func testRefusedCallersReceiveAccessDeniedForEveryCall() {
         let (simulator, client) = scene()
         simulator.simulateAccessDenied()
         XCTAssertEqual(client.error(of: "StopDiscovery")?.name, DBusError.Name.accessDenied)
@@ -139,7 +139,7 @@ final class FaultTests: XCTestCase {
         XCTAssertEqual(client.takeLog(), ["dev_C0_00_00_00_00_02 Name=Tag RSSI=-60"])
     }
 
-    func testASightingOnDemandIsHeardAtOnce() {
+    func testASightingOnDemandIsReceivedAtOnce() {
         let (simulator, client) = scene()
         simulator.simulateSighting(of: tag.address, rssi: -33)
         simulator.run()

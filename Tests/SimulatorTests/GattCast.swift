@@ -3,7 +3,7 @@ import Futures
 
 @testable import BlueZSimulator
 
-/// A peripheral with something of everything, and where its attributes are.
+/// A peripheral with attributes of all kinds, and their handles.
 enum GattCast {
     static let strap = VirtualPeripheral(
         "C0:00:00:00:00:01", addressType: .random, name: "Strap of the gap",
@@ -21,7 +21,7 @@ enum GattCast {
                 ])
         ])
 
-    /// The same, known to BlueZ from another day.
+    /// The same, stored by BlueZ from an earlier run.
     static let known: VirtualPeripheral = {
         var known = strap
         known.isRemembered = true

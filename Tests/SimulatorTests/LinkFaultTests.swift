@@ -5,7 +5,7 @@ import XCTest
 
 @testable import BlueZSimulator
 
-/// What goes wrong with a link: each verb, and what a client sees of it.
+/// The faults of links: each verb, and its effects for a client.
 final class LinkFaultTests: RandomTestCase {
     private func scene(isConnected: Bool = true, _ strap: VirtualPeripheral = GattCast.strap) -> (Simulator, BusClient)
     {
@@ -114,7 +114,7 @@ final class LinkFaultTests: RandomTestCase {
 
     // MARK: Requests
 
-    func testALinkLossIsToldBeforeWhatItEndsFails() {
+    func testALinkLossIsSignalledBeforeItsOperationsFail() {
         var bench = DaemonBench.connected
         _ = bench.ask(.readValue(GattCast.place.rawValue))
         bench.link(DaemonBench.strap, .disconnected(.remote), now: 1)
@@ -212,7 +212,7 @@ final class LinkFaultTests: RandomTestCase {
         XCTAssertTrue(log.last?.contains("ServicesResolved=true") == true, "\(log)")
     }
 
-    func testAChangeOfServicesTakesAwayWhatWentAndTellsWhatCame() {
+    func testAChangeOfServicesRemovesAndAddsObjects() {
         let (simulator, client) = scene()
         simulator.simulateServicesChanged(of: GattCast.strap.address, to: [Room.battery(50)])
         simulator.advance(by: 1)

@@ -4,7 +4,7 @@ import XCTest
 
 @testable import BlueZSimulator
 
-/// `Connect`, `Disconnect` and what is seen of them, in the order of the radio lab.
+/// `Connect`, `Disconnect` and their signals, in the order that the radio lab shows.
 final class LinkTests: XCTestCase {
     private func scene(
         _ peripheral: VirtualPeripheral = GattCast.strap, others: [VirtualPeripheral] = []
@@ -19,7 +19,7 @@ final class LinkTests: XCTestCase {
         return (simulator, client)
     }
 
-    func testAFirstConnectionTellsTheLinkThenOneObjectAfterAnotherAndThenTheUUIDs() {
+    func testAFirstConnectionSignalsTheLinkThenOneObjectAfterAnotherAndThenTheUUIDs() {
         let (simulator, client) = scene()
         XCTAssertNil(client.error(of: "Connect", on: device, at: GattCast.path))
         XCTAssertEqual(client.takeLog(), ["dev_C0_00_00_00_00_01 Connected=true"])
@@ -119,7 +119,7 @@ final class LinkTests: XCTestCase {
         XCTAssertEqual(client.takeLog(), ["dev_C0_00_00_00_00_01 ServicesResolved=false Connected=false"])
     }
 
-    func testASecondConnectionHasTheObjectsAtOnceAndTellsNoUUIDs() {
+    func testASecondConnectionHasTheObjectsAtOnceAndSignalsNoUUIDs() {
         let (simulator, client) = connected()
         simulator.simulateLinkLoss(of: GattCast.strap.address)
         simulator.run()

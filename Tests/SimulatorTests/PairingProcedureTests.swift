@@ -2,7 +2,7 @@ import XCTest
 
 @testable import BlueZSimulator
 
-/// The association models, and what becomes of the answers of both ends.
+/// The association models, and the results of the answers of both users.
 final class PairingProcedureTests: XCTestCase {
     private typealias Procedure = PairingProcedure
 
@@ -126,7 +126,7 @@ final class PairingProcedureTests: XCTestCase {
         }
     }
 
-    // MARK: Answers
+    // MARK: The users
 
     func testTheRejectionOfEitherSideFailsIt() {
         let reasons: [(PairingCapability, PairingCapability, Bool, PairingFailure)] = [

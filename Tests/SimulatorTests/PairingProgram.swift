@@ -4,14 +4,14 @@ import XCTest
 
 @testable import BlueZSimulator
 
-/// A program with a pairing agent, which writes down what BlueZ asks.
+/// A program with a pairing agent, which records the calls of BlueZ.
 final class PairingProgram: Sendable {
-    /// What the agent answers.
+    /// The reply of the agent.
     enum Reply: Sendable {
         case accept
         case passkey(UInt32)
         case reject
-        /// Nothing, until ``PairingProgram/answerNow(_:)``.
+        /// No reply until ``PairingProgram/answerNow(_:)``.
         case later
     }
 
@@ -34,7 +34,7 @@ final class PairingProgram: Sendable {
         _ = client.takeLog()
     }
 
-    /// What BlueZ has asked since this was last asked.
+    /// Returns the calls of BlueZ since the last call of this function.
     func takeCalls() -> [String] {
         log.withLock { log in
             defer { log = [] }
@@ -46,7 +46,7 @@ final class PairingProgram: Sendable {
 
     func setReply(_ reply: Reply) { self.reply.withLock { $0 = reply } }
 
-    /// Answers the question that waits.
+    /// Replies to the pending question.
     func answerNow(_ reply: Reply) {
         if let message = open.withLock({ $0 }) { send(reply, to: message) }
         simulator.run()

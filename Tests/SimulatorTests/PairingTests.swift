@@ -5,7 +5,7 @@ import XCTest
 
 @testable import BlueZSimulator
 
-/// `Pair`, `CancelPairing` and protected values with virtual peripherals, over the versions whose behaviour differs.
+/// `Pair`, `CancelPairing` and protected values with virtual peripherals, on the versions that differ.
 final class PairingTests: XCTestCase {
     private static let versions: [BlueZVersion] = [.v5_66, .v5_72, .v5_82, BlueZVersion(5, 87)]
     private let path: ObjectPath = "/org/bluez/hci0/dev_C0_00_00_00_00_0A"
@@ -21,7 +21,7 @@ final class PairingTests: XCTestCase {
     private var authenticated: ObjectPath { value("0023") }
     private var notifying: ObjectPath { value("0025") }
 
-    /// A simulator whose adapter has found the lock, and a program with an agent.
+    /// A simulator with an adapter that has found the lock, and a program with an agent.
     private func scene(
         _ bluez: BlueZVersion = .v5_82, _ capability: String? = "NoInputNoOutput",
         security: VirtualSecurity = VirtualSecurity(), reply: PairingProgram.Reply = .accept
@@ -583,7 +583,7 @@ final class PairingTests: XCTestCase {
         XCTAssertNil(program.device("Pair", path))
     }
 
-    func testAStrangerCallsTheAgent() {
+    func testAnotherProgramCallsTheAgent() {
         let (simulator, program) = scene(reply: .reject)
         let errors = Locked<[String?]>([])
         simulator.simulateAgentCall(about: address) { error in errors.withLock { $0.append(error) } }

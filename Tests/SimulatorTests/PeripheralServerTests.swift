@@ -5,7 +5,7 @@ import XCTest
 
 @testable import BlueZSimulator
 
-/// What a peripheral does with requests: by its value, by its behaviour, by a file.
+/// How a peripheral responds to requests: with its value, by its behaviour, by a file.
 final class PeripheralServerTests: XCTestCase {
     private let strap = GattCast.strap
 

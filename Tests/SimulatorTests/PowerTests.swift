@@ -9,12 +9,12 @@ final class PowerTests: XCTestCase {
         var bench = DaemonBench(remembering: [old])
         _ = bench.ask(.filter(("Transport", .string("le"))))
         _ = bench.ask(.start)
-        _ = bench.hear(Cast.strap)
-        _ = bench.hear(Cast.tag)
+        _ = bench.receive(Cast.strap)
+        _ = bench.receive(Cast.tag)
         return bench
     }
 
-    func testSwitchedOffByAClientTheTemporaryDevicesGoAndTheRestIsUnheard() {
+    func testAPowerOffByAClientRemovesTemporaryDevicesAndTheStrengthOfOthers() {
         var bench = scanning()
         XCTAssertEqual(
             bench.ask(.power(false)).outline,

@@ -18,10 +18,10 @@ final class RadioTests: XCTestCase {
         radio.add(VirtualPeripheral("C0:00:00:00:00:01", interval: 0.5), behavior: nil, now: 0)
         radio.add(VirtualPeripheral("C0:00:00:00:00:02", interval: 0.25), behavior: nil, now: 0)
         radio.beginListening(now: 0)
-        let heard = radio.utterances(upTo: 9.9999, limit: .max)
-        XCTAssertEqual(heard.map(\.seconds), heard.map(\.seconds).sorted())
-        XCTAssertEqual(heard.filter { $0.resident.peripheral.interval == 0.5 }.count, 20)
-        XCTAssertEqual(heard.filter { $0.resident.peripheral.interval == 0.25 }.count, 40)
+        let received = radio.utterances(upTo: 9.9999, limit: .max)
+        XCTAssertEqual(received.map(\.seconds), received.map(\.seconds).sorted())
+        XCTAssertEqual(received.filter { $0.resident.peripheral.interval == 0.5 }.count, 20)
+        XCTAssertEqual(received.filter { $0.resident.peripheral.interval == 0.25 }.count, 40)
     }
 
     func testALoopThatFellBehindGetsTheRestLater() {

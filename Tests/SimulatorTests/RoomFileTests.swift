@@ -192,7 +192,7 @@ final class RoomFileTests: RandomTestCase {
         var random = TestRandom(self)
         var loaded = 0
         for round in 0..<2000 {
-            // Half of the files have one number that is anything, the others more: so that both ends are met.
+            // Half of the files have one random number, the others several, so that some files are accepted and some refused.
             let isWild = round.isMultiple(of: 2) ? -1 : Int.random(in: 0..<Self.places, using: &random)
             var place = 0
             func number(_ usual: String) -> String {

@@ -6,7 +6,7 @@ import XCTest
 
 @testable import BlueZSimulator
 
-/// `AcquireNotify` and `AcquireWrite` as a program that serves is asked for them.
+/// `AcquireNotify` and `AcquireWrite`, called by BlueZ on a program that serves.
 final class ServedSocketTests: XCTestCase {
     private static let objects = [
         ServingProgram.service("s0", "180d"),
@@ -234,7 +234,7 @@ final class ServedSocketTests: XCTestCase {
             program.takeCalls(), ["c0 AcquireNotify {link=LE mtu=100}", "c0 AcquireNotify {link=LE mtu=100}"])
     }
 
-    func testAProgramThatGivesNoSocketIsToldToStart() {
+    func testAProgramThatGivesNoSocketReceivesStartNotify() {
         let (simulator, program, link, _) = scene()
         program.answer("AcquireNotify") {
             .error(to: $0, DBusError(name: "org.bluez.Error.NotSupported", message: "no"))

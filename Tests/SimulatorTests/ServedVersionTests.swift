@@ -3,7 +3,7 @@ import XCTest
 
 @testable import BlueZSimulator
 
-/// What differs between versions of BlueZ for a program that serves and advertises.
+/// The differences between versions of BlueZ for a program that serves and advertises.
 final class ServedVersionTests: XCTestCase {
     private func values<Value>(_ minors: [Int], _ body: (BlueZVersion) -> Value) -> [Value] {
         minors.map { body(BlueZVersion(5, $0)) }
@@ -12,7 +12,7 @@ final class ServedVersionTests: XCTestCase {
     // MARK: Advertisements
 
     /// The bytes of the advertisement and the scan response, or the error's text.
-    private func onAir(
+    private func sentBytes(
         _ properties: [(String, BusValue)], type: String = "peripheral", isLowEnergyOnly: Bool = false,
         _ bluez: BlueZVersion
     ) -> String {
@@ -32,17 +32,18 @@ final class ServedVersionTests: XCTestCase {
         let bytes = [UInt8](repeating: 0xAA, count: 40)
         let manufacturer = ("ManufacturerData", BusValue.manufacturerData(1, bytes))
         let sent = "2bff0100" + Hexadecimal.text(bytes) + " "
-        XCTAssertEqual(values([68, 69, 75, 76]) { onAir([manufacturer], $0) }, [parse, register, register, sent])
+        XCTAssertEqual(values([68, 69, 75, 76]) { sentBytes([manufacturer], $0) }, [parse, register, register, sent])
         let secondary = ("SecondaryChannel", BusValue.string("1M"))
-        XCTAssertEqual(values([68, 69, 76]) { onAir([manufacturer, secondary], $0) }, [parse, sent, sent])
+        XCTAssertEqual(values([68, 69, 76]) { sentBytes([manufacturer, secondary], $0) }, [parse, sent, sent])
     }
 
     func testWhatIsNotDiscoverableSendsTheFlagsOfTheVersion() {
         let property = ("Discoverable", BusValue.bool(false))
         XCTAssertEqual(
-            values([68, 69, 76, 77, 80]) { onAir([property], $0) }, [" ", "020100 ", "020100 ", "020104 ", "020104 "])
+            values([68, 69, 76, 77, 80]) { sentBytes([property], $0) },
+            [" ", "020100 ", "020100 ", "020104 ", "020104 "])
         XCTAssertEqual(
-            values([68, 69, 79, 80]) { onAir([property], type: "broadcast", $0) }, [" ", parse, parse, " "])
+            values([68, 69, 79, 80]) { sentBytes([property], type: "broadcast", $0) }, [" ", parse, parse, " "])
     }
 
     func testAnAdapterWithoutClassicBluetoothSaysSo() {
@@ -51,11 +52,12 @@ final class ServedVersionTests: XCTestCase {
         ] {
             let property = ("Discoverable", BusValue.bool(isDiscoverable))
             XCTAssertEqual(
-                values([68, 69, 77, 80]) { onAir([property], isLowEnergyOnly: true, $0) }, flags, "\(isDiscoverable)")
+                values([68, 69, 77, 80]) { sentBytes([property], isLowEnergyOnly: true, $0) }, flags,
+                "\(isDiscoverable)")
         }
     }
 
-    /// What of the record's flags is left when `Discoverable` is taken twice, and whether the second is.
+    /// `Discoverable` is set to false twice: whether the second time is accepted, and the flags of the record.
     func testWhatIsNotDiscoverableTwiceIsRefusedFrom569On() {
         func second(_ type: String, _ bluez: BlueZVersion) -> (isTaken: Bool, flags: UInt8?) {
             let adapter = Adapter(VirtualAdapter(), version: bluez)
@@ -77,7 +79,7 @@ final class ServedVersionTests: XCTestCase {
             ("ScanResponseManufacturerData", .manufacturerData(1, [2])),
         ]
         XCTAssertEqual(
-            values([79, 80]) { onAir(properties, $0) }, [" 020941", " 03030d18" + "04ff010002" + "020941"])
+            values([79, 80]) { sentBytes(properties, $0) }, [" 020941", " 03030d18" + "04ff010002" + "020941"])
     }
 
     func testIntervalsAreUsedFrom577On() {
@@ -104,7 +106,7 @@ final class ServedVersionTests: XCTestCase {
         XCTAssertEqual(values([76, 77]) { sightings($0, 10, 100) == nil }, [false, true], "less than 20 ms")
     }
 
-    func testAnAdvertisementIsToldItsNumberFrom587On() {
+    func testAnAdvertisementReceivesItsInstanceFrom587On() {
         XCTAssertEqual(
             values([86, 87]) { bluez -> Bool in
                 let simulator = Simulator.inProcess(room: .empty, bluez: bluez)

@@ -4,8 +4,8 @@ import XCTest
 
 @testable import BlueZSimulator
 
-/// A program that serves attributes and advertises, written down call by call: the calls of BlueZ with their options,
-/// and the replies.
+/// A program that serves attributes and advertises. It records each call: the calls of BlueZ with their options, and the
+/// replies.
 final class ServingProgram: Sendable {
     typealias Handler = @Sendable (Message) -> Message?
 
@@ -23,7 +23,7 @@ final class ServingProgram: Sendable {
         simulator.run()
     }
 
-    /// What BlueZ has called since this was last asked.
+    /// Returns the calls of BlueZ since the last call of this function.
     func takeCalls() -> [String] {
         log.withLock { log in
             defer { log = [] }
@@ -31,7 +31,7 @@ final class ServingProgram: Sendable {
         }
     }
 
-    /// From now on a member is answered like this; nil leaves it unanswered.
+    /// Sets the reply to a member; nil for none.
     func answer(_ member: String, _ handler: @escaping Handler) {
         handlers.withLock { $0[member] = handler }
     }
@@ -69,7 +69,7 @@ final class ServingProgram: Sendable {
         }
     }
 
-    /// Says that properties of one of its objects have changed.
+    /// Signals that properties of one of its objects have changed.
     func say(_ path: String, _ interface: String, _ changed: [NamedValue], invalidated: [String] = []) {
         client.connection.send(
             .signal(
@@ -184,7 +184,7 @@ final class ServingProgram: Sendable {
         ObjectState(path: path, interfaces: [InterfaceState(name: interface, properties: properties)])
     }
 
-    /// A heart rate, with something of everything.
+    /// A heart rate service with attributes of all kinds.
     static let heart = [
         service("s0", "180d", handle: 0),
         characteristic("s0/c0", "2a37", ["notify", "indicate"], handle: 0),
@@ -194,7 +194,7 @@ final class ServingProgram: Sendable {
         characteristic("s0/c3", "2a3a", ["write", "write-without-response"]),
     ]
 
-    /// Something connectable to be found by.
+    /// A connectable advertisement.
     static let connectable = advertisement([
         ("Type", .string("peripheral")), ("ServiceUUIDs", .strings(["180d"])), ("LocalName", .string("Strap")),
         ("Discoverable", .bool(true)),

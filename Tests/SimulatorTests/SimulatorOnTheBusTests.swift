@@ -4,7 +4,7 @@ import XCTest
 
 @testable import BlueZSimulator
 
-/// The simulator as any program sees it: over a bus, in virtual time.
+/// The simulator as a D-Bus client uses it: over a bus, in virtual time.
 final class SimulatorOnTheBusTests: XCTestCase {
     private let tag = VirtualPeripheral(
         "C0:00:00:00:00:02", addressType: .random,
@@ -109,7 +109,7 @@ final class SimulatorOnTheBusTests: XCTestCase {
             "org.freedesktop.DBus.Error.UnknownObject")
     }
 
-    func testPropertiesAreSetAndWhoWatchesIsTold() {
+    func testPropertiesAreSetAndSignalled() {
         let client = BusClient(room())
         func set(_ name: String, _ signature: String, _ value: @escaping (inout MessageWriter) -> Void) -> DBusError? {
             client.error(of: "Set", on: "org.freedesktop.DBus.Properties") { writer in
@@ -127,7 +127,7 @@ final class SimulatorOnTheBusTests: XCTestCase {
         XCTAssertEqual(set("Address", "s") { $0.string("x") }?.name, "org.freedesktop.DBus.Error.PropertyReadOnly")
     }
 
-    func testIntrospectionTellsOfInterfacesAndChildren() throws {
+    func testIntrospectionListsInterfacesAndChildren() throws {
         let client = BusClient(room())
         func xml(_ path: ObjectPath) throws -> String {
             var reader = try XCTUnwrap(client.call("Introspect", on: "org.freedesktop.DBus.Introspectable", at: path))
@@ -141,7 +141,7 @@ final class SimulatorOnTheBusTests: XCTestCase {
         XCTAssertTrue(adapter.contains("<property name=\"Powered\" type=\"b\" access=\"readwrite\""))
     }
 
-    func testABehaviourChangesWhatIsHeardFromMomentToMoment() {
+    func testABehaviourChangesTheAdvertisementOverTime() {
         final class Counter: PeripheralBehavior {
             func advertisement(of peripheral: VirtualPeripheral, at seconds: Double) -> Advertisement {
                 var advertisement = peripheral.advertisement

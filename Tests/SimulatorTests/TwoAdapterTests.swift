@@ -42,7 +42,7 @@ final class TwoAdapterTests: XCTestCase {
         return reader.bytes()
     }
 
-    func testWhatOneAdapterAdvertisesTheOtherHears() {
+    func testTheAdvertisementOfOneAdapterIsReceivedByTheOther() {
         let (simulator, program, client) = scene()
         XCTAssertEqual(simulator.devices, [device.rawValue])
         XCTAssertEqual(client.property("Name", of: "org.bluez.Device1", at: device), "Strap")
@@ -183,7 +183,7 @@ final class TwoAdapterTests: XCTestCase {
             "random")
     }
 
-    func testNobodyHearsItself() {
+    func testNoAdapterReceivesItsOwnAdvertisements() {
         let simulator = Simulator.inProcess(room: .empty, bluez: .v5_66)
         let program = ServingProgram(simulator, [ServingProgram.connectable])
         XCTAssertNil(program.advertise())

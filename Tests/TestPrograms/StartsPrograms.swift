@@ -1,7 +1,7 @@
 public import Foundation
 import XCTest
 
-/// A test class whose tests start programs, such as `dbus-daemon`, `bluecap`, a shell or a compiler.
+/// A class of tests that start programs, such as `dbus-daemon`, `bluecap`, a shell or a compiler.
 ///
 ///     final class ReadmeTests: XCTestCase, StartsPrograms {
 ///
@@ -14,7 +14,7 @@ public enum TestProgram {
     /// Returns a process with which a helper of tests starts a program. Tests make no `Process` in another way; `make lint`
     /// checks it.
     ///
-    /// Under `run-tests`, a test whose class is not declared as ``StartsPrograms`` fails when it is called.
+    /// Under `run-tests`, a test fails when it calls this and its class is not declared as ``StartsPrograms``.
     public static func process() -> Process {
         if ProcessInfo.processInfo.environment["BLUECAP_STARTS_NO_PROGRAMS"] != nil {
             XCTFail("This test starts a program: declare its class as StartsPrograms (Tests/TestPrograms).")

@@ -26,7 +26,7 @@ public struct TestRandom: RandomNumberGenerator, Sendable {
         return mixed ^ (mixed >> 31)
     }
 
-    /// Returns a generator whose numbers follow from the next number of this one.
+    /// Returns a generator that is seeded with the next number of this one.
     public mutating func split() -> TestRandom { TestRandom(state: next()) }
 
     /// Returns a number from 0 up to, but not including, `bound`.

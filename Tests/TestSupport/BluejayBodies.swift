@@ -138,7 +138,7 @@ public final class BluejayBodies: @unchecked Swift.Sendable {
     private func expect(
         _ what: String, limit: TimeInterval = 20, _ condition: ([String]) -> Bool
     ) throws {
-        // An emulated processor on a busy host has its own idea of a second.
+        // On a busy host the clock of an emulated processor is inexact.
         guard notes.wait(limit: 3 * limit, until: condition) else {
             XCTFail("\(what) did not come; noted: \(notes.texts)")
             throw Missing()
@@ -204,7 +204,7 @@ private final class Notes: @unchecked Swift.Sendable {
         }
     }
 
-    /// Looks whenever something was noted, and now and then for conditions of the stage's.
+    /// Checks the condition after each note, and at intervals, since the state of the stage has no notes.
     func wait(limit: TimeInterval, until condition: ([String]) -> Bool) -> Bool {
         let deadline = Date(timeIntervalSinceNow: limit)
         while Date() < deadline {

@@ -25,7 +25,7 @@ extension BusBodies {
 
     package func aCallToNobodyIsRefusedByTheBus() throws {
         let client = try bus.connect()
-        for name in ["org.example.Nobody", ":1.999999"] {
+        for name in ["org.example.NotOwned", ":1.999999"] {
             let call = Message.call(destination: name, path: "/", interface: "a.b", member: "C")
             XCTAssertThrowsError(try bus.call(client, call)) { error in
                 XCTAssertEqual((error as? DBusError)?.name, DBusError.Name.nameHasNoOwner)

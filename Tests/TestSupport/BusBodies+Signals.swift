@@ -28,7 +28,7 @@ extension BusBodies {
         subscriptions.forEach { $0.cancel() }
     }
 
-    package func aCancelledSubscriptionHearsNothingMore() throws {
+    package func aCancelledSubscriptionReceivesNothingMore() throws {
         let (sender, receiver) = (try bus.connect(), try bus.connect())
         let seen = Locked<[String]>([])
         let rule = MatchRule(interface: "org.example.Test")
@@ -156,17 +156,17 @@ extension BusBodies {
         XCTAssertEqual(owners.withLock { $0.count }, 4)
     }
 
-    package func aSecondWatcherOfANameHearsItToo() throws {
+    package func aSecondWatcherOfANameReceivesItToo() throws {
         let (watcher, owner) = (try bus.connect(), try bus.connect())
         owner.requestName("org.example.Name")
         try bus.settle(owner)
         let owners = Locked<[String]>([])
         let first = watcher.watchName("org.example.Name") { name in
-            owners.withLock { $0.append("1 \(name ?? "nobody")") }
+            owners.withLock { $0.append("1 \(name ?? "no owner")") }
         }
         try bus.settle(watcher)
         let second = watcher.watchName("org.example.Name") { name in
-            owners.withLock { $0.append("2 \(name ?? "nobody")") }
+            owners.withLock { $0.append("2 \(name ?? "no owner")") }
         }
         first.cancel()
         try bus.settle(watcher)
@@ -174,7 +174,7 @@ extension BusBodies {
         try bus.settle(owner, watcher)
 
         let name = owner.uniqueName ?? ""
-        XCTAssertEqual(owners.withLock { $0 }, ["1 \(name)", "2 \(name)", "2 nobody"])
+        XCTAssertEqual(owners.withLock { $0 }, ["1 \(name)", "2 \(name)", "2 no owner"])
         second.cancel()
     }
 }

@@ -35,7 +35,7 @@ package struct BusBodies {
         XCTAssertEqual(answers.withLock { $0 }, Array(0..<10))
     }
 
-    package func closingFailsEveryCallOnceAndIsTold() throws {
+    package func closingFailsEveryCallOnceAndIsReported() throws {
         let states = Locked<[ConnectionState]>([])
         let server = try bus.connect()
         server.export(ExportedObject("/echo", [silence.bound(to: Keeper())]))
@@ -55,7 +55,7 @@ package struct BusBodies {
         XCTAssertNil(client.uniqueName)
     }
 
-    package func theLossOfTheBusFailsEveryCallOnceAndIsTold() throws {
+    package func theLossOfTheBusFailsEveryCallOnceAndIsReported() throws {
         let states = Locked<[ConnectionState]>([])
         let server = try bus.connect()
         server.export(ExportedObject("/echo", [silence.bound(to: Keeper())]))
@@ -71,7 +71,9 @@ package struct BusBodies {
 
         XCTAssertTrue(bus.wait { states.withLock { $0.count } == 2 })
         XCTAssertEqual(errors.withLock { $0 }, Array(repeating: DBusError.Name.disconnected, count: 150))
-        guard case .closed(let error)? = states.withLock({ $0.last }) else { return XCTFail("It was not told.") }
+        guard case .closed(let error)? = states.withLock({ $0.last }) else {
+            return XCTFail("The connection did not report its end.")
+        }
         XCTAssertEqual(error.name, DBusError.Name.disconnected)
     }
 
@@ -115,7 +117,7 @@ package struct BusBodies {
     }
 }
 
-/// Keeps calls until told what to do with them.
+/// Keeps received calls until a test replies to them or forgets them.
 final class Keeper: Sendable {
     private let kept = Locked<[Invocation]>([])
 

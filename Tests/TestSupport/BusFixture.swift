@@ -5,7 +5,7 @@ package import Reactor
 
 /// A bus for a test and the loop that everything on it runs on, driven by the test: in-process, or a real daemon.
 ///
-/// On both kinds time is virtual, so that time-outs take no time; waiting for the daemon takes as long as it takes.
+/// On both kinds time is virtual, so that time-outs take no time; the daemon itself works in real time.
 package final class BusFixture {
     package let loop = ManualLoop()
     package let address: String
@@ -27,18 +27,18 @@ package final class BusFixture {
     package static func loopback() throws -> BusFixture { try BusFixture(makeLoopback: true) }
     package static func daemon() throws -> BusFixture { try BusFixture(makeLoopback: false) }
 
-    /// Ends the bus as a daemon's death would.
+    /// Ends the bus without closing the connections first, as if the bus daemon had been killed.
     package func end() {
         loopback?.close()
         daemon?.stop()
     }
 
-    /// Runs everything until the condition holds; false where it does not after some seconds.
+    /// Runs the loop until the condition holds. Returns false if it does not hold after some seconds.
     package func wait(limit: TimeInterval = 10, until condition: () -> Bool) -> Bool {
         loop.wait(until: condition, limit: limit)
     }
 
-    /// The same, for what needs virtual time to pass: `step` is done again and again until the condition holds.
+    /// The same, for conditions that need virtual time: repeats `step` until the condition holds.
     package func wait(limit: TimeInterval = 10, until condition: () -> Bool, step: () -> Void) -> Bool {
         let end = Date(timeIntervalSinceNow: limit)
         while !condition() {
@@ -70,7 +70,7 @@ package final class BusFixture {
         return try answer.get()
     }
 
-    /// Waits until the bus has handled everything that was sent before, and its answers and signals have come.
+    /// Waits until the bus has handled all messages that were sent before, and its replies and signals have been received.
     package func settle(_ connections: Connection...) throws {
         for connection in connections {
             _ = try call(
@@ -82,7 +82,7 @@ package final class BusFixture {
     }
 }
 
-/// Something that a test waited for did not come.
+/// A condition that a test waited for did not hold in time.
 package struct NotInTime: Error {
     package init() {}
 }

@@ -66,7 +66,7 @@ extension CentralBodies {
         let command = try characteristic("command", of: peripheral)
         let sent: Future<Characteristic> = command.write(data: Data([7, 6, 5]), type: .withoutResponse)
         try outcome(of: sent)
-        // It has only been queued; a request on the same link comes after it.
+        // The command has only been queued; a request on the same link is sent after it.
         let read: Future<Characteristic> = command.read()
         XCTAssertEqual(try outcome(of: read).dataValue, Data([7, 6, 5]))
         XCTAssertEqual(try stage.value(of: "command"), [7, 6, 5])

@@ -66,7 +66,7 @@ extension CentralBodies {
             try characteristic("long", of: peripheral).read(), try characteristic("short", of: peripheral).read(),
         ]
         manager.reset()
-        expect("the state, anew") { $0.states.count > states }
+        expect("the state after the reset") { $0.states.count > states }
         XCTAssertEqual(
             try reads.map { try outcome(of: $0).dataValue }, [Data(StagePeripheral.longValue), Data([1, 2])])
         try stage.notify("notify", [[2], [3]])

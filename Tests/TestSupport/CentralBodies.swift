@@ -4,7 +4,7 @@ import XCTest
 
 /// The tests of the central role, once; each target has a class that plays them on its own stage.
 ///
-/// The peripheral of them all is ``StagePeripheral/kitchen``.
+/// All of them use the peripheral ``StagePeripheral/kitchen``.
 public struct CentralBodies: StagePlayer {
     let stage: any CentralStage
     public let journal = Journal()
@@ -65,7 +65,7 @@ public struct CentralBodies: StagePlayer {
         return try XCTUnwrap(nil, "There is no characteristic \(key) in the description.", file: file, line: line)
     }
 
-    /// Ends the links, so that nothing is left of this test.
+    /// Ends the links, so that the next test begins without any.
     func end(_ manager: CentralManager) {
         manager.disconnectAllPeripherals()
         expect("the end of the link") { $0.connectionEvents.last == .forceDisconnect }

@@ -2,7 +2,7 @@
 public protocol CentralStage: ScanStage {
     /// The peripheral advertises and can be connected to, as soon as this returns. There is one at a time.
     func serve(_ peripheral: StagePeripheral) throws
-    /// It is not heard any more, and nobody gets a new link to it; a link that is up may stay or fall.
+    /// It stops advertising and accepts no new link; an existing link may remain or end.
     func silence() throws
     /// It ends its link.
     func drop() throws
@@ -14,7 +14,7 @@ public protocol CentralStage: ScanStage {
 
     /// What a characteristic holds.
     func value(of key: String) throws -> [UInt8]
-    /// A characteristic holds this from now on, and tells nobody.
+    /// Sets the value of a characteristic without notifying it.
     func setValue(_ value: [UInt8], of key: String) throws
     /// A characteristic refuses reads or writes with an error of the application, 0x80 to 0x9F.
     func refuse(_ operation: StageOperation, of key: String, code: UInt8) throws

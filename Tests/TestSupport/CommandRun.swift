@@ -25,7 +25,7 @@ public enum CommandRun {
         let ended = DispatchSemaphore(value: 0)
         process.terminationHandler = { _ in ended.signal() }
         try process.run()
-        // To the end of the output first: a process whose pipe is full would never end.
+        // Reads to the end of the output first: a process that blocks on a full pipe does not end.
         let (data, isWhole) = read(output.fileHandleForReading.fileDescriptor, until: deadline)
         let text = String(decoding: data, as: UTF8.self).trimmingCharacters(in: .newlines)
         guard isWhole, ended.wait(timeout: .now() + max(0, deadline.timeIntervalSinceNow)) == .success else {

@@ -1,7 +1,7 @@
 public import BlueCapKit
 public import Foundation
 
-/// What a manager told during a test, written from any thread; a test waits for entries, never for time.
+/// The events that a manager reported during a test. Any thread may write; a test waits for entries, never for time.
 public final class Journal: @unchecked Sendable {
     // Unchecked because `entries` is touched under `condition`'s lock alone.
     private let condition = NSCondition()
@@ -24,7 +24,7 @@ public final class Journal: @unchecked Sendable {
         public var beacons: [Beacon] = []
         public var pairingRequests: [PairingRequest] = []
         public var pairingChanges: [PairingChange] = []
-        /// Of the centrals that asked for something.
+        /// The centrals that sent requests.
         public var mtus: [Int?] = []
 
         public func sightings(of address: String) -> [Peripheral] { sightings.filter { $0.address == address } }
@@ -34,7 +34,7 @@ public final class Journal: @unchecked Sendable {
 
     public init() {}
 
-    /// Writes an entry and wakes who waits.
+    /// Writes an entry and wakes the waiting threads.
     public func write(_ change: (inout Entries) -> Void) {
         condition.withLock {
             change(&entries)

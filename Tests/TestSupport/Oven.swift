@@ -1,7 +1,7 @@
 import BlueCapKit
 import Foundation
 
-/// A peripheral of ours: something of everything.
+/// A peripheral of ours with attributes of all kinds.
 final class Oven: Sendable {
     static let name = "Oven"
     static let heat = uuid(1)
@@ -12,7 +12,7 @@ final class Oven: Sendable {
     let services: [MutableService]
     let short = MutableCharacteristic(
         uuid: Oven.uuid(0x11), properties: .read, permissions: .readable, value: Data([1, 2]))
-    /// As long as a value can be.
+    /// The longest value.
     let long = MutableCharacteristic(
         uuid: Oven.uuid(0x12), properties: .read, permissions: .readable, value: Data(Oven.longValue))
     let request = MutableCharacteristic(uuid: Oven.uuid(0x13), properties: [.read, .write], value: Data([0]))

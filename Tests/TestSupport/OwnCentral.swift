@@ -9,7 +9,7 @@ public final class OwnCentral: StageCentral, StagePlayer {
     public let limit: TimeInterval = 60
     private var manager: CentralManager?
     private var peripheral: Peripheral?
-    private var heard: [String: Journal] = [:]
+    private var notified: [String: Journal] = [:]
     /// Options of the manager beside those of the stage.
     private var options: [String: Any]
     private var user = StagePeer()
@@ -20,8 +20,8 @@ public final class OwnCentral: StageCentral, StagePlayer {
         self.options = options
     }
 
-    /// A daemon that has just come back may show the link of the one that died: it falls before anything is discovered.
-    /// Then there is a second attempt, as an application would make it; one that falls, too, is a failure.
+    /// A daemon that has just started may report a link of the former daemon, which ends before anything is discovered. Then
+    /// there is a second attempt, as an application would make it. If its link ends too, the test fails.
     public func connect(to name: String, advertising service: String) throws {
         do {
             try connectOnce(to: name, advertising: service)
@@ -36,9 +36,9 @@ public final class OwnCentral: StageCentral, StagePlayer {
     }
 
     private func find(_ name: String, advertising service: String) throws {
-        // What an earlier link brought is of no interest.
+        // The values of an earlier link are not part of the test.
         journal = Journal()
-        heard = [:]
+        notified = [:]
         let manager = CentralManager(options: ground.managerOptions.merging(options) { $1 })
         self.manager = manager
         journal.watchStates(of: manager)
@@ -114,7 +114,7 @@ public final class OwnCentral: StageCentral, StagePlayer {
     public func subscribe(to uuid: String) throws {
         let characteristic = try characteristic(uuid)
         let values = Journal()
-        heard[uuid] = values
+        notified[uuid] = values
         values.watch(characteristic.receiveNotificationUpdates())
         let started: Future<Characteristic> = characteristic.startNotifying()
         try outcome(of: started)
@@ -126,7 +126,7 @@ public final class OwnCentral: StageCentral, StagePlayer {
     }
 
     public func values(of uuid: String, count: Int) throws -> [[UInt8]] {
-        let values = try XCTUnwrap(heard[uuid])
+        let values = try XCTUnwrap(notified[uuid])
         XCTAssertTrue(
             ground.wait(values, limit: limit) { $0.values.count >= count },
             "\(values.values.count) of \(count) values came.")
@@ -199,7 +199,7 @@ extension OwnCentral: PairingCentral {
     }
 }
 
-/// Something that a body of tests did not expect.
+/// An error that a shared body did not expect.
 struct StageFailure: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }

@@ -6,7 +6,7 @@ import XCTest
 
 /// The tests of pairings of a central manager. Each target has a class that runs them on its own stage.
 ///
-/// The peripheral of all of them is ``StagePeripheral/lock``.
+/// All of them use the peripheral ``StagePeripheral/lock``.
 public struct PairingBodies: StagePlayer {
     let stage: any PairingStage
     public let journal = Journal()
@@ -105,7 +105,7 @@ public struct PairingBodies: StagePlayer {
         XCTAssertTrue(waitUntil { peripheral.state == .disconnected }, "the link did not end")
     }
 
-    /// Waits for what no journal is told of.
+    /// Waits for a condition that has no entry in the journal.
     func waitUntil(_ isReached: () throws -> Bool) rethrows -> Bool {
         for _ in 0..<200 {
             if try isReached() { return true }

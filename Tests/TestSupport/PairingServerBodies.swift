@@ -13,7 +13,7 @@ public protocol PairingCentral: StageCentral {
     func displayedPasskey() throws -> Passkey
     /// Its user enters this passkey. A simulated user enters what is displayed, and this has no effect.
     func enter(_ passkey: Passkey) throws
-    /// Waits for the end of the pairing. Returns whether it succeeded; then all there is is discovered.
+    /// Waits for the end of the pairing. Returns whether it succeeded; then all services have been discovered.
     func endPairing() throws -> Bool
     /// Whether reading fails: with an error, or without a response.
     func isRefused(reading uuid: String) throws -> Bool

@@ -1,7 +1,7 @@
 public import BlueCapKit
 public import BlueZSimulator
 
-/// Where the tests of pairings run: a ``CentralStage`` whose peripheral pairs, and has a user.
+/// Where the tests of pairings run: a ``CentralStage`` with a peripheral that pairs and has a user.
 public protocol PairingStage: CentralStage {
     /// Decides how the peripheral pairs that the next ``serve(_:)`` adds, and what its user does. It has no keys then.
     ///

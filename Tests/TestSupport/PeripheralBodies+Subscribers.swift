@@ -23,7 +23,7 @@ extension PeripheralBodies {
             var values = (UInt8(0)..<100).map { [$0] }
             for value in values { try characteristic.update(withData: Data(value)) }
             for central in [central, other] { XCTAssertEqual(try central.values(of: uuid, count: 100), values, uuid) }
-            // What comes twice may come late, but before another value.
+            // A value that is sent twice may be late, but arrives before the next value.
             values.append([200])
             try characteristic.update(withData: Data([200]))
             for central in [central, other] { XCTAssertEqual(try central.values(of: uuid, count: 101), values, uuid) }

@@ -2,7 +2,7 @@ import BlueCapKit
 import Foundation
 import XCTest
 
-/// Updates, subscribers, and what outlives the daemon.
+/// Updates, subscribers, and what is registered again with the next daemon.
 extension PeripheralBodies {
     public func aThousandUpdatesArriveInOrderOverASocket() throws {
         try aThousandArrive(at: Oven.uuid(0x21)) { $0.overSocket }
@@ -61,11 +61,11 @@ extension PeripheralBodies {
         expect("a subscriber") { $0.subscribers == [1] }
         XCTAssertTrue(oven.overSocket.isUpdating)
         try central.unsubscribe(from: Oven.uuid(0x21))
-        expect("nobody") { $0.subscribers == [1, 0] }
+        expect("no subscriber") { $0.subscribers == [1, 0] }
         try central.subscribe(to: Oven.uuid(0x21))
         expect("a subscriber") { $0.subscribers == [1, 0, 1] }
         try central.disconnect()
-        expect("nobody") { $0.subscribers == [1, 0, 1, 0] }
+        expect("no subscriber") { $0.subscribers == [1, 0, 1, 0] }
         XCTAssertFalse(oven.overSocket.isUpdating)
     }
 
@@ -73,7 +73,7 @@ extension PeripheralBodies {
         let journal = journal
         characteristic.whenSubscribersChange().onSuccess(context: ImmediateContext()) { subscribers in
             journal.write { entries in
-                // The stream begins with how it is.
+                // The stream begins with the present state.
                 guard !(entries.subscribersByName.isEmpty && subscribers.isEmpty) else { return }
                 entries.subscribersByName.append(subscribers.map { "\($0) \($0.identifier)" })
             }
@@ -109,7 +109,7 @@ extension PeripheralBodies {
         try central.awaitLoss()
         try stage.startDaemon()
         expect("power") { $0.states == [.poweredOn, .resetting, .poweredOn] }
-        // Nobody has told the oven to.
+        // The oven has been given no order: the manager has registered everything again.
         try visit()
         XCTAssertEqual(try table(), Oven.table)
         XCTAssertEqual(try central.read(Oven.uuid(0x11)), .value([1, 2]))

@@ -36,7 +36,7 @@ public struct PeripheralBodies: StagePlayer {
 
     func visit() throws { try central.connect(to: Oven.name, advertising: Oven.heat) }
 
-    /// What there is of the oven; BlueZ has services of its own.
+    /// The part of the table that belongs to the oven; BlueZ has services of its own.
     func table() throws -> [StageRow] {
         let services = Set(Oven.table.map(\.service))
         return try central.table().filter { services.contains($0.service) }
@@ -64,7 +64,7 @@ public struct PeripheralBodies: StagePlayer {
     public func theApplicationAnswersReads() throws {
         let oven = try visited()
         let long = [UInt8](Oven.longValue.reversed())
-        // Who holds the oven in there never gets rid of it.
+        // Weak: the handler belongs to the oven, and would keep it.
         oven.long.startRespondingToReadRequests().onSuccess(context: ImmediateContext()) { [weak oven] request, _ in
             oven?.long.respondToRequest(request, withValue: Data(long))
         }
@@ -87,7 +87,7 @@ public struct PeripheralBodies: StagePlayer {
             }
         }
         XCTAssertEqual(try central.write([9, 8], to: Oven.uuid(0x13), withResponse: true), .value([]))
-        // The longest that bluetoothd 5.66 hands over.
+        // The longest value that bluetoothd 5.66 passes to a program.
         let long = Array(Oven.longValue.prefix(510))
         XCTAssertEqual(try central.write(long, to: Oven.uuid(0x13), withResponse: true), .value([]))
         XCTAssertEqual(try central.read(Oven.uuid(0x13)), .value(long))
@@ -98,7 +98,7 @@ public struct PeripheralBodies: StagePlayer {
         try central.disconnect()
     }
 
-    /// - Parameter mtu: What the stage's links have been told, where that is known.
+    /// - Parameter mtu: The MTU of the stage's links, if it is known.
     public func longValuesTakeSeveralPackets(mtu: Int? = nil) throws {
         let oven = try visited()
         let journal = journal
@@ -127,7 +127,7 @@ public struct PeripheralBodies: StagePlayer {
     public func writesAreRefused() throws {
         let oven = try visited()
         guard case .refused = try central.write([1], to: Oven.uuid(0x13), withResponse: true) else {
-            return XCTFail("Nobody answers for it.")
+            return XCTFail("A write without a handler was not refused.")
         }
         oven.request.startRespondingToWriteRequests().onSuccess(context: ImmediateContext()) { [weak oven] request, _ in
             oven?.request.respondToRequest(request, withResult: .init(rawValue: 0x82) ?? .unlikelyError)

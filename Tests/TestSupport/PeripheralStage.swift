@@ -2,9 +2,9 @@
 public protocol PeripheralStage: ScanStage {
     /// What a peripheral manager needs to serve where the stage's centrals look.
     var peripheralOptions: [String: Any] { get }
-    /// The daemon dies without a farewell.
+    /// Kills the daemon.
     func killDaemon() throws
-    /// It is started again, with all adapters on.
+    /// Starts the daemon again, with all adapters on.
     func startDaemon() throws
 }
 
@@ -16,14 +16,14 @@ public protocol StageCentral: AnyObject {
     func table() throws -> [StageRow]
     func read(_ uuid: String) throws -> StageAnswer
     func readDescriptor(_ descriptor: String, of uuid: String) throws -> [UInt8]
-    /// The answer to a request is an empty value; to a command there is none.
+    /// The response to a request is an empty value; a command has none.
     @discardableResult
     func write(_ bytes: [UInt8], to uuid: String, withResponse: Bool) throws -> StageAnswer
     func subscribe(to uuid: String) throws
     func unsubscribe(from uuid: String) throws
-    /// Waits until as many values have come since it subscribed; all that have come.
+    /// Waits until it has received so many values since it subscribed. Returns all of them.
     func values(of uuid: String, count: Int) throws -> [[UInt8]]
-    /// Waits until the link has gone that somebody else ended.
+    /// Waits until the link has been ended by the other side.
     func awaitLoss() throws
     func disconnect() throws
 }
@@ -51,6 +51,6 @@ public struct StageRow: Hashable, Sendable, CustomStringConvertible {
 
 public enum StageAnswer: Hashable, Sendable {
     case value([UInt8])
-    /// The code, where the central knows it.
+    /// The error code, if the central knows it.
     case refused(UInt8?)
 }

@@ -6,7 +6,7 @@ import XCTest
 public struct ScanBodies {
     private let stage: any ScanStage
     private let journal = Journal()
-    /// Seconds of the stage's time; a radio under emulation may take its while.
+    /// In seconds of the stage's time; an emulated radio is slow.
     private let limit: TimeInterval = 30
 
     public init(on stage: any ScanStage) { self.stage = stage }

@@ -8,12 +8,12 @@ public protocol ScanStage: AnyObject {
     /// Whether the controllers here measure signal strengths; btvirt's do not.
     var measuresRSSI: Bool { get }
 
-    /// Starts to advertise; when this returns, a scan that starts now hears it.
+    /// Starts to advertise. A scan that starts after this returns receives the advertisement.
     func advertise(_ device: StageDevice) throws
-    /// Makes the radio silent again.
+    /// Stops advertising.
     func endAdvertising() throws
     func setPower(_ isOn: Bool) throws
-    /// The daemon dies without a farewell, and is started again.
+    /// Kills the daemon and starts it again.
     func restartDaemon() throws
     /// Whether the adapter's `Discovering` is true.
     func isDiscovering() throws -> Bool
@@ -21,14 +21,14 @@ public protocol ScanStage: AnyObject {
     func wait(_ journal: Journal, limit: TimeInterval, until isReached: (Journal.Entries) -> Bool) -> Bool
 }
 
-/// What a stage can make heard.
+/// A device that a stage can advertise.
 public struct StageDevice: Sendable {
     public let name: String
     /// UUIDs as text.
     public let services: [String]
     public let company: UInt16
     public let data: [UInt8]
-    /// dBm, where the stage measures it.
+    /// In dBm, if the stage measures it.
     public let rssi: Int
 
     public init(name: String, services: [String], company: UInt16, data: [UInt8], rssi: Int = -60) {

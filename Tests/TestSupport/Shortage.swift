@@ -59,7 +59,7 @@ package enum Shortage {
         return try work()
     }
 
-    /// Waits until the condition holds, looking again and again, since what it is about tells nobody of itself. Gives whether
+    /// Waits until the condition holds. It polls, since there is no event to wait for. Returns whether
     /// it does within `limit` seconds.
     package static func wait(limit: Double, until condition: () -> Bool) -> Bool {
         let end = DispatchTime.now() + limit

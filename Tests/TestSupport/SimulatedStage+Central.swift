@@ -72,7 +72,7 @@ extension StageService {
     }
 }
 
-/// Answers with an error where it was told to.
+/// Responds to the chosen operations with an error.
 final class StageRefusals: PeripheralBehavior {
     private let codes = Locked([String: UInt8]())
 

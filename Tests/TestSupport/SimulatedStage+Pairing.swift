@@ -42,7 +42,7 @@ extension SimulatedStage: PairingStage {
 }
 
 extension VirtualSecurity {
-    /// The security of a simulated peripheral, whose passkey is always the same.
+    /// The security of a simulated peripheral. Its passkey is constant.
     init(_ peer: StagePeer) {
         self.init(
             PairingCapability(rawValue: peer.capability.bluezName) ?? .noInputNoOutput, user: VirtualUser(peer.answer),

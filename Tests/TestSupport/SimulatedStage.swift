@@ -30,14 +30,18 @@ public final class SimulatedStage: ScanStage {
     public static func inProcess(
         room: Room = .empty, adapters: Int = 1, bluez: BlueZVersion = .default
     ) -> SimulatedStage {
-        let adapters = (0..<adapters).map { VirtualAdapter(index: $0) }
-        return SimulatedStage(.inProcess(room: room, adapters: adapters, bluez: bluez), isVirtual: true)
+        SimulatedStage(.inProcess(room: room, adapters: Self.adapters(adapters), bluez: bluez), isVirtual: true)
     }
 
     /// Ring 3: through a real `dbus-daemon`.
-    public static func onPrivateBus(room: Room = .empty, bluez: BlueZVersion = .default) throws -> SimulatedStage {
-        SimulatedStage(try .onPrivateBus(room: room, bluez: bluez), isVirtual: false)
+    public static func onPrivateBus(
+        room: Room = .empty, adapters: Int = 1, bluez: BlueZVersion = .default
+    ) throws -> SimulatedStage {
+        SimulatedStage(
+            try .onPrivateBus(room: room, adapters: Self.adapters(adapters), bluez: bluez), isVirtual: false)
     }
+
+    private static func adapters(_ count: Int) -> [VirtualAdapter] { (0..<count).map { VirtualAdapter(index: $0) } }
 
     public var managerOptions: [String: Any] {
         let bus = [CentralManagerOptionBusAddressKey: simulator.address]

@@ -18,7 +18,7 @@ public struct StagePeripheral: Sendable {
 
     public var services: [StageService] { applications.flatMap { $0 } }
 
-    /// Something of everything, registered as three applications.
+    /// Attributes of all kinds, registered as three applications.
     public static let kitchen = StagePeripheral(
         name: "Kitchen",
         applications: [
@@ -78,7 +78,7 @@ public struct StageService: Sendable {
 }
 
 public struct StageCharacteristic: Sendable {
-    /// By which a stage knows it; UUIDs may repeat.
+    /// Identifies it on a stage; UUIDs may repeat.
     public var key: String
     public var uuid: String
     public var value: [UInt8]

@@ -2,7 +2,7 @@ public import BlueCapKit
 public import Foundation
 import XCTest
 
-/// What bodies of tests have in common: they wait on a stage, for what a journal says.
+/// The common part of shared bodies: they wait on a stage for entries of a journal.
 public protocol StagePlayer {
     var ground: any ScanStage { get }
     var journal: Journal { get }

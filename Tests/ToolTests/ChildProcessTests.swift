@@ -11,7 +11,7 @@ final class ChildProcessTests: XCTestCase, StartsPrograms {
         XCTAssertEqual(status, 7)
     }
 
-    func testASignalIsToldAsShellsDo() async throws {
+    func testASignalHasTheStatusThatShellsGiveIt() async throws {
         let child = try ChildProcess(["sh", "-c", "kill -TERM $$"], environment: [:])
         let status = await child.status()
         XCTAssertEqual(status, 128 + SIGTERM)

@@ -51,7 +51,7 @@ final class DoctorProcessTests: XCTestCase, StartsPrograms {
     }
 
     /// A bus that admits its owner only.
-    func testAnotherUserIsToldThatTheBusRefusesIt() throws {
+    func testADiagnosisByAnotherUserNamesTheRefusalOfTheBus() throws {
         let asNobody = "setpriv --reuid=65534 --regid=65534 --clear-groups"
         let check = try ToolRun(script: "\(asNobody) \"$BLUECAP\" --version").finish()
         try XCTSkipUnless(check.status == 0, "another user cannot run the tool here: \(check.errors)")

@@ -2,7 +2,8 @@ import XCTest
 
 @testable import bluecap
 
-/// `timeout` of GNU coreutils sends a signal twice, and the command must not take the second one for the user's impatience.
+/// `timeout` of GNU coreutils sends a signal twice. The second one must not end the command at once, as a user's second Ctrl-C
+/// does.
 final class EndRequestsTests: XCTestCase {
     func testSignalsInQuickSuccessionAreOneRequest() {
         var requests = EndRequests()

@@ -3,7 +3,7 @@ import Foundation
 import TestPrograms
 import XCTest
 
-/// The example that comes back after it was killed, as processes.
+/// The example that continues after it was killed, as processes.
 final class FollowExampleTests: XCTestCase, StartsPrograms {
     func testAKilledProgramGoesOnWhereItWas() throws {
         let folder = NSTemporaryDirectory() + "bluecap-tests-" + UUID().uuidString

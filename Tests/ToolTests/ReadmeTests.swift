@@ -2,7 +2,7 @@ import Foundation
 import TestPrograms
 import XCTest
 
-/// The programs of README and guide are built and run, and those pages show the very programs.
+/// Builds and runs the programs of README and guide, and compares them with the code on those pages.
 final class ReadmeTests: XCTestCase, StartsPrograms {
     private let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()

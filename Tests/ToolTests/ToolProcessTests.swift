@@ -6,7 +6,7 @@ import XCTest
 
 @testable import bluecap
 
-/// `bluecap` as its users meet it: a process with arguments, output and a status.
+/// `bluecap` as a process with arguments, output and a status.
 final class ScanProcessTests: XCTestCase, StartsPrograms {
     func testAJSONScanOfTheSimulatedRoomEndsWithFinished() throws {
         let result = try ToolRun("scan", "--simulated", "--duration", "3", "--json").finish()
@@ -46,7 +46,7 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
             "scan", "--simulated", "--service", "180D", "--service", "cycling speed and cadence", "--rssi", "-90",
             "--json", "--duplicates")
         for name in ["Cadence 2", "Pulse Strap 7F"] { _ = try run.line { $0.contains(name) } }
-        // Each other peripheral has advertised meanwhile.
+        // By then each other peripheral has advertised.
         try run.waitForLines(20)
         run.signal(SIGINT)
         let result = try run.finish()
@@ -150,10 +150,10 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
 
         simulator.simulateDaemonDeath()
         try run.errorLine { $0.hasSuffix("The command continues when Bluetooth is back.") }
-        let heard = run.lineCount
+        let printed = run.lineCount
         simulator.simulateDaemonReturn()
         try run.errorLine { $0.hasSuffix("Bluetooth is back.") && !$0.contains("continues") }
-        try run.waitForLines(heard + 5)
+        try run.waitForLines(printed + 5)
 
         run.signal(SIGINT)
         XCTAssertEqual(try run.finish().status, 0)

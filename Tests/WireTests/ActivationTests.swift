@@ -4,8 +4,8 @@ import Futures
 import Reactor
 import XCTest
 
-/// A bus that would start `bluetoothd` for whoever calls it. In the radio lab a call after the daemon's death was answered
-/// with `…Error.Spawn.ChildExited`, seconds later, instead of at once with the news that it is gone.
+/// A bus that starts `bluetoothd` when a client calls it. In the radio lab the reply to a call after the end of the daemon was
+/// `…Error.Spawn.ChildExited`, seconds later, instead of an immediate error that the daemon is not running.
 final class ActivationTests: XCTestCase {
     func testACallToADaemonThatIsAwayDoesNotStartIt() throws {
         let mark = FileManager.default.temporaryDirectory.appendingPathComponent(

@@ -2,7 +2,7 @@ import BlueCapKit
 import Foundation
 import XCTest
 
-/// A bus whose socket exists and whose server accepts no connection: a client's `connect` blocks.
+/// A bus with a socket and a server that accepts no connection: a client's `connect` blocks.
 final class BlockedBusTests: XCTestCase {
     func testADiagnosisOfABlockedBusEndsInTime() async throws {
         let path = NSTemporaryDirectory() + "blocked-\(UUID().uuidString.prefix(8))"

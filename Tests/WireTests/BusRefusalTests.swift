@@ -3,7 +3,7 @@ import BlueZSimulator
 import TestSupport
 import XCTest
 
-/// Managers on buses that do not let them do what they need, and on one that dies.
+/// Managers on buses that refuse their calls, and on a bus that ends.
 final class BusRefusalTests: XCTestCase {
     private let journal = Journal()
     private let limit = 20.0
@@ -48,13 +48,13 @@ final class BusRefusalTests: XCTestCase {
         bus.die()
         XCTAssertTrue(journal.wait(limit: limit) { $0.states == [.poweredOn, .resetting] })
         first.end()
-        let heard = journal.sightings.count
+        let before = journal.sightings.count
         try bus.start()
         let second = try Simulator(address: bus.address)
         defer { second.end() }
 
         XCTAssertTrue(journal.wait(limit: limit) { $0.states == [.poweredOn, .resetting, .poweredOn] })
-        XCTAssertTrue(journal.wait(limit: limit) { $0.sightings.count > heard })
+        XCTAssertTrue(journal.wait(limit: limit) { $0.sightings.count > before })
         XCTAssertTrue(manager.isScanning)
     }
 }

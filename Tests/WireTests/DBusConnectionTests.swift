@@ -7,11 +7,11 @@ final class DBusConnectionTests: XCTestCase {
     func testCallsMadeBeforeTheBusHasLetUsInAreAnsweredInTheirOrder() throws {
         try BusBodies(on: .daemon()).callsMadeBeforeTheBusHasLetUsInAreAnsweredInTheirOrder()
     }
-    func testClosingFailsEveryCallOnceAndIsTold() throws {
-        try BusBodies(on: .daemon()).closingFailsEveryCallOnceAndIsTold()
+    func testClosingFailsEveryCallOnceAndIsReported() throws {
+        try BusBodies(on: .daemon()).closingFailsEveryCallOnceAndIsReported()
     }
-    func testTheLossOfTheBusFailsEveryCallOnceAndIsTold() throws {
-        try BusBodies(on: .daemon()).theLossOfTheBusFailsEveryCallOnceAndIsTold()
+    func testTheLossOfTheBusFailsEveryCallOnceAndIsReported() throws {
+        try BusBodies(on: .daemon()).theLossOfTheBusFailsEveryCallOnceAndIsReported()
     }
     func testReleasingAConnectionClosesIt() throws { try BusBodies(on: .daemon()).releasingAConnectionClosesIt() }
     func testACallIsAnswered() throws { try BusBodies(on: .daemon()).aCallIsAnswered() }
@@ -27,8 +27,8 @@ final class DBusConnectionTests: XCTestCase {
     }
     func testDescriptorsTravelBothWays() throws { try BusBodies(on: .daemon()).descriptorsTravelBothWays() }
     func testSignalsComeByRule() throws { try BusBodies(on: .daemon()).signalsComeByRule() }
-    func testACancelledSubscriptionHearsNothingMore() throws {
-        try BusBodies(on: .daemon()).aCancelledSubscriptionHearsNothingMore()
+    func testACancelledSubscriptionReceivesNothingMore() throws {
+        try BusBodies(on: .daemon()).aCancelledSubscriptionReceivesNothingMore()
     }
     func testARuleWithANameFollowsItsOwner() throws { try BusBodies(on: .daemon()).aRuleWithANameFollowsItsOwner() }
     func testAnswersAndSignalsComeInTheOrderOfTheWire() throws {
@@ -39,5 +39,7 @@ final class DBusConnectionTests: XCTestCase {
     func testANameIsWatchedAcrossTheDeathOfItsOwner() throws {
         try BusBodies(on: .daemon()).aNameIsWatchedAcrossTheDeathOfItsOwner()
     }
-    func testASecondWatcherOfANameHearsItToo() throws { try BusBodies(on: .daemon()).aSecondWatcherOfANameHearsItToo() }
+    func testASecondWatcherOfANameReceivesItToo() throws {
+        try BusBodies(on: .daemon()).aSecondWatcherOfANameReceivesItToo()
+    }
 }

@@ -5,7 +5,7 @@ import Reactor
 import TestSupport
 import XCTest
 
-/// What only a real daemon and a real thread can show.
+/// Tests that need a real bus daemon and a real thread.
 final class DBusDaemonTests: XCTestCase {
     private let limit = 20.0
 
@@ -24,7 +24,7 @@ final class DBusDaemonTests: XCTestCase {
         let second = try PrivateBus()
         XCTAssertNotEqual(first.address, second.address)
 
-        // The second was started while the first had its lifeline open, which must not keep the first alive.
+        // The second was started while the pipe that ends the first was open. It must not have inherited that pipe.
         first.stop()
         let loop = ManualLoop()
         let connection = Connection.open(.custom(second.address), loop: loop)
@@ -32,7 +32,7 @@ final class DBusDaemonTests: XCTestCase {
     }
 
     func testABusThatIsNotThereIsAnErrorAndNothingElse() {
-        let addresses = ["unix:path=/nonexistent/bus", "nonsense", "", "tcp:port=1", "loopback:name=nobody"]
+        let addresses = ["unix:path=/nonexistent/bus", "nonsense", "", "tcp:port=1", "loopback:name=absent"]
         for address in addresses {
             let states = Locked<[ConnectionState]>([])
             let answer = Locked<DBusError?>(nil)
@@ -72,7 +72,7 @@ final class DBusDaemonTests: XCTestCase {
                 if case .failure(let error) = result { events.withLock { $0.append(error.name) } }
             }
         }
-        // A call that is made after the end fails after it is told: all of them must be under way before.
+        // A call that is made after the end fails after the state is reported, so all calls must be sent before.
         connection.loop.wait {}
         bus.stop()
         wait(for: [lost], timeout: limit)

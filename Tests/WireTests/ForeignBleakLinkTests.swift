@@ -2,7 +2,7 @@ import BlueZSimulator
 import Foundation
 import XCTest
 
-/// bleak connects to the simulator's peripherals, and finds of them what it would find of real ones.
+/// bleak connects to the simulator's peripherals, and discovers and uses their attributes.
 final class ForeignBleakLinkTests: XCTestCase {
     private static let explore = """
         import asyncio, json
@@ -15,7 +15,7 @@ final class ForeignBleakLinkTests: XCTestCase {
             device = await BleakScanner.find_device_by_address("00:1A:7D:DA:71:13", timeout=10)
             values = []
             got = asyncio.Event()
-            def heard(_, data):
+            def received(_, data):
                 values.append(data.hex())
                 if len(values) == 20:
                     got.set()
@@ -26,7 +26,7 @@ final class ForeignBleakLinkTests: XCTestCase {
                     for service in client.services
                 }
                 maker = await client.read_gatt_char("2a29")
-                await client.start_notify(UART.format(3), heard, **NOTIFY)
+                await client.start_notify(UART.format(3), received, **NOTIFY)
                 for number in range(20):
                     await client.write_gatt_char(UART.format(2), bytes([number] * 20), response=number % 2 == 0)
                 await asyncio.wait_for(got.wait(), 10)
@@ -108,11 +108,11 @@ final class ForeignBleakLinkTests: XCTestCase {
         XCTAssertTrue(run.output.contains("BleakCharacteristicNotFoundError"), run.output)
     }
 
-    func testItExploresReadsWritesAndHearsTheEchoOverTheBus() throws {
+    func testItExploresReadsWritesAndReceivesTheEchoOverTheBus() throws {
         try explore("{'bluez': {'use_start_notify': True}}")
     }
 
-    func testItHearsTheEchoOverAnAcquiredSocket() throws {
+    func testItReceivesTheEchoOverAnAcquiredSocket() throws {
         try explore("{'bluez': {'use_start_notify': False}}")
     }
 }

@@ -37,8 +37,8 @@ enum Foreign {
         return Outcome(status: process.terminationStatus, output: text)
     }
 
-    /// Where a program is, by its name. A missing one fails the test: what foreign clients see is a promise, so leaving
-    /// them out must be seen.
+    /// Returns the path of a program. A missing one fails the test: the simulator promises to serve foreign clients, so that a
+    /// skipped test would hide a defect.
     static func program(_ name: String, package: String) throws -> String {
         let directories = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin").split(separator: ":")
         let candidates = directories.map { "\($0)/\(name)" }

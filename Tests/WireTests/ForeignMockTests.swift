@@ -6,7 +6,7 @@ import TestPrograms
 import TestSupport
 import XCTest
 
-/// python-dbusmock's BlueZ is nobody's work of ours: who finds its devices has not just found a mirror of himself.
+/// Uses python-dbusmock's BlueZ, which shares no code with our simulator.
 final class ForeignMockTests: XCTestCase {
     private let journal = Journal()
 
@@ -24,8 +24,8 @@ final class ForeignMockTests: XCTestCase {
             mock.waitUntilExit()
         }
         try waitForBlueZ(on: bus)
-        try tell(bus, "AddAdapter", "string:hci0", "string:machine")
-        try tell(bus, "AddDevice", "string:hci0", "string:11:22:33:44:55:66", "string:Foreign Phone")
+        try call(bus, "AddAdapter", "string:hci0", "string:machine")
+        try call(bus, "AddDevice", "string:hci0", "string:11:22:33:44:55:66", "string:Foreign Phone")
 
         let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: bus.address])
         journal.watchStates(of: manager)
@@ -36,7 +36,7 @@ final class ForeignMockTests: XCTestCase {
         XCTAssertEqual(phone.name, "Foreign Phone")
         XCTAssertEqual(phone.address, "11:22:33:44:55:66")
 
-        try tell(bus, "AddDevice", "string:hci0", "string:11:22:33:44:55:67", "string:Late Phone")
+        try call(bus, "AddDevice", "string:hci0", "string:11:22:33:44:55:67", "string:Late Phone")
         XCTAssertTrue(journal.wait(limit: 10) { !$0.sightings(named: "Late Phone").isEmpty })
     }
 
@@ -55,7 +55,7 @@ final class ForeignMockTests: XCTestCase {
         }
     }
 
-    private func tell(_ bus: PrivateBus, _ method: String, _ arguments: String...) throws {
+    private func call(_ bus: PrivateBus, _ method: String, _ arguments: String...) throws {
         let program = try Foreign.program("dbus-send", package: "dbus")
         let outcome = try Foreign.run(
             program,

@@ -2,8 +2,8 @@ import BlueZSimulator
 import Foundation
 import XCTest
 
-/// A GATT server made with bluez-peripheral on one adapter and bleak on the other: two foreign programs that meet in the
-/// simulator as they would beside BlueZ.
+/// A GATT server made with bluez-peripheral on one adapter and bleak on the other: two foreign programs that use the simulator
+/// in place of BlueZ.
 final class ForeignServerTests: XCTestCase {
     private static let meet = """
         import asyncio, json
@@ -72,11 +72,11 @@ final class ForeignServerTests: XCTestCase {
                 except BleakError as error:
                     refusal = str(error)
                 got = asyncio.Event()
-                def heard(_, data):
+                def received(_, data):
                     values.append(data.hex())
                     if len(values) == 20:
                         got.set()
-                await client.start_notify("2a37", heard, bluez={"use_start_notify": True})
+                await client.start_notify("2a37", received, bluez={"use_start_notify": True})
                 for number in range(20):
                     heart.rate.changed(bytes([0, number]))
                 await asyncio.wait_for(got.wait(), 10)

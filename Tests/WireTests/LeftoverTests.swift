@@ -8,16 +8,16 @@ import Reactor
 import TestSupport
 import XCTest
 
-/// What the end of managers and of buses leaves behind.
+/// Threads, descriptors and messages after the end of managers and of buses.
 final class LeftoverTests: XCTestCase {
     func testTwoHundredManagersLeaveNeitherThreadsNorDescriptors() throws {
         let simulator = try Simulator.onPrivateBus(room: .furnished)
         defer { simulator.end() }
-        // Whatever is made once for a process is made now; what other tests still hold stays.
-        try openAndDrop(on: simulator, untilHeard: true)
+        // Objects that exist once in a process are created now. Those of other tests may remain.
+        try openAndDrop(on: simulator, untilReceived: true)
         let (threads, descriptors) = (loopThreads, descriptors)
 
-        for round in 0..<200 { try openAndDrop(on: simulator, untilHeard: round.isMultiple(of: 4)) }
+        for round in 0..<200 { try openAndDrop(on: simulator, untilReceived: round.isMultiple(of: 4)) }
 
         XCTAssertTrue(
             wait(limit: 20) { self.loopThreads <= threads && self.descriptors <= descriptors },
@@ -26,9 +26,9 @@ final class LeftoverTests: XCTestCase {
     }
 
     /// Some are dropped at once, some in the middle of a scan.
-    private func openAndDrop(on simulator: Simulator, untilHeard: Bool) throws {
+    private func openAndDrop(on simulator: Simulator, untilReceived: Bool) throws {
         let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
-        guard untilHeard else { return }
+        guard untilReceived else { return }
         let journal = Journal()
         journal.watchStates(of: manager)
         XCTAssertTrue(journal.wait(limit: 20) { $0.states == [.poweredOn] })
@@ -36,7 +36,7 @@ final class LeftoverTests: XCTestCase {
         XCTAssertTrue(journal.wait(limit: 20) { !$0.sightings.isEmpty })
     }
 
-    /// The threads that managers talk to their bus on.
+    /// The threads of the managers' connections to the bus.
     private var loopThreads: Int {
         entries(of: "/proc/self/task").count { thread in
             (try? String(contentsOfFile: "/proc/self/task/\(thread)/comm", encoding: .utf8)) == "bluetooth\n"
@@ -49,7 +49,7 @@ final class LeftoverTests: XCTestCase {
         (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
     }
 
-    /// Nobody tells of the end of a thread, so this looks again and again.
+    /// Polls, since no event reports the end of a thread.
     private func wait(limit: TimeInterval, until condition: () -> Bool) -> Bool {
         let end = Date(timeIntervalSinceNow: limit)
         while !condition() {
@@ -59,20 +59,20 @@ final class LeftoverTests: XCTestCase {
         return true
     }
 
-    func testWhatABusSentBeforeItDiedIsStillHeard() throws {
+    func testMessagesSentBeforeTheEndOfTheBusAreReceived() throws {
         let bus = try PrivateBus()
         let loop = ManualLoop()
-        let heard = Locked((signals: 0, isReady: false, isLost: false))
+        let received = Locked((signals: 0, isReady: false, isLost: false))
         let receiver = Connection.open(.custom(bus.address), loop: loop) { state in
-            if case .closed = state { heard.withLock { $0.isLost = true } }
+            if case .closed = state { received.withLock { $0.isLost = true } }
         }
         let subscription = receiver.subscribe(
-            MatchRule(interface: "org.example.Test"), accepted: { _ in heard.withLock { $0.isReady = true } }
-        ) { _ in heard.withLock { $0.signals += 1 } }
+            MatchRule(interface: "org.example.Test"), accepted: { _ in received.withLock { $0.isReady = true } }
+        ) { _ in received.withLock { $0.signals += 1 } }
         defer { subscription.cancel() }
-        XCTAssertTrue(loop.wait(until: { heard.withLock(\.isReady) }, limit: 20))
+        XCTAssertTrue(loop.wait(until: { received.withLock(\.isReady) }, limit: 20))
 
-        // All of it is in the receiver's socket when the bus dies, and much more than libdbus reads at once.
+        // All of it is in the receiver's socket when the bus ends, and much more than libdbus reads at once.
         let sender = Connection.open(.custom(bus.address))
         let text = String(repeating: "x", count: 500)
         for _ in 0..<100 {
@@ -86,7 +86,7 @@ final class LeftoverTests: XCTestCase {
         wait(for: [isRead], timeout: 20)
         bus.stop()
 
-        XCTAssertTrue(loop.wait(until: { heard.withLock(\.isLost) }, limit: 20))
-        XCTAssertEqual(heard.withLock(\.signals), 100)
+        XCTAssertTrue(loop.wait(until: { received.withLock(\.isLost) }, limit: 20))
+        XCTAssertEqual(received.withLock(\.signals), 100)
     }
 }

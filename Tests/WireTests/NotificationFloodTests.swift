@@ -5,8 +5,8 @@ import Futures
 import Reactor
 import XCTest
 
-/// Notifications as fast as they go, a hundred thousand over an acquired socket and fewer over the bus, where each costs
-/// more: the simulator's part of it, seen by a client that knows only D-Bus.
+/// Notifications without pauses, a hundred thousand over an acquired socket and fewer over the slower bus. The client uses only
+/// D-Bus, so that this measures the simulator.
 final class NotificationFloodTests: XCTestCase {
     private let address: VirtualAddress = "C0:00:00:00:00:01"
     private let device: ObjectPath = "/org/bluez/hci0/dev_C0_00_00_00_00_01"
@@ -17,17 +17,17 @@ final class NotificationFloodTests: XCTestCase {
     func testValuesOfTwentyBytesArriveCompleteAndInOrderOverASocket() throws { try overASocket(100_000, size: 20) }
     func testValuesOf244BytesArriveCompleteAndInOrderOverASocket() throws { try overASocket(100_000, size: 244) }
 
-    /// Counts values whose number is the next one.
+    /// Counts the values that are in sequence.
     private struct Tally {
         var size = 0
         var next = 0
-        var strangers = 0
+        var unexpected = 0
 
         mutating func take(_ bytes: UnsafeRawBufferPointer) {
             let isNext =
                 bytes.count == size
                 && bytes.loadUnaligned(as: UInt32.self).littleEndian == UInt32(next)
-            if isNext { next += 1 } else { strangers += 1 }
+            if isNext { next += 1 } else { unexpected += 1 }
         }
     }
 
@@ -53,7 +53,7 @@ final class NotificationFloodTests: XCTestCase {
         try call("StartNotify", connection)
         simulator.simulateNotifications(count: count, size: size, of: address, characteristic: "2A37")
         wait(for: [all], timeout: 120)
-        XCTAssertEqual(tally.withLock { $0.strangers }, 0)
+        XCTAssertEqual(tally.withLock { $0.unexpected }, 0)
         subscription.cancel()
         connection.close()
         simulator.end()
@@ -82,7 +82,7 @@ final class NotificationFloodTests: XCTestCase {
         }
         simulator.simulateNotifications(count: count, size: size, of: address, characteristic: "2A37")
         wait(for: [all], timeout: 120)
-        XCTAssertEqual(tally.withLock { $0.strangers }, 0)
+        XCTAssertEqual(tally.withLock { $0.unexpected }, 0)
         loop.post { watch.withLock { $0 }?.cancel() }
         connection.close()
         simulator.end()

@@ -2,7 +2,7 @@ import Foundation
 import TestPrograms
 import XCTest
 
-/// A `dbus-daemon` with a policy of the test's, which can die and come back in the same place.
+/// A `dbus-daemon` with a policy of the test. It can be killed and started again at the same address.
 final class PolicedBus {
     static let allowingAll = """
         <allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/><allow user="*"/>
@@ -59,7 +59,7 @@ final class PolicedBus {
         XCTAssertTrue(line.hasPrefix("unix:"), line)
     }
 
-    /// Ends the daemon without a farewell.
+    /// Kills the daemon.
     func die() {
         guard let daemon else { return }
         kill(daemon.processIdentifier, SIGKILL)

@@ -4,7 +4,7 @@
 //
 // It connects the one device, waits for its services and says "ready" (`resolve` says so at once). Then
 //
-//     notify, acquire   says "heard N" at the sentinel, the values before it counted: by signals, or by the socket
+//     notify, acquire   says "received N" at the sentinel, the values before it counted: by signals, or by the socket
 //     read              at "go N W" reads N times, of W characteristics at once: "took N SECONDS MEDIAN P99" (microseconds)
 //     resolve           at "go N" connects, waits for all services and disconnects N times: the same
 
@@ -22,7 +22,7 @@
 #define ATTRIBUTES 110
 
 static DBusConnection *bus;
-static size_t heard;
+static size_t received;
 static int is_resolved;
 
 /// Reads of one characteristic, one after the other.
@@ -49,12 +49,12 @@ static void note_value(const uint8_t *value, size_t length) {
     uint32_t number = 0;
     if (length >= sizeof number) memcpy(&number, value, sizeof number);
     if (number != UINT32_MAX) {
-        heard++;
+        received++;
         return;
     }
-    printf("heard %zu\n", heard);
+    printf("received %zu\n", received);
     fflush(stdout);
-    heard = 0;
+    received = 0;
 }
 
 // Signals

@@ -60,15 +60,15 @@ async def connect(client: BleakClient, total: int) -> None:
 
 
 async def main(mode: str) -> None:
-    heard = 0
+    received = 0
 
     def notified(_, value: bytearray) -> None:
-        nonlocal heard
+        nonlocal received
         if value[:4] != SENTINEL:
-            heard += 1
+            received += 1
             return
-        say(f"heard {heard}")
-        heard = 0
+        say(f"received {received}")
+        received = 0
 
     properties = {"Adapter": "/org/bluez/hci0", "Address": ADDRESS}
     device = BLEDevice(ADDRESS, "Sensor 000001", {"path": PATH, "props": properties})

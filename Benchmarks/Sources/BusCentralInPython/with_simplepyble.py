@@ -64,15 +64,15 @@ def connect(peripheral, total: int) -> None:
 
 
 def main(mode: str) -> None:
-    heard = 0
+    received = 0
 
     def notified(value: bytes) -> None:
-        nonlocal heard
+        nonlocal received
         if value[:4] != SENTINEL:
-            heard += 1
+            received += 1
             return
-        say(f"heard {heard}")
-        heard = 0
+        say(f"received {received}")
+        received = 0
 
     adapter = simplepyble.Adapter.get_adapters()[0]
     peripheral = next(one for one in adapter.get_paired_peripherals() if one.address().upper() == ADDRESS)

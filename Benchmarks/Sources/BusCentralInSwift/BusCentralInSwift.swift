@@ -40,7 +40,7 @@ final class Central: @unchecked Sendable {
     private let manager = CentralManager()
     private var peripheral: Peripheral?
     private var characteristics: [Characteristic] = []
-    private let heard = Atomic<Int>(0)
+    private let received = Atomic<Int>(0)
 
     private var latencies: [Double] = []
     private var total = 0
@@ -117,10 +117,10 @@ final class Central: @unchecked Sendable {
     private func note(_ value: Data) {
         let number = value.withUnsafeBytes { $0.count < 4 ? 0 : $0.loadUnaligned(as: UInt32.self) }
         guard number == .max else {
-            heard.add(1, ordering: .relaxed)
+            received.add(1, ordering: .relaxed)
             return
         }
-        say("heard \(heard.exchange(0, ordering: .relaxed))")
+        say("received \(received.exchange(0, ordering: .relaxed))")
     }
 
     // MARK: Measuring

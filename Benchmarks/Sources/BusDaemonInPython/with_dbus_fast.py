@@ -1,6 +1,6 @@
 """A pretend bluetoothd 5.82 for a peripheral: one connected central that subscribes to the first characteristic.
 
-It prints `ready` when it owns its name, `subscribed` when it has the socket of AcquireNotify, and `heard COUNT` at each
+It prints `ready` when it owns its name, `subscribed` when it has the socket of AcquireNotify, and `received COUNT` at each
 value whose first four bytes are 0xFF: as many as came since the last such line, by signals and by the socket together.
 The bus is the one that DBUS_SYSTEM_BUS_ADDRESS names.
 """
@@ -65,7 +65,7 @@ def say(line: str) -> None:
 class Daemon:
     def __init__(self, bus: MessageBus):
         self.bus = bus
-        self.heard = 0
+        self.values = 0
         self.socket: socket.socket | None = None
         self.task: asyncio.Task | None = None
 
@@ -114,10 +114,10 @@ class Daemon:
         asyncio.get_running_loop().remove_reader(self.socket)
 
     def count(self, value: bytes) -> None:
-        self.heard += 1
+        self.values += 1
         if bytes(value[:4]) == SENTINEL:
-            say(f"heard {self.heard}")
-            self.heard = 0
+            say(f"received {self.values}")
+            self.values = 0
 
 
 async def main() -> None:

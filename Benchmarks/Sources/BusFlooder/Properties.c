@@ -118,7 +118,7 @@ static void device_tx_power(DBusMessageIter *into, const void *object) {
     variant_basic(into, DBUS_TYPE_INT16, &power);
 }
 
-/// What BlueZ 5.66 says of a device it has just heard, in its order.
+/// What BlueZ 5.66 says of a device it has just received, in its order.
 static const struct property device_table[] = {
     {"Address", device_address}, {"AddressType", device_address_type}, {"Name", device_name}, {"Alias", device_name},
     {"Paired", device_paired}, {"Bonded", device_paired}, {"Trusted", device_false}, {"Blocked", device_false},
@@ -233,6 +233,6 @@ void append_device_properties(DBusMessageIter *into, const struct device *device
 }
 
 void append_device_update(DBusMessageIter *into, const struct device *device) {
-    static const struct property heard[] = {{"RSSI", device_rssi}, {"ManufacturerData", device_manufacturer_data}};
-    append_all(into, heard, COUNT(heard), device);
+    static const struct property received[] = {{"RSSI", device_rssi}, {"ManufacturerData", device_manufacturer_data}};
+    append_all(into, received, COUNT(received), device);
 }

@@ -26,7 +26,7 @@ struct adapter {
     dbus_bool_t discovering;
 };
 
-/// The address of the last device of every flood: whoever hears it has heard all.
+/// The address of the last device of every flood: whoever hears it has received all.
 #define SENTINEL_ADDRESS "FF:FF:FF:FF:FF:FF"
 
 void device_make(struct device *device, uint32_t number);
@@ -43,5 +43,5 @@ dbus_bool_t append_device_property(DBusMessageIter *into, const struct device *d
 void append_adapter_properties(DBusMessageIter *into, const struct adapter *adapter);
 void append_device_properties(DBusMessageIter *into, const struct device *device);
 
-/// The body of the update that BlueZ sends for an advertisement heard again: RSSI and ManufacturerData.
+/// The body of the update that BlueZ sends for an advertisement received again: RSSI and ManufacturerData.
 void append_device_update(DBusMessageIter *into, const struct device *device);

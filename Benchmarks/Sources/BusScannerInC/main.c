@@ -1,7 +1,7 @@
 // The floor: a scanner on libdbus alone, that decodes only what a scanner needs and keeps it by path.
 //
 // It scans on the bus given as its argument and says "ready"; at every event of the sentinel it says how many events
-// came before it since the last one, and how many devices are known: "heard N devices D".
+// came before it since the last one, and how many devices are known: "received N devices D".
 
 #include <dbus/dbus.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@
 #include "Devices.h"
 
 static const char sentinel[] = "/org/bluez/hci0/dev_FF_FF_FF_FF_FF_FF";
-static size_t heard;
+static size_t received;
 
 static void die(const char *reason) {
     fprintf(stderr, "BusScannerInC: %s\n", reason);
@@ -76,12 +76,12 @@ static void read_properties(DBusMessageIter *at, struct device *device, int is_n
 
 static void tell(const char *path) {
     if (strcmp(path, sentinel) != 0) {
-        heard++;
+        received++;
         return;
     }
-    printf("heard %zu devices %zu\n", heard, device_count());
+    printf("received %zu devices %zu\n", received, device_count());
     fflush(stdout);
-    heard = 0;
+    received = 0;
 }
 
 static void interfaces_added(DBusMessage *message) {

@@ -11,15 +11,15 @@ SENTINEL = "FF:FF:FF:FF:FF:FF"
 
 
 async def main() -> None:
-    heard = 0
+    received = 0
 
     def detected(device, advertisement):
-        nonlocal heard
+        nonlocal received
         if device.address != SENTINEL:
-            heard += 1
+            received += 1
             return
-        print(f"heard {heard} devices {len(scanner.discovered_devices)}", flush=True)
-        heard = 0
+        print(f"received {received} devices {len(scanner.discovered_devices)}", flush=True)
+        received = 0
 
     scanner = BleakScanner(detected)
     await scanner.start()

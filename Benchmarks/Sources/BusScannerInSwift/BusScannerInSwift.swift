@@ -14,7 +14,7 @@ import Synchronization
 struct BusScannerInSwift {
     private static let manager = CentralManager()
     private static let sentinel = BluetoothAddress(rawValue: 0xFFFF_FFFF_FFFF)
-    private static let heard = Atomic<Int>(0)
+    private static let received = Atomic<Int>(0)
     /// What was read goes here, so that no reading can be left out as useless.
     private static let read = Atomic<Int>(0)
 
@@ -48,10 +48,10 @@ struct BusScannerInSwift {
 
     private static func note(_ peripheral: Peripheral) {
         guard peripheral.bluetoothAddress == sentinel else {
-            heard.add(1, ordering: .relaxed)
+            received.add(1, ordering: .relaxed)
             return
         }
-        say("heard \(heard.exchange(0, ordering: .relaxed)) devices \(manager.peripherals.count)")
+        say("received \(received.exchange(0, ordering: .relaxed)) devices \(manager.peripherals.count)")
     }
 
     private static func say(_ line: String) {

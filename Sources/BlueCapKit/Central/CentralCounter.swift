@@ -82,11 +82,9 @@ struct CentralCounter {
     }
 
     /// - Parameter values: `nil` is a gap.
-    mutating func notified(_ values: [Data?], by key: PeripheralKey, in objects: inout PeripheralTable) {
-        let gaps = values.count { $0 == nil }
+    mutating func notified(_ values: Int?, by key: PeripheralKey, in objects: inout PeripheralTable) {
         count(key, in: &objects) {
-            $0.notifications += values.count - gaps
-            $0.notificationGaps += gaps
+            if let values { $0.notifications += values } else { $0.notificationGaps += 1 }
         }
     }
 
@@ -110,7 +108,8 @@ struct CentralCounter {
         case .callConnect:
             count(key, in: &objects) { $0.connectionAttempts += 1 }
             objects.use(of: key)?.counter.attemptBegan = now()
-        case .report(_, let report) where report.isTimeout: objects.use(of: key)?.counter.timeouts += 1
+        case .report(_, let report) where report == .timedOut || report == .gaveUp(after: .timedOut):
+            objects.use(of: key)?.counter.timeouts += 1
         case .linkWentUp: linkWentUp(key, in: &objects, at: now(), loop.date)
         case .linkWentDown: linkWentDown(key, in: &objects, at: now(), loop.date)
 

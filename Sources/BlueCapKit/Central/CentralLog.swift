@@ -16,10 +16,8 @@ struct CentralLog: Sendable {
     /// Called before the order is executed, on the loop.
     func note(_ order: Order, of session: CentralSession) {
         switch order.action {
-        case .startTimer, .cancelTimer, .drop, .stopSeeking, .awaitReplies, .pauseScan, .resumeScan, .finishStream,
-            .forget, .endUse, .noteShortLinks, .rejectRequests, .cancelRequests, .fence, .release, .closeSocket,
-            .markGap,
-            .closeGate:
+        case .startTimer, .cancelTimer, .drop, .stopSeeking, .awaitReplies, .finishStream, .forget, .endUse,
+            .noteShortLinks, .rejectRequests, .cancelRequests, .fence, .release:
             return
 
         case .announce(let state): log.state(state, session.standing.explanation, adapter: adapter(of: session))
@@ -44,12 +42,13 @@ struct CentralLog: Sendable {
         case .report(_, .connected): write(.debug, "connected", order, session)
         case .report(_, .timedOut): write(.notice, "attempt to connect timed out", order, session)
         case .report(_, .disconnected), .report(_, .forced): write(.debug, "disconnected", order, session)
-        case .report(_, .gaveUp): write(.warning, "connection given up", order, session)
-        case .reportFailure(_, let error):
-            write(.warning, "connection failed", order, session, [("why", "\(error)")])
+        case .report(_, let report) where report.event == .giveUp:
+            write(.warning, "connection given up", order, session)
+        case .report(_, let report):
+            write(.warning, "connection failed", order, session, [("why", report.error.map { "\($0)" })])
         case .linkWentUp: write(.info, "link up", order, session)
         case .linkWentDown(let loss):
-            let level: Logger.Level = loss == .forced ? .info : .notice
+            let level: Logger.Level = loss == .application ? .info : .notice
             write(level, "link down", order, session, [("why", "\(loss)")])
 
         case .askForConsent: write(.info, "asking whether to pair", order, session)
@@ -78,13 +77,14 @@ struct CentralLog: Sendable {
             write(.info, "operation failed", order, session, [("why", "\(failure.error)")])
         case .settle: write(.trace, "operation done", order, session)
 
-        case .callStart: write(.debug, "subscribing", order, session, of: order.subject.attribute, "subscribe")
-        case .acquire:
-            write(.debug, "subscribing over a socket", order, session, of: order.subject.attribute, "subscribe")
-        case .callStop: write(.debug, "unsubscribing", order, session, of: order.subject.attribute, "unsubscribe")
-        case .openGate(_, afterGap: false):
+        case .subscribe(_, let transport, _, _):
+            write(
+                .debug, transport == .signals ? "subscribing" : "subscribing over a socket", order, session,
+                of: order.subject.attribute, "subscribe")
+        case .unsubscribe: write(.debug, "unsubscribing", order, session, of: order.subject.attribute, "unsubscribe")
+        case .subscribed(afterGap: false):
             write(.info, "subscribed", order, session, of: order.subject.attribute, "subscribe")
-        case .openGate(_, afterGap: true):
+        case .subscribed(afterGap: true):
             write(
                 .notice, "subscription resumed; values may be missing", order, session, of: order.subject.attribute,
                 "subscribe")

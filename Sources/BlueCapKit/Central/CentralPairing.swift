@@ -92,19 +92,14 @@ extension CentralSession: PairingSession {
         guard let device else {
             return decideHere(key) { $0.pairReplied(attempt, .unavailable(.noDevice), at: date, into: &$1) }
         }
-        let link = readState(of: key) { (isUp: $0.status.isConnected, isOurs: $0.connection.isOurs) }
         // A link of another program is not ended.
-        let mayEndLink = link.map { !$0.isUp || $0.isOurs } ?? false
-        // Pauses the scans while `Pair` connects.
-        let pause = link?.isUp == true ? nil : device.adapter.map { client.discovery.pause(on: $0) }
+        let mayEndLink = readState(of: key) { !$0.status.isConnected || $0.connection.isOurs } ?? false
         // An order may be performed before the policy that was set before it, since they wait in two queues.
         wantAgent()
         let waiter = client.pairings.pair(device, timeout: timeout, mayEndLink: mayEndLink) { [weak self] outcome in
-            pause?.cancel()
             self?.replied(key, attempt, outcome)
         }
         core.withLock { $0.objects.use(of: key)?.pairing = (device, waiter) }
-        if let pause { loop.schedule(after: ConnectionMachine.pauseLimit) { pause.cancel() } }
     }
 
     private func replied(_ key: PeripheralKey, _ attempt: PairingState.Attempt, _ outcome: PairingOutcome) {

@@ -15,6 +15,15 @@ extension CentralSession {
         }
     }
 
+    /// Returns the newest value of an attribute.
+    func value(of id: AttributeID, _ key: PeripheralKey) -> Data? {
+        readState(of: key) { [client] state in
+            guard let record = state.attributes.table[id] else { return nil }
+            let present = record.isPresent ? state.status.device.flatMap { AttributeKey($0, record.handle) } : nil
+            return present.flatMap { client.daemon.value(of: $0) } ?? record.value
+        }
+    }
+
     /// Reads the table of a peripheral's attributes; `nil` if the application has not used the peripheral.
     func attributes<R>(_ key: PeripheralKey, _ body: (borrowing AttributeTable) -> R?) -> R? {
         core.withLock { core in core.state.readState(of: key) { body($0.attributes.table) } }
@@ -56,25 +65,16 @@ extension CentralSession {
         case .attributeAdded(let attribute, _):
             report(attribute, in: tree) { $0.attributes.objectAppeared(into: &$1) }
         case .attributeRemoved(let attribute, _):
+            let value = tree.value(of: attribute)
             report(attribute, in: tree) {
-                $0.attributes.objectDisappeared(AttributeHandle(attribute.handle), into: &$1)
+                $0.attributes.objectDisappeared(AttributeHandle(attribute.handle), value: value, into: &$1)
             }
         case .attributeChanged(let attribute, let fields):
-            // Most reports are notified values.
-            if fields == .value, channels.signalled(attribute, tree.value(of: attribute)) { return }
-            let handle = AttributeHandle(attribute.handle)
-            if fields.contains(.isNotifying), let isNotifying = tree.characteristic(attribute)?.isNotifying {
-                report(attribute, in: tree) { state, orders in
-                    guard let id = state.attributes.table.id(at: handle) else { return }
-                    state.subscriptionChanged(id, .notifyingChanged(isNotifying), into: &orders)
-                }
-            }
-            if fields.contains(.value), let value = tree.value(of: attribute), !channels.signalled(attribute, value) {
-                report(attribute, in: tree) { state, _ in state.attributes.valueChanged(at: handle, value) }
-            }
             if fields.contains(.mtu) {
                 let mtu = tree.characteristic(attribute)?.mtu
-                report(attribute, in: tree) { state, _ in state.attributes.mtuChanged(at: handle, mtu) }
+                report(attribute, in: tree) { state, _ in
+                    state.attributes.mtuChanged(at: AttributeHandle(attribute.handle), mtu)
+                }
             }
             if !fields.intersection(.ofDeclaration).isEmpty {
                 report(attribute, in: tree) { $0.attributes.objectAppeared(into: &$1) }
@@ -105,7 +105,6 @@ extension CentralSession {
     func batteryChanged(_ device: DeviceHandle, in tree: borrowing ObjectTree) {
         guard let key = tree.key(of: device) else { return }
         let level = tree.batteryLevel(of: key)
-        _ = channels.signalled(.battery(of: key), level.map { Data([$0]) })
         report(.battery(of: key), in: tree) { $0.attributes.batteryChanged(level, into: &$1) }
     }
 

@@ -18,7 +18,7 @@ extension CentralSession {
             tree.read(handle) { deviceChanged(source, $0, fields: $0.fields, isAdvertised: isAdvertised) }
         case .deviceRemoved(let handle):
             guard let source = tree.key(of: handle) else { return }
-            tree.read(handle) { deviceRemoved(source, $0) }
+            tree.read(handle) { deviceRemoved(source, $0, in: tree) }
         case .adapterAdded, .adapterChanged, .adapterRemoved:
             adapterReported(change, in: tree)
         case .attributeAdded, .attributeChanged, .attributeRemoved:
@@ -27,8 +27,6 @@ extension CentralSession {
     }
 
     func batchEnded() {
-        // Values that were notified before the link was lost, before the report of the loss.
-        deliverNotifications()
         adapterBatchEnded()
         let mustDrain = core.withLock { core in
             core.batchTime = nil
@@ -37,10 +35,14 @@ extension CentralSession {
         if mustDrain { drain() }
     }
 
-    private func deviceRemoved(_ source: ObjectKey, _ device: borrowing Device1) {
+    private func deviceRemoved(_ source: ObjectKey, _ device: borrowing Device1, in tree: borrowing ObjectTree) {
         core.withLock { core in
             let key = core.state.key(of: source, at: PeripheralKey(device))
             core.state.valuesEnd(key, source, device)
+            core.state.updateState(of: key) { state in
+                guard state.status.device == source else { return }
+                state.attributes.keepValues { AttributeKey(source, $0).flatMap { tree.value(of: $0) } }
+            }
             guard device.adapter == core.shell.adapter, !core.state.isDuplicate(source, of: key) else { return }
             core.state.statusChanged(LinkStatus(), of: key, into: &core.shell.orders)
             // When the daemon ends, it removes all devices; they may still be in range.

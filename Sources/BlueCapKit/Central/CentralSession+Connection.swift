@@ -12,15 +12,9 @@ extension CentralSession {
         client.connector.disconnect(device) { [weak self] _ in self?.send(.disconnectReplied, to: key) }
     }
 
-    func pauseScan(_ key: PeripheralKey) {
-        guard let adapter = core.withLock({ $0.shell.adapter }) else { return }
-        let pause = client.discovery.pause(on: adapter)
-        withEntry(of: key) { $0.pause = pause }
-    }
-
-    func linkWentDown(_ key: PeripheralKey, _ loss: ConnectionMachine.LinkLoss) {
+    func linkWentDown(_ key: PeripheralKey, _ loss: DisconnectReason) {
         if let ended = withEntry(of: key, { $0.removeWriters() }) {
-            end(ended, loss == .forced ? .forcedDisconnect : .disconnected)
+            end(ended, loss == .application ? .forcedDisconnect : .disconnected)
         }
         core.withLock { $0.state.linkEnded(key, at: loop.now) }
     }
@@ -48,11 +42,11 @@ extension CentralSession {
         decideHere(key) { $0.connect(event, into: &$1) }
     }
 
-    func connect(_ key: PeripheralKey, _ attempt: ConnectionMachine.Attempt, _ device: ObjectKey?) {
-        guard let device else {
-            return send(.connectReplied(attempt, .notFound), to: key)
-        }
-        let id = client.connector.connect(device, timeout: Connector.attemptLimit) { [weak self] in
+    func connect(
+        _ key: PeripheralKey, _ attempt: ConnectionMachine.Attempt, _ device: ObjectKey?, pausesScans: Bool
+    ) {
+        guard let device else { return send(.connectReplied(attempt, .noSuchObject), to: key) }
+        let id = client.connector.connect(device, pausesScans: pausesScans) { [weak self] in
             // `Connect` has not been sent yet: the orders are executed later.
             _ = self?.decideIfOpen { core in
                 guard core.state.hasState(of: key) else { return }
@@ -63,7 +57,7 @@ extension CentralSession {
                 self?.core.withLock { $0.counter.attemptFailed(key, in: &$0.state.peripherals) }
             }
             self?.withEntry(of: key) { if $0.attempt?.number == attempt { $0.attempt = nil } }
-            self?.send(.connectReplied(attempt, ConnectionFailure(result)), to: key)
+            self?.send(.connectReplied(attempt, result.failure), to: key)
         }
         withEntry(of: key) { $0.attempt = (attempt, id) }
     }
@@ -88,13 +82,5 @@ extension CentralSession {
     @discardableResult
     func withEntry<R>(of key: PeripheralKey, _ change: (PeripheralUse) -> R?) -> R? {
         core.withLock { $0.objects.withEntry(of: key, change) }
-    }
-}
-
-extension ConnectionFailure {
-    /// `nil` for success.
-    init?(_ result: Result<Void, BlueZError>) {
-        guard case .failure(let error) = result else { return nil }
-        self.init(cause: error.connectCause, failure: BusFailure(error))
     }
 }

@@ -92,8 +92,7 @@ final class CentralSession: ManagerSession {
     let queue: DispatchQueue?
     let keeper: StateKeeper<RestorationState>?
     let restoredPromise = Promise<RestoredCentral>()
-    /// On the loop only, as `limits` is.
-    let channels = NotificationChannels()
+    /// On the loop only.
     private let limits: TimeLimits
     let reference = Reference()
     let requests: PairingRequests
@@ -200,6 +199,7 @@ final class CentralSession: ManagerSession {
         case .startTimer(let timer, let seconds): start(TimerKey(peripheral: key, timer: timer), after: seconds)
         case .cancelTimer(let timer): cancel(TimerKey(peripheral: key, timer: timer))
         case .settle(let id, let outcome):
+            limits.remove(id)
             guard let completion = core.withLock({ $0.takeCompletion(of: id) }) else { return }
             if let queue { queue.async { completion.settle(outcome) } } else { completion.settle(outcome) }
 
@@ -226,21 +226,17 @@ final class CentralSession: ManagerSession {
             withExtendedLifetime(objects) {}
         case .restored: completeRestoration()
 
-        case .callConnect(let attempt): connect(key, attempt, subject.device)
+        case .callConnect(let attempt, let pausesScans):
+            connect(key, attempt, subject.device, pausesScans: pausesScans)
         case .cancelConnect: cancelConnect(key)
         case .callDisconnect: disconnect(key, subject.device)
         case .seek: seek(key)
         case .stopSeeking: if let id = withEntry(of: key, { $0.searches.popLast() }) { client.discovery.stop(id) {} }
         case .awaitReplies(let device):
             client.connector.fence(device) { [weak self] in self?.decideHere(key) { $0.repliesCame(into: &$1) } }
-        case .pauseScan: pauseScan(key)
-        case .resumeScan: withEntry(of: key) { $0.pause.take() }?.cancel()
         case .report(let number, let report):
             let stream = withEntry(of: key) { $0.connections[number] }
             if let stream { complete { stream.report(report) } }
-        case .reportFailure(let number, let error):
-            let stream = withEntry(of: key) { $0.connections[number] }
-            if let stream { complete { stream.fail(error) } }
         case .finishStream(let number):
             let stream = withEntry(of: key) { $0.connections.removeValue(forKey: number) }
             if let stream { complete { stream.finish() } }
@@ -266,15 +262,13 @@ final class CentralSession: ManagerSession {
             }
             if let promise, let peripheral { complete { promise.success(peripheral) } }
 
-        case .callStart(let call): SubscriptionCall(call, subject, self)?.start()
-        case .acquire(let call): SubscriptionCall(call, subject, self)?.acquire()
-        case .callStop(let call): SubscriptionCall(call, subject, self)?.stop()
-        case .closeSocket(let call): if let attribute = subject.attribute { channels.closeSocket(of: attribute, call) }
-        case .openGate(let transport, let afterGap): openGate(transport, afterGap: afterGap, subject)
-        case .markGap: markGap(subject)
-        case .closeGate: closeGate(subject)
+        case .subscribe(let call, let transport, let afterGap, let isRepeated):
+            subscribe(call, over: transport, afterGap: afterGap, isRepeated: isRepeated, subject)
+        case .subscribed: break
+        case .unsubscribe(let call): unsubscribe(call, subject)
         case .deliver(let failure): deliver(failure, subject)
-        case .finishNotifications(let failure): finishNotifications(failure, subject)
+        case .finishNotifications(let failure):
+            endNotifications(of: CharacteristicKey(subject), failure: failure?.error)
 
         case .askForConsent, .callPair, .cancelPairing, .removeDevice, .setTrusted, .noteShortLinks, .reportPairing,
             .rejectRequests, .cancelRequests:

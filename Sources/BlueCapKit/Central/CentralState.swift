@@ -216,7 +216,7 @@ struct CentralState {
             guard isListening else { return }
             for key in peripherals.silent(at: now) { expire(key, into: &orders) }
             orders.append(.startTimer(.expirySweep, Self.sweepInterval))
-        case .operation, .run, .transfer, .retry, .discovery, .connection, .subscription, .search, .encryption:
+        case .operation, .run, .transfer, .retry, .discovery, .connection, .search, .encryption:
             if hasState(of: key) { peripheral(key, into: &orders) { $0.fired(timer, into: &$1) } }
         }
     }
@@ -440,11 +440,6 @@ struct CentralState {
         var known: Set<PeripheralKey> = Set(all.keys)
         peripherals.forEach { if $1.use != nil || $1.status != nil { known.insert($0) } }
         for key in known.sorted() { statusChanged(all[key] ?? LinkStatus(), of: key, into: &orders) }
-    }
-
-    /// Stores the newest value of a characteristic, from a notification.
-    mutating func notified(_ key: PeripheralKey, _ characteristic: AttributeID, _ value: Data) {
-        updateState(of: key) { $0.attributes.notified(characteristic, value) }
     }
 
     /// The end of a link shows that the peripheral is near, too.

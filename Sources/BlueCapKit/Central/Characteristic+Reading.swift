@@ -46,7 +46,7 @@ extension Characteristic {
     // MARK: The value
 
     /// The value that was read or notified last; `nil` if there was none yet.
-    public var dataValue: Data? { record { $0.value } }
+    public var dataValue: Data? { session.value(of: id, peripheral.key) }
 
     /// The newest value as readable text, converted by the characteristic's profile.
     ///

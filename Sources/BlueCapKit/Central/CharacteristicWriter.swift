@@ -148,7 +148,7 @@ public final class CharacteristicWriter: Sendable {
     /// Usually the link has ended or is about to end, and `bluetoothd` signals that separately. If the link stays, only
     /// the socket has ended. The writer is kept until this is known, so that it can complete its writes.
     private func socketWasClosed() {
-        session.loop.schedule(after: SubscriptionMachine.Timer.interruption.seconds) {
+        session.loop.schedule(after: SharedNotifications.interruptionLimit) {
             self.end(.characteristic(.writerClosed))
         }
     }

@@ -5,14 +5,18 @@ import Futures
 /// It references its peripheral until it ends.
 struct ConnectionStream: Sendable {
     let report: @Sendable (ConnectionMachine.Report) -> Void
-    let fail: @Sendable (PeripheralError) -> Void
     let finish: @Sendable () -> Void
 
     init(
         _ promise: StreamPromise<(peripheral: Peripheral, connectionEvent: ConnectionEvent)>, of peripheral: Peripheral
     ) {
-        report = { promise.success((peripheral, $0.event)) }
-        fail = { promise.failure($0) }
+        report = { report in
+            if let event = report.event {
+                promise.success((peripheral, event))
+            } else if let error = report.error {
+                promise.failure(error)
+            }
+        }
         finish = { promise.finish() }
     }
 
@@ -23,20 +27,7 @@ struct ConnectionStream: Sendable {
                 if let error = report.error { promise.failure(error) } else { promise.success(()) }
             }
         }
-        fail = { promise.failure($0) }
         finish = { promise.finish() }
-    }
-}
-
-extension ConnectionMachine.Report {
-    var event: ConnectionEvent {
-        switch self {
-        case .connected: .connect
-        case .timedOut: .timeout
-        case .disconnected: .disconnect
-        case .forced: .forceDisconnect
-        case .gaveUp: .giveUp
-        }
     }
 }
 
@@ -45,12 +36,8 @@ extension ConnectionStream {
     /// until no retries remain.
     init(keeping peripheral: Peripheral) {
         report = { report in
-            switch report {
-            case .disconnected, .timedOut: peripheral.reconnect()
-            case .connected, .forced, .gaveUp: break
-            }
+            if report == .disconnected || report == .timedOut { peripheral.reconnect() }
         }
-        fail = { _ in withExtendedLifetime(peripheral) {} }
         finish = {}
     }
 }

@@ -26,7 +26,7 @@ public final class Descriptor: PeripheralAttribute {
     public var name: String { AssignedNumbers.descriptorName(uuid) ?? "Unknown" }
 
     /// The value that was read last; `nil` if there was none yet.
-    public var dataValue: Data? { record { $0.value } }
+    public var dataValue: Data? { session.value(of: id, peripheral.key) }
 
     /// Reads the value from the peripheral. When the future succeeds, ``dataValue`` contains it.
     ///

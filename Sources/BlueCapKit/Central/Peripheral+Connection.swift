@@ -92,11 +92,7 @@ extension Peripheral {
         guard delay >= 0, delay < Self.endlessTimeout else {
             let error = PeripheralError.invalidArgument(
                 "A delay before reconnecting is zero or more seconds, not \(delay).")
-            let stream = session.core.withLock { core -> ConnectionStream? in
-                let number = core.state.readState(of: key) { $0.connection.number } ?? 0
-                return core.objects.withEntry(of: key) { $0.connections[number] }
-            }
-            if let stream { session.complete { stream.fail(error) } }
+            session.decide(key) { $1.append(.report($0.connection.number, .failed(error))) }
             return
         }
         _ = session.decideIfOpen { core in
@@ -149,7 +145,7 @@ extension Peripheral {
 
     private func end(_ stream: ConnectionStream, _ error: PeripheralError) {
         session.complete {
-            stream.fail(error)
+            stream.report(.failed(error))
             stream.finish()
         }
     }
@@ -168,14 +164,7 @@ extension Peripheral {
 
     /// Why the last link ended; `nil` if no link has ended yet.
     public var disconnectReason: DisconnectReason? {
-        session.readState(of: key) { state in
-            switch state.lastLoss {
-            case .disconnected: .linkLost
-            case .forced: .application
-            case .adapterLost: .adapterLost
-            case nil: nil
-            }
-        }
+        session.readState(of: key) { $0.lastLoss }
     }
 
     /// BlueZ's reason for the end of the device's last link, which may have been a link of another program.
@@ -189,7 +178,7 @@ extension Peripheral {
 
     /// The errors of `bluetoothd` for the failed attempts of the current or last connection, oldest first, at most 16.
     public var failedAttempts: [BusFailure] {
-        session.readState(of: key) { $0.connection.failures.map(\.failure) } ?? []
+        session.readState(of: key) { $0.connection.failures.map { BusFailure($0) } } ?? []
     }
 }
 
@@ -197,10 +186,9 @@ extension ConnectionMachine {
     var peripheralState: CBPeripheralState {
         switch state {
         case .disconnected, .closed: .disconnected
-        case .waiting, .seeking, .connecting: .connecting
+        case .waiting, .connecting, .ending(_, .connect): .connecting
         case .connected: .connected
-        case .cancelling(_, let ending), .disconnecting(let ending):
-            if case .connect = ending.next { .connecting } else { .disconnecting }
+        case .ending: .disconnecting
         }
     }
 }

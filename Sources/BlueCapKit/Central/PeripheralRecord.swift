@@ -142,7 +142,6 @@ final class PeripheralUse {
     var attempt: (number: ConnectionMachine.Attempt, id: ConnectID)?
     /// The connection and the pairing may search for the device at the same time, each in a discovery of its own.
     var searches: [ScanID] = []
-    var pause: CancelHandle?
     var pairing: (device: ObjectKey, waiter: Pairings.WaiterID)?
 
     init(_ state: PeripheralState) { self.state = state }

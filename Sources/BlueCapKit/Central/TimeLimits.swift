@@ -26,7 +26,7 @@ final class TimeLimits: @unchecked Sendable {
         setTimer(to: instant, after: seconds)
     }
 
-    func remove(_ id: OperationID) { limits[id] = nil }
+    func remove(_ id: OperationID) { if !limits.isEmpty { limits[id] = nil } }
 
     /// Sets the timer, unless it fires earlier anyway.
     private func setTimer(to instant: Instant, after seconds: Double) {

@@ -72,21 +72,13 @@ struct AttributeState {
     /// Whether BlueZ is executing an operation.
     var isBusy: Bool { lanes.isBusy }
 
-    /// Returns the key of a subscription to a characteristic; `nil` while the characteristic is not on a link.
-    func subscriptionKey(of id: AttributeID) -> AttributeKey? {
-        guard let device = discovery.device, let record = table[id], record.isPresent, record.handle == .batteryLevel
-        else { return key(of: id) }
-        return .battery(of: device)
-    }
-
-    /// Returns BlueZ's name of an attribute; `nil` while it has no object on a link.
+    /// Returns BlueZ's name of an attribute; `nil` while it has no object on a link. Of a virtual battery the name is that of
+    /// its level, which can only be subscribed to.
     /// - Parameter isPresent: Whether BlueZ must still export the object. A transfer that has begun continues without it
     ///   until BlueZ refuses a call.
     func key(of id: AttributeID, isPresent: Bool = true) -> AttributeKey? {
-        guard let device = discovery.device, let record = table[id], record.isPresent || !isPresent,
-            let handle = record.handle.attHandle
-        else { return nil }
-        return AttributeKey(device: device, handle: handle)
+        guard let device = discovery.device, let record = table[id], record.isPresent || !isPresent else { return nil }
+        return AttributeKey(device, record.handle)
     }
 
     /// Returns the number of operations on a characteristic that are not settled and whose request `isCounted` accepts.
@@ -282,14 +274,15 @@ struct AttributeState {
         for (handle, value, mtu) in exported.values {
             mtuChanged(at: handle, mtu)
             // BlueZ exports an empty value before there is one.
-            if let value, !value.isEmpty { valueChanged(at: handle, value) }
+            if let value, !value.isEmpty { keepValue(value, at: handle) }
         }
     }
 
     /// BlueZ has exported an attribute, or changed its declaration.
     mutating func objectAppeared(into orders: inout Orders) { discover(.changed, &orders) }
 
-    mutating func objectDisappeared(_ handle: AttributeHandle, into orders: inout Orders) {
+    mutating func objectDisappeared(_ handle: AttributeHandle, value: Data? = nil, into orders: inout Orders) {
+        if let value { keepValue(value, at: handle) }
         if !spoiled.isEmpty, let id = table.id(at: handle) { spoiled.remove(lane(of: id)) }
         guard discovery.hasLink else { return }
         if let id = table.removed(at: handle) { lanes.hold(lane(of: id)) }
@@ -311,14 +304,14 @@ struct AttributeState {
         table.update(id) { $0.value = Data([level]) }
     }
 
-    /// BlueZ has a new value of an attribute, read or notified, for any client.
-    mutating func valueChanged(at handle: AttributeHandle, _ value: Data) {
-        guard let id = table.id(at: handle) else { return }
-        table.update(id) { $0.value = value }
+    /// BlueZ removes the device. Keeps the newest values of its attributes.
+    mutating func keepValues(_ value: (AttributeHandle) -> Data?) {
+        for handle in table.handles { if let value = value(handle) { keepValue(value, at: handle) } }
     }
 
-    /// The newest value of a subscribed characteristic.
-    mutating func notified(_ id: AttributeID, _ value: Data) { table.update(id) { $0.value = value } }
+    private mutating func keepValue(_ value: Data, at handle: AttributeHandle) {
+        if let id = table.id(at: handle) { table.update(id) { $0.value = value } }
+    }
 
     mutating func mtuChanged(at handle: AttributeHandle, _ mtu: Int?) {
         guard let id = table.id(at: handle) else { return }

@@ -23,7 +23,8 @@ struct AttributeTable {
         fileprivate(set) var isDiscovered = false
         /// Whether an operation on it was refused on a link without encryption.
         var isProtected = false
-        /// The newest value, from a read or a notification.
+        /// The value that was read last, of a virtual battery the level. When BlueZ has removed the attribute's object, the newest
+        /// value; before that the object tree has it.
         var value: Data?
         /// The size of an ATT packet on its link, as BlueZ reports it.
         var mtu: Int?
@@ -60,6 +61,9 @@ struct AttributeTable {
 
     /// Returns the attribute that has this handle now.
     func id(at handle: AttributeHandle) -> AttributeID? { ids[handle] }
+
+    /// The handles of the attributes that are present.
+    var handles: some Sequence<AttributeHandle> { ids.keys }
 
     /// The size of an ATT packet on the link, as BlueZ reports it with the characteristics; `nil` if it does not.
     var mtu: Int? { records.lazy.filter(\.isPresent).compactMap(\.mtu).first }

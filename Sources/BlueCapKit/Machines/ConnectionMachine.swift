@@ -12,40 +12,19 @@ struct ConnectionPolicy: Equatable {
     var timeout: TimeInterval?
 }
 
-/// Why an attempt to connect failed.
-struct ConnectionFailure: Equatable {
-    let cause: ConnectCause
-    let failure: BusFailure
-    /// What it means, if that is not in the error of BlueZ.
-    var refusal: PeripheralError?
-
-    /// The reply reported a link that does not exist.
-    static let noLink = ConnectionFailure(
-        cause: .transient,
-        failure: BusFailure(name: "org.bluez.Error.Failed", message: "Connect succeeded without a connection"))
-    /// A search did not find the device.
-    static let notFound = ConnectionFailure(
-        cause: .notFound,
-        failure: BusFailure(
-            name: "org.freedesktop.DBus.Error.UnknownObject",
-            message: "bluetoothd does not have the device, and a search did not find it"))
-}
-
 /// Connects one peripheral, keeps it connected and disconnects it: behaviours B1 to B8 and F1 to F3 of
 /// Documentation/Reliability.md.
 ///
-/// A *try* begins with `connect` or `reconnect` and ends with an event. A try can have several *attempts*: `Connect` calls
-/// with a back-off between them, since most errors of BlueZ are transient.
+/// A *try* begins with `connect` or `reconnect` and ends with an event. A try can have several *attempts*: calls of the
+/// client's connector with a back-off between them, since most errors of BlueZ are transient.
 ///
-/// An attempt must be cancelled when it is given up: a `Connect` that is not cancelled continues after our time-out,
-/// and the next one fails with "Operation already in progress" (B2). A `Connect` within the two seconds that BlueZ
-/// needs to end a link succeeds, and then that link ends (B2a). So the machine waits for each end, within limits,
-/// before it starts anything else.
+/// The connector confirms the link of an attempt that succeeds, ends one that is cancelled, and reports the end of a link that
+/// is ended, each within limits. The machine waits for these reports before it starts anything else: a `Connect` during
+/// the end of an attempt or a link would fail, or its link would end with the other (B2).
 ///
 /// The machine has no clock and no bus: time is reported with ``Event/timerFired(_:)``, and calls are made with orders.
-/// A late reply to an attempt that has ended changes nothing.
 struct ConnectionMachine: Equatable {
-    /// Identifies one `Connect` call.
+    /// Identifies one attempt.
     typealias Attempt = UInt32
     /// Identifies one call of `connect`, and its stream; 0 before the first.
     typealias ConnectionNumber = UInt32
@@ -56,17 +35,13 @@ struct ConnectionMachine: Equatable {
         case reconnectAsked(delay: TimeInterval)
         case disconnectAsked
         case terminateAsked
-        /// A run needs a link.
-        case linkNeededByRun
-        /// No run needs the link any more.
-        case linkNotNeededByRuns
-        /// A link is needed to find out whether a bond holds.
-        case linkNeededByPairing
-        /// That is known, or of no interest any more. The link stays if it is up.
-        case linkNotNeededByPairing
+        /// A run needs a link, or a pairing does to find out whether a bond holds.
+        case linkNeeded(Purpose)
+        /// No run needs the link any more, or the bond is known. A link that is up stays for a pairing.
+        case linkNotNeeded(Purpose)
         /// The link is up after a pairing. `isOurs`: the pairing has made it.
         case linkMade(isOurs: Bool)
-        /// The link is up, and of no use.
+        /// The link is up, but operations no longer get a response.
         case linkDied
         /// The link was lost because the peripheral no longer has the keys of its bond.
         case keysMissing
@@ -74,143 +49,84 @@ struct ConnectionMachine: Equatable {
         case closed(keepingLinks: Bool)
 
         // From BlueZ.
-        /// The call has left the queue.
+        /// The turn of the attempt has begun.
         case connectStarted(Attempt)
-        case connectReplied(Attempt, ConnectionFailure?)
+        /// The attempt has ended, successfully if there is no error. `PairingError`: what the error means.
+        case connectReplied(Attempt, BlueZError?, PairingError? = nil)
+        /// The link has ended that was to end, or cannot be ended.
         case disconnectReplied
-        /// `Device1.Connected`.
-        case connectedChanged(Bool)
-        case deviceAppeared(isConnected: Bool)
-        case deviceDisappeared
+        /// Whether BlueZ has the device, and `Device1.Connected`.
+        case deviceChanged(isPresent: Bool = true, isConnected: Bool)
         /// Whether there is a daemon, and an adapter with power. Without them there is no link either.
         case adapterUsable(Bool)
 
         case timerFired(Timer)
     }
 
-    enum Timer: Hashable, CaseIterable {
-        /// The delay of `reconnect(withDelay:)`.
-        case delay
-        /// The back-off between two attempts of one try.
-        case retry
+    enum Timer: Hashable {
+        /// The delay of `reconnect(withDelay:)`, the back-off between two attempts, or a search.
+        case wait
         /// The user's `connectionTimeout`.
         case timeout
-        /// How long the link may take to appear after a successful reply.
-        case confirmation
-        case seeking
-        /// How long scans are paused.
-        case pause
-        /// How long a cancelled `Connect` may take to end.
-        case cancellation
-        /// How long a link may take to end.
-        case drop
         /// How long a connection lasts before it counts as stable.
         case stability
         /// How long the end of the adapter counts as the cause of the loss that was reported last.
         case loss
     }
 
-    enum Report: Equatable {
-        case connected, timedOut, disconnected, forced
-        case gaveUp(after: Spent)
+    /// An element of the stream of `connect`, in both of its variants.
+    struct Report: Equatable {
+        /// `nil` for a failure of both variants.
+        let event: ConnectionEvent?
+        /// The failure of the stream without values; `nil` for success.
+        let error: PeripheralError?
 
-        /// The error of a stream without values; `nil` for success.
-        var error: PeripheralError? {
-            switch self {
-            case .connected: nil
-            case .timedOut, .gaveUp(after: .timeouts): .connectionTimeout
-            case .disconnected, .gaveUp(after: .disconnections): .disconnected
-            case .forced: .forcedDisconnect
-            }
-        }
-
-        var isTimeout: Bool { self == .timedOut || self == .gaveUp(after: .timeouts) }
+        static let connected = Report(event: .connect, error: nil)
+        static let timedOut = Report(event: .timeout, error: .connectionTimeout)
+        static let disconnected = Report(event: .disconnect, error: .disconnected)
+        static let forced = Report(event: .forceDisconnect, error: .forcedDisconnect)
+        static func failed(_ error: PeripheralError) -> Report { Report(event: nil, error: error) }
+        static func gaveUp(after last: Report) -> Report { Report(event: .giveUp, error: last.error) }
     }
 
-    /// The count of retries that has been used up.
-    enum Spent: Equatable { case timeouts, disconnections }
-
-    enum LinkLoss: Equatable {
-        case disconnected
-        /// The application requested it.
-        case forced
-        /// The daemon, the adapter or its power is gone.
-        case adapterLost
-    }
+    /// What a link is made for.
+    enum Purpose: Equatable { case application, run, pairing }
 
     enum State: Equatable {
         case disconnected
         case waiting(Wait)
-        /// BlueZ does not have the device: discovery runs until the device is received.
-        case seeking
-        case connecting(Attempt, Progress)
-        /// The application or the time-out has ended the attempt, and BlueZ is cancelling it.
-        case cancelling(Attempt, Ending)
+        /// `isUnderWay`: it does not wait behind the attempts of other peripherals.
+        case connecting(isUnderWay: Bool)
         case connected
-        case disconnecting(Ending)
+        /// An attempt or a link is being ended. The report, which is `nil` if it was given already, and then the next step
+        /// follow the end.
+        case ending(Report?, Next)
         /// The manager has ended.
         case closed
     }
 
-    enum Wait: Equatable { case delay, backOff, power }
-
-    enum Progress: Equatable {
-        /// Waits behind the calls of other peripherals.
-        case queued
-        case underWay
-        /// BlueZ has replied success, and `Connected` is still false.
-        case confirming
+    enum Wait: Equatable {
+        case delay, backOff, power
+        /// BlueZ does not have the device: discovery runs until the device is received.
+        case device
     }
 
-    /// What follows when a link, or an attempt, has ended.
-    struct Ending: Equatable {
-        /// `nil` if it was reported already.
-        var report: Report?
-        var next: Next
-
-        enum Next: Equatable {
-            case rest
-            case connect(after: TimeInterval)
-            case finish
-        }
-
-        var isFollowedByConnection: Bool { if case .connect = next { true } else { false } }
-
-        /// The same end, now at the request of the application.
-        var forced: Ending { Ending(report: .forced, next: next == .finish ? .finish : .rest) }
-
-        /// Returns the same end, followed by a connection. A stream that was to finish does so at once, without this
-        /// report.
-        func connecting(after delay: TimeInterval) -> Ending {
-            Ending(report: next == .finish ? nil : report, next: .connect(after: delay))
-        }
-
-        /// The same end, without a connection after it.
-        var resting: Ending { isFollowedByConnection ? Ending(report: report, next: .rest) : self }
+    enum Next: Equatable {
+        case rest
+        case connect(after: TimeInterval)
+        case finish
     }
 
     // MARK: Limits
 
-    /// Seconds that a successful reply waits for `Connected`, which precedes the reply or is read after it. The reply
-    /// to that read can take long: `bluetoothd` does not reply to calls while it discovers services.
-    static let confirmationLimit: TimeInterval = 10
     /// Seconds of search for a device that BlueZ does not know, before the next back-off.
     static let seekLimit: TimeInterval = 10
-    /// Seconds that BlueZ may take to end a cancelled attempt; the client gives it six.
-    static let cancellationLimit: TimeInterval = 8
-    /// Seconds that BlueZ may take to end a link; it takes two (DISCONNECT_TIMER).
-    static let dropLimit: TimeInterval = 6
     /// Seconds after which a connection counts as a success, whatever follows.
     static let stability: TimeInterval = 3
     /// Seconds after the report of a loss in which the end of the adapter counts as its cause. BlueZ reports the ends
     /// of the links first, and the kernel waits for them up to five seconds when the power is switched off
     /// (HCI_POWER_OFF_TIMEOUT).
     static let lossLimit: TimeInterval = 6
-    /// Seconds for which scans pause when an attempt begins. A controller reports an advertiser once per scan, and the
-    /// kernel restarts its scan every 10.24 s: during an open discovery BlueZ may receive the peripheral only then
-    /// (measured: 10.4 s instead of 0.06). A peripheral that does not connect within these seconds is not near, and the
-    /// scans for other peripherals continue.
-    static let pauseLimit: TimeInterval = 3
     /// The number of failures from which on a search pauses scans as well.
     static let failuresBeforeSearchPauses = 2
     /// The shortest wait of `reconnect` in seconds if the peripheral no longer has the keys of its bond: it does not get
@@ -229,18 +145,16 @@ struct ConnectionMachine: Equatable {
     private(set) var number: ConnectionNumber = 0
     private(set) var policy = ConnectionPolicy()
     /// Why the attempts of the present or last try failed, oldest first; only the newest few.
-    private(set) var failures: [ConnectionFailure] = []
+    private(set) var failures: [BlueZError] = []
     /// Why the last report was not that of a connection, after a run requested a link; `nil` if there was none.
     private(set) var lastError: PeripheralError?
-    /// Whether the present link was established by our own `Connect`.
+    /// Whether the present link was established by our own attempt.
     private(set) var isOurs = false
     /// Whether the application wants a connection: from `connect` on, through losses and time-outs, until the application
     /// ends it or it is given up.
     private(set) var isWanted = false
-    /// Whether the present link, or the try for one, exists only because of runs.
-    private(set) var isForRuns = false
-    /// Whether the present try was begun to find out whether a bond holds.
-    private(set) var isForPairing = false
+    /// What the present link, or the try for one, exists for.
+    private(set) var purpose = Purpose.application
     private(set) var lastAttempt: Attempt = 0
 
     private var backOff: BackOff
@@ -255,68 +169,51 @@ struct ConnectionMachine: Equatable {
     private(set) var hasFallen = false
     /// Whether the peripheral no longer has the keys of its bond.
     private var areKeysMissing = false
-    /// A cancelled attempt that BlueZ has not replied to.
-    private var abandoned: Attempt?
     /// Whether the stream of `number` is finished.
     private var isFinished = true
 
     // What BlueZ reported last.
-    private(set) var isUsable: Bool
-    private var isPresent: Bool
-    private var isLinkUp: Bool
+    private(set) var isUsable = false
+    private var isPresent = false
+    private var isLinkUp = false
 
     private(set) var isSeeking = false
-    private(set) var isPausing = false
     private(set) var timers: Set<Timer> = []
 
-    init(backOff: BackOff, isUsable: Bool, isPresent: Bool, isLinkUp: Bool) {
-        self.backOff = backOff
-        self.isUsable = isUsable
-        self.isPresent = isPresent
-        self.isLinkUp = isLinkUp && isUsable && isPresent
-    }
+    init(backOff: BackOff) { self.backOff = backOff }
 
     // MARK: Queries
 
     /// Whether a link of ours exists, or may appear.
-    var hasOwnLink: Bool {
-        switch state {
-        case .connecting, .cancelling: true
-        case .connected, .disconnecting: isOurs
-        case .disconnected, .waiting, .seeking, .closed: false
-        }
-    }
+    var hasOwnLink: Bool { if case .connecting = state { true } else { isOurs } }
 
     /// Whether the peripheral is connected or to be connected, or the end of its connection is still under way.
-    var isInUse: Bool {
-        switch state {
-        case .disconnected, .closed: false
-        case .waiting, .seeking, .connecting, .cancelling, .connected, .disconnecting: true
-        }
-    }
+    var isInUse: Bool { state != .disconnected && state != .closed }
 
     // MARK: Events
 
     mutating func event(_ event: Event, into orders: inout Orders) {
         switch event {
         case .connectAsked(let policy): connectAsked(policy, &orders)
-        case .reconnectAsked(let delay): reconnectAsked(delay, &orders)
+        case .reconnectAsked(let delay):
+            isWanted = state != .closed
+            purpose = .application
+            reconnect(after: delay, &orders)
         case .disconnectAsked: disconnectAsked(&orders)
         case .terminateAsked: terminateAsked(&orders)
-        case .linkNeededByRun: linkNeededByRun(&orders)
-        case .linkNotNeededByRuns: linkNotNeededByRuns(&orders)
-        case .linkNeededByPairing: linkNeededByPairing(&orders)
-        case .linkNotNeededByPairing: linkNotNeededByPairing(&orders)
+        case .linkNeeded(let purpose): linkNeeded(purpose, &orders)
+        case .linkNotNeeded(let purpose): linkNotNeeded(purpose, &orders)
         case .linkMade(let isOurs): linkMade(isOurs: isOurs, &orders)
-        case .linkDied: end(then: .rest, isLoss: true, &orders)
+        case .linkDied: end(.disconnected, then: .rest, &orders)
         case .keysMissing: areKeysMissing = true
         case .closed(let keepingLinks): close(keepingLinks: keepingLinks, &orders)
-        case .connectStarted(let attempt): connectStarted(attempt, &orders)
-        case .connectReplied(let attempt, let failure): connectReplied(attempt, failure, &orders)
-        case .disconnectReplied: disconnectReplied(&orders)
-        case .connectedChanged(let isUp): connectedChanged(isUp, &orders)
-        case .deviceAppeared(let isConnected): deviceAppeared(isConnected: isConnected, &orders)
-        case .deviceDisappeared: deviceDisappeared(&orders)
+        case .connectStarted(let attempt):
+            guard attempt == lastAttempt, state == .connecting(isUnderWay: false) else { return }
+            state = .connecting(isUnderWay: true)
+            startTimeout(&orders)
+        case .connectReplied(let attempt, let error, let meaning): connectReplied(attempt, error, meaning, &orders)
+        case .disconnectReplied: if case .ending(let report, let next) = state { settle(report, next, &orders) }
+        case .deviceChanged(let isPresent, let isConnected): deviceChanged(isPresent, isConnected, &orders)
         case .adapterUsable(let usable): if usable { adapterAppeared(&orders) } else { adapterDisappeared(&orders) }
         case .timerFired(let timer): fired(timer, &orders)
         }
@@ -325,23 +222,16 @@ struct ConnectionMachine: Equatable {
     // MARK: The application
 
     private mutating func connectAsked(_ new: ConnectionPolicy, _ orders: inout Orders) {
-        isForRuns = false
+        purpose = .application
         switch state {
-        case .disconnected:
-            takeOver(new, &orders)
-            beginTry(&orders)
-        case .waiting(.delay):
-            cancel(.delay, &orders)
-            takeOver(new, &orders)
-            beginTry(&orders)
-        case .waiting(.backOff):
-            cancel(.retry, &orders)
+        case .disconnected, .waiting(.delay), .waiting(.backOff):
+            cancel(.wait, &orders)
             cancel(.timeout, &orders)
             takeOver(new, &orders)
             beginTry(&orders)
-        case .connecting(_, .queued):
+        case .connecting(isUnderWay: false):
             takeOver(new, &orders)
-        case .waiting(.power), .seeking, .connecting:
+        case .waiting(.power), .waiting(.device), .connecting:
             // The present try serves the new call as well; only its time limit begins again.
             cancel(.timeout, &orders)
             takeOver(new, &orders)
@@ -349,14 +239,14 @@ struct ConnectionMachine: Equatable {
         case .connected:
             takeOver(new, &orders)
             report(.connected, &orders)
-        case .cancelling(_, let ending), .disconnecting(let ending):
-            replaceEnding(Ending(report: nil, next: .connect(after: 0)))
-            reportEnd(ending, &orders)
+        case .ending(let report, _):
+            state = .ending(nil, .connect(after: 0))
+            if let report { count(report, &orders) }
             takeOver(new, &orders)
         case .closed:
             number += 1
             isWanted = false
-            refuse(.disconnected, &orders)
+            report(.failed(.disconnected), &orders)
             orders.append(.finishStream(number))
         }
     }
@@ -374,12 +264,6 @@ struct ConnectionMachine: Equatable {
         areKeysMissing = false
     }
 
-    private mutating func reconnectAsked(_ delay: TimeInterval, _ orders: inout Orders) {
-        isWanted = state != .closed
-        isForRuns = false
-        reconnect(after: delay, &orders)
-    }
-
     private mutating func reconnect(after delay: TimeInterval, _ orders: inout Orders) {
         if isFinished {
             timeouts = 0
@@ -390,16 +274,18 @@ struct ConnectionMachine: Equatable {
             // The first try after a failure begins at once; after repeated failures there is a delay.
             let least = areKeysMissing ? Self.missingKeysDelay : 0
             let wait = max(least, delay + backOff.delay(after: fruitlessTries - 1))
-            cancel(.delay, &orders)
+            cancel(.wait, &orders)
             guard wait > 0 else { return beginTry(&orders) }
             state = .waiting(.delay)
-            start(.delay, wait, &orders)
-        case .cancelling(_, let ending), .disconnecting(let ending):
-            replaceEnding(ending.connecting(after: delay))
-            guard ending.next == .finish else { return }
-            reportEnd(ending, &orders)
+            start(.wait, wait, &orders)
+        case .ending(let report, .finish):
+            // The stream finishes now, without waiting for the end.
+            state = .ending(nil, .connect(after: delay))
+            if let report { count(report, &orders) }
             finish(&orders)
-        case .waiting(.backOff), .waiting(.power), .seeking, .connecting, .connected, .closed:
+        case .ending(let report, _):
+            state = .ending(report, .connect(after: delay))
+        case .waiting, .connecting, .connected, .closed:
             break
         }
     }
@@ -407,9 +293,9 @@ struct ConnectionMachine: Equatable {
     private mutating func disconnectAsked(_ orders: inout Orders) {
         isWanted = false
         switch state {
-        case .disconnected, .closed: refuse(.disconnected, &orders)
-        case .waiting, .seeking, .connecting, .connected: end(then: .rest, &orders)
-        case .cancelling(_, let ending), .disconnecting(let ending): replaceEnding(ending.forced)
+        case .disconnected, .closed: report(.failed(.disconnected), &orders)
+        case .ending(_, let next): state = .ending(.forced, next == .finish ? .finish : .rest)
+        case .waiting, .connecting, .connected: end(.forced, then: .rest, &orders)
         }
     }
 
@@ -417,114 +303,76 @@ struct ConnectionMachine: Equatable {
         isWanted = false
         switch state {
         case .disconnected, .closed: finish(&orders)
-        case .waiting, .seeking, .connecting, .connected: end(then: .finish, &orders)
-        case .cancelling, .disconnecting: replaceEnding(Ending(report: .forced, next: .finish))
+        case .ending: state = .ending(.forced, .finish)
+        case .waiting, .connecting, .connected: end(.forced, then: .finish, &orders)
         }
         orders.append(.forget)
     }
 
-    /// Ends the present try or link at the request of the application, or because nothing needs it, or because it is of no
-    /// use. The last is reported as a loss.
-    private mutating func end(then next: Ending.Next, isLoss: Bool = false, _ orders: inout Orders) {
-        let ending = Ending(report: isLoss ? .disconnected : .forced, next: next)
+    /// Ends the present try or link: at the request of the application, because nothing needs it, because its time is over,
+    /// or because it is of no use.
+    private mutating func end(_ report: Report, then next: Next, _ orders: inout Orders) {
+        endTry(&orders)
         switch state {
-        case .waiting, .seeking:
-            endTry(&orders)
-            settle(ending, &orders)
-        case .connecting(let attempt, let progress):
-            endTry(&orders)
-            cancelAttempt(attempt, progress, ending, &orders)
+        case .waiting:
+            return settle(report, next, &orders)
+        case .connecting:
+            isOurs = true
+            orders.append(.cancelConnect)
         case .connected:
-            state = .disconnecting(ending)
             cancel(.stability, &orders)
-            orders.append(.linkWentDown(isLoss ? .disconnected : .forced))
+            orders.append(.linkWentDown(report == .forced ? .application : .linkLost))
             orders.append(.callDisconnect)
-            start(.drop, Self.dropLimit, &orders)
-        case .disconnected, .cancelling, .disconnecting, .closed:
-            break
+        case .disconnected, .ending, .closed:
+            return
         }
-    }
-
-    /// Changes what follows the end of the attempt or link that is being ended.
-    private mutating func replaceEnding(_ ending: Ending) {
-        if case .cancelling(let attempt, _) = state {
-            state = .cancelling(attempt, ending)
-        } else {
-            state = .disconnecting(ending)
-        }
+        state = .ending(report, next)
     }
 
     private mutating func close(keepingLinks: Bool, _ orders: inout Orders) {
-        switch state {
-        case .disconnected, .waiting, .seeking, .cancelling, .disconnecting, .closed:
-            break
-        case .connecting(_, .confirming):
-            // BlueZ has replied: only a link that still appears has to be ended.
-            if !keepingLinks { orders.append(.callDisconnect) }
-        case .connecting:
-            orders.append(.cancelConnect)
-        case .connected:
-            orders.append(.linkWentDown(.forced))
+        if case .connecting = state { orders.append(.cancelConnect) }
+        if state == .connected {
+            orders.append(.linkWentDown(.application))
             // BlueZ keeps the links of a client that has ended, and no other host could connect to the peripheral (B7).
             if isOurs && !keepingLinks { orders.append(.callDisconnect) }
         }
         endTry(&orders)
-        for timer in [Timer.delay, .cancellation, .drop, .stability, .loss] { cancel(timer, &orders) }
+        for timer in [Timer.stability, .loss] { cancel(timer, &orders) }
         finish(&orders)
         state = .closed
     }
 
-    // MARK: Runs
+    // MARK: Runs and bonds
 
     // A run uses the present link, the present try, or a new one. The stream of the last `connect` reports it as any other.
     // Only a link that exists for runs alone ends with them: after `connect` or `reconnect` it belongs to the application.
 
-    private mutating func linkNeededByRun(_ orders: inout Orders) {
+    private mutating func linkNeeded(_ new: Purpose, _ orders: inout Orders) {
         lastError = nil
-        switch state {
-        case .disconnected:
-            isForRuns = true
-        case .waiting(.delay):
-            // The application's own try, only earlier.
-            break
-        case .cancelling(_, let ending), .disconnecting(let ending):
-            if ending.isFollowedByConnection { return }
-            isForRuns = true
-        case .waiting(.backOff), .waiting(.power), .seeking, .connecting, .connected, .closed:
-            return
+        switch (state, new) {
+        case (.disconnected, _):
+            purpose = new
+            // This link is to show whether they are.
+            if new == .pairing { areKeysMissing = false }
+        case (.ending(_, .connect), _): return
+        case (.ending, .run): purpose = new
+        // The application's own try, only earlier.
+        case (.waiting(.delay), .run): break
+        default: return
         }
         reconnect(after: 0, &orders)
     }
 
-    private mutating func linkNotNeededByRuns(_ orders: inout Orders) {
-        guard isForRuns else { return }
-        isForRuns = false
+    private mutating func linkNotNeeded(_ old: Purpose, _ orders: inout Orders) {
+        guard purpose == old else { return }
+        purpose = .application
+        guard old == .run || !isWanted else { return }
         switch state {
-        case .waiting, .seeking, .connecting: end(then: .rest, &orders)
+        case .waiting, .connecting: end(.forced, then: .rest, &orders)
         // A link that another program established before stays.
-        case .connected: if isOurs { end(then: .rest, &orders) }
-        case .cancelling(_, let ending), .disconnecting(let ending): replaceEnding(ending.resting)
-        case .disconnected, .closed: break
-        }
-    }
-
-    // MARK: Bonds
-
-    private mutating func linkNeededByPairing(_ orders: inout Orders) {
-        guard state == .disconnected else { return }
-        // This link is to show whether they are.
-        (lastError, areKeysMissing) = (nil, false)
-        isForPairing = true
-        reconnect(after: 0, &orders)
-    }
-
-    private mutating func linkNotNeededByPairing(_ orders: inout Orders) {
-        guard isForPairing else { return }
-        isForPairing = false
-        guard !isWanted, !isForRuns else { return }
-        switch state {
-        case .waiting, .seeking, .connecting: end(then: .rest, &orders)
-        case .disconnected, .connected, .cancelling, .disconnecting, .closed: break
+        case .connected where old == .run && isOurs: end(.forced, then: .rest, &orders)
+        case .ending(let report, .connect): state = .ending(report, .rest)
+        case .disconnected, .connected, .ending, .closed: break
         }
     }
 
@@ -552,72 +400,49 @@ struct ConnectionMachine: Equatable {
     private mutating func call(_ orders: inout Orders) {
         lastAttempt += 1
         hasFallen = false
-        state = .connecting(lastAttempt, .queued)
-        orders.append(.callConnect(lastAttempt))
+        state = .connecting(isUnderWay: false)
+        // BlueZ keeps the device only while the search runs, until there is a link.
+        let pausesScans = !isSeeking || failedAttempts >= Self.failuresBeforeSearchPauses
+        orders.append(.callConnect(lastAttempt, pausesScans: pausesScans))
     }
 
     /// Searches for a device that BlueZ has removed because it did not receive it for some time (B4).
     private mutating func seek(_ orders: inout Orders) {
-        state = .seeking
-        resumeScan(&orders)
+        state = .waiting(.device)
         if !isSeeking {
             isSeeking = true
             orders.append(.seek)
         }
         startTimeout(&orders)
-        start(.seeking, Self.seekLimit, &orders)
-    }
-
-    private mutating func connectStarted(_ attempt: Attempt, _ orders: inout Orders) {
-        guard state == .connecting(attempt, .queued) else { return }
-        state = .connecting(attempt, .underWay)
-        startTimeout(&orders)
-        // BlueZ keeps the device only while the search runs, until there is a link.
-        guard !isSeeking || failedAttempts >= Self.failuresBeforeSearchPauses else { return }
-        if isPausing {
-            cancel(.pause, &orders)
-        } else {
-            isPausing = true
-            orders.append(.pauseScan)
-        }
-        start(.pause, Self.pauseLimit, &orders)
+        start(.wait, Self.seekLimit, &orders)
     }
 
     private mutating func connectReplied(
-        _ attempt: Attempt, _ failure: ConnectionFailure?, _ orders: inout Orders
+        _ attempt: Attempt, _ error: BlueZError?, _ meaning: PairingError?, _ orders: inout Orders
     ) {
-        let isLate = abandoned == attempt
-        if isLate { abandoned = nil }
+        guard attempt == lastAttempt else { return }
         switch state {
-        case .connecting(attempt, _):
-            if let failure { return attemptFailed(failure, &orders) }
-            if isLinkUp { return linkUp(isOurs: true, &orders) }
-            // BlueZ 5.66 may reply success to an attempt that failed (B6).
-            if hasFallen { return attemptFailed(.noLink, &orders) }
-            state = .connecting(attempt, .confirming)
-            start(.confirmation, Self.confirmationLimit, &orders)
-        case .cancelling(attempt, let ending):
-            cancel(.cancellation, &orders)
-            // The link was established before the cancellation, or its report follows the reply.
-            let isComing = failure == nil && !hasFallen
-            if isLinkUp || isComing { drop(ending, calling: failure == nil, &orders) } else { settle(ending, &orders) }
-        case .disconnected where isLate && isLinkUp && failure == nil:
-            // An attempt that was given up has succeeded after all.
-            orders.append(.callDisconnect)
-        case .disconnected, .waiting, .seeking, .connecting, .cancelling, .connected, .disconnecting, .closed:
-            break
+        case .connecting:
+            guard error == nil, isLinkUp else { return attemptFailed(error ?? .noLink, meaning, &orders) }
+            linkUp(isOurs: true, &orders)
+        case .ending(let report, let next): settle(report, next, &orders)
+        case .disconnected, .waiting, .connected, .closed: break
         }
     }
 
-    private mutating func attemptFailed(_ failure: ConnectionFailure, _ orders: inout Orders) {
-        failures = failures.suffix(15) + [failure]
-        cancel(.confirmation, &orders)
-        switch failure.cause {
+    private mutating func attemptFailed(_ error: BlueZError, _ meaning: PairingError?, _ orders: inout Orders) {
+        failures = failures.suffix(15) + [error]
+        // From 5.83 on BlueZ reports a peripheral that no longer has the keys of its bond.
+        if let meaning = meaning ?? (error.message.hasSuffix("key-missing") ? .keyMissing(isCertain: true) : nil) {
+            areKeysMissing = true
+            return failTry(.pairing(meaning), &orders)
+        }
+        switch error.connectCause {
         case .authentication, .outOfSlots:
-            failTry(failure, &orders)
+            failTry(.connectionFailed(BusFailure(error)), &orders)
         case .other where hasFailedLately(with: .other, times: Self.unknownFailuresAllowed):
-            failTry(failure, &orders)
-        case .notFound where state != .seeking:
+            failTry(.connectionFailed(BusFailure(error)), &orders)
+        case .notFound where state != .waiting(.device):
             seek(&orders)
         case .busy where hasFailedLately(with: .busy, times: Self.busyRepliesAllowed):
             orders.append(.callDisconnect)
@@ -628,28 +453,22 @@ struct ConnectionMachine: Equatable {
     }
 
     private func hasFailedLately(with cause: ConnectCause, times: Int) -> Bool {
-        failures.count >= times && failures.suffix(times).allSatisfy { $0.cause == cause }
+        failures.count >= times && failures.suffix(times).allSatisfy { $0.connectCause == cause }
     }
 
     private mutating func waitAndRetry(_ orders: inout Orders) {
         failedAttempts += 1
         state = .waiting(.backOff)
-        start(.retry, backOff.delay(after: failedAttempts), &orders)
+        start(.wait, backOff.delay(after: failedAttempts), &orders)
     }
 
     /// Ends the try after an error that another attempt would repeat.
-    private mutating func failTry(_ failure: ConnectionFailure, _ orders: inout Orders) {
+    private mutating func failTry(_ refusal: PeripheralError, _ orders: inout Orders) {
         state = .disconnected
         isWanted = false
         fruitlessTries += 1
         endTry(&orders)
-        // From 5.83 on BlueZ reports a peripheral that no longer has the keys of its bond.
-        let isKeyMissing = failure.failure.message.hasSuffix("key-missing")
-        let refusal =
-            failure.refusal
-            ?? (isKeyMissing ? .pairing(.keyMissing(isCertain: true)) : .connectionFailed(failure.failure))
-        if case .pairing = refusal { areKeysMissing = true }
-        refuse(refusal, &orders)
+        report(.failed(refusal), &orders)
     }
 
     private mutating func linkMade(isOurs: Bool, _ orders: inout Orders) {
@@ -666,7 +485,6 @@ struct ConnectionMachine: Equatable {
         self.isOurs = isOurs
         state = .connected
         timeouts = 0
-        abandoned = nil
         endTry(&orders)
         start(.stability, Self.stability, &orders)
         orders.append(.linkWentUp)
@@ -682,9 +500,8 @@ struct ConnectionMachine: Equatable {
 
     /// Ends everything that belongs to a try and not to the link.
     private mutating func endTry(_ orders: inout Orders) {
-        for timer in [Timer.timeout, .retry, .confirmation, .seeking] { cancel(timer, &orders) }
+        for timer in [Timer.timeout, .wait] { cancel(timer, &orders) }
         stopSeeking(&orders)
-        resumeScan(&orders)
     }
 
     private mutating func stopSeeking(_ orders: inout Orders) {
@@ -693,39 +510,13 @@ struct ConnectionMachine: Equatable {
         orders.append(.stopSeeking)
     }
 
-    private mutating func resumeScan(_ orders: inout Orders) {
-        guard isPausing else { return }
-        isPausing = false
-        cancel(.pause, &orders)
-        orders.append(.resumeScan)
-    }
-
-    /// Cancels an attempt, and waits until BlueZ has ended it (B2).
-    private mutating func cancelAttempt(
-        _ attempt: Attempt, _ progress: Progress, _ ending: Ending, _ orders: inout Orders
-    ) {
-        // BlueZ has replied: only a link that still appears has to be ended.
-        if progress == .confirming { return drop(ending, calling: true, &orders) }
-        state = .cancelling(attempt, ending)
-        orders.append(.cancelConnect)
-        start(.cancellation, Self.cancellationLimit, &orders)
-    }
-
-    /// Waits for the end of a link that is no longer wanted.
-    private mutating func drop(_ ending: Ending, calling: Bool, _ orders: inout Orders) {
-        state = .disconnecting(ending)
-        if calling { orders.append(.callDisconnect) }
-        start(.drop, Self.dropLimit, &orders)
-    }
-
     /// Reports that an attempt or a link has ended, and continues with what was requested since.
-    private mutating func settle(_ ending: Ending, _ orders: inout Orders) {
+    private mutating func settle(_ report: Report?, _ next: Next, _ orders: inout Orders) {
         state = .disconnected
         isOurs = false
         let wasFinished = isFinished
-        for timer in [Timer.cancellation, .drop, .delay] { cancel(timer, &orders) }
-        reportEnd(ending, &orders)
-        switch ending.next {
+        if let report { count(report, &orders) }
+        switch next {
         case .rest: break
         case .finish: finish(&orders)
         // If the report has used up the retries, the connection stays given up.
@@ -733,82 +524,43 @@ struct ConnectionMachine: Equatable {
         }
     }
 
-    // MARK: The link
+    // MARK: BlueZ
 
-    private mutating func connectedChanged(_ isUp: Bool, _ orders: inout Orders) {
-        if isLinkUp && !isUp { hasFallen = true }
-        isLinkUp = isUp
+    private mutating func deviceChanged(_ isPresent: Bool, _ isConnected: Bool, _ orders: inout Orders) {
+        let wasUp = isLinkUp
+        self.isPresent = isPresent
+        isLinkUp = isPresent && isConnected
+        if wasUp, !isLinkUp { hasFallen = true }
+        if state == .waiting(.device), isPresent, !isLinkUp {
+            // The discovery continues until there is a link, because otherwise BlueZ might remove the device again.
+            cancel(.wait, &orders)
+            return call(&orders)
+        }
+        guard isLinkUp != wasUp else { return }
         switch state {
-        case .connecting(_, .confirming):
-            if isUp { linkUp(isOurs: true, &orders) }
-        case .connecting(_, .underWay), .cancelling:
-            // The reply decides: before the reply BlueZ has no ATT link, and may still fail.
-            break
-        case .connecting(_, .queued):
-            guard isUp else { return }
+        case .connecting(isUnderWay: false):
+            guard isLinkUp else { return }
             orders.append(.cancelConnect)
+            // The reply to that is of no interest.
+            lastAttempt += 1
             linkUp(isOurs: false, &orders)
-        case .waiting(.delay):
-            guard isUp else { return }
-            cancel(.delay, &orders)
-            linkUp(isOurs: false, &orders)
-        case .waiting(.backOff), .seeking:
-            if isUp { linkUp(isOurs: false, &orders) }
+        case .waiting(.delay), .waiting(.backOff), .waiting(.device):
+            if isLinkUp { linkUp(isOurs: false, &orders) }
         case .connected:
-            if !isUp { lost(.disconnected, &orders) }
-        case .disconnecting(let ending):
-            if !isUp { settle(ending, &orders) }
-        case .disconnected:
-            guard isUp, abandoned != nil else { return }
-            abandoned = nil
-            orders.append(.callDisconnect)
-        case .waiting(.power), .closed:
+            if !isLinkUp { lost(.linkLost, &orders) }
+        case .connecting, .ending, .waiting(.power), .disconnected, .closed:
+            // The reply decides: before the reply BlueZ has no ATT link, and may still fail.
             break
         }
     }
 
-    private mutating func lost(_ loss: LinkLoss, _ orders: inout Orders) {
+    private mutating func lost(_ loss: DisconnectReason, _ orders: inout Orders) {
         state = .disconnected
         isOurs = false
         cancel(.stability, &orders)
         orders.append(.linkWentDown(loss))
         count(.disconnected, &orders)
     }
-
-    private mutating func disconnectReplied(_ orders: inout Orders) {
-        guard case .disconnecting(let ending) = state, !isLinkUp else { return }
-        settle(ending, &orders)
-    }
-
-    // MARK: The device
-
-    private mutating func deviceAppeared(isConnected: Bool, _ orders: inout Orders) {
-        isPresent = true
-        // The property was read because the reply was a success and no link was reported.
-        if case .connecting(_, .confirming) = state, !isConnected { return attemptFailed(.noLink, &orders) }
-        guard state == .seeking else {
-            if isConnected != isLinkUp { connectedChanged(isConnected, &orders) }
-            return
-        }
-        isLinkUp = isConnected
-        // The discovery continues until there is a link, because otherwise BlueZ might remove the device again.
-        cancel(.seeking, &orders)
-        if isLinkUp { linkUp(isOurs: false, &orders) } else { call(&orders) }
-    }
-
-    private mutating func deviceDisappeared(_ orders: inout Orders) {
-        isPresent = false
-        isLinkUp = false
-        switch state {
-        case .connecting(_, .confirming): attemptFailed(.noLink, &orders)
-        case .connected: lost(.disconnected, &orders)
-        case .disconnecting(let ending): settle(ending, &orders)
-        // A call that is under way is replied to, or exceeds its time.
-        case .disconnected, .waiting, .seeking, .connecting, .cancelling, .closed: break
-        }
-    }
-
-    // MARK: The adapter
 
     private mutating func adapterAppeared(_ orders: inout Orders) {
         isUsable = true
@@ -826,69 +578,48 @@ struct ConnectionMachine: Equatable {
         let isLossReported = timers.contains(.loss)
         isUsable = false
         isLinkUp = false
-        abandoned = nil
         cancel(.loss, &orders)
         switch state {
         case .disconnected, .waiting(.delay), .waiting(.power), .closed:
             break
-        case .waiting(.backOff), .seeking:
-            interruptTry(isLossReported: isLossReported, &orders)
-        case .connecting:
-            orders.append(.cancelConnect)
-            interruptTry(isLossReported: isLossReported, &orders)
+        case .waiting, .connecting:
+            if case .connecting = state { orders.append(.cancelConnect) }
+            state = isLossReported ? .waiting(.power) : .disconnected
+            endTry(&orders)
+            if isLossReported { startTimeout(&orders) } else { count(.disconnected, &orders) }
         case .connected:
             lost(.adapterLost, &orders)
-        case .cancelling(_, let ending), .disconnecting(let ending):
-            settle(ending, &orders)
+        case .ending(let report, let next):
+            settle(report, next, &orders)
         }
-    }
-
-    private mutating func interruptTry(isLossReported: Bool, _ orders: inout Orders) {
-        state = isLossReported ? .waiting(.power) : .disconnected
-        endTry(&orders)
-        if isLossReported { startTimeout(&orders) } else { count(.disconnected, &orders) }
     }
 
     // MARK: Reports
 
     /// Counts and reports an event to the present stream, and gives the connection up if a count is used up.
-    private mutating func count(_ event: Report, _ orders: inout Orders) {
+    private mutating func count(_ new: Report, _ orders: inout Orders) {
         cancel(.loss, &orders)
-        switch event {
-        case .timedOut:
+        var isSpent = false
+        if new == .timedOut {
             timeouts += 1
             fruitlessTries += 1
-            guard timeouts <= policy.timeoutRetries else { return giveUp(after: .timeouts, &orders) }
-        case .disconnected:
+            isSpent = timeouts > policy.timeoutRetries
+        } else if new == .disconnected {
             disconnections += 1
             fruitlessTries += 1
             // The end of the adapter may be what ended the link.
             if isUsable { start(.loss, Self.lossLimit, &orders) }
-            guard disconnections <= policy.disconnectRetries else { return giveUp(after: .disconnections, &orders) }
-        case .connected, .forced, .gaveUp:
-            break
+            isSpent = disconnections > policy.disconnectRetries
         }
-        report(event, &orders)
-    }
-
-    private mutating func giveUp(after spent: Spent, _ orders: inout Orders) {
+        guard isSpent else { return report(new, &orders) }
         isWanted = false
-        report(.gaveUp(after: spent), &orders)
+        report(.gaveUp(after: new), &orders)
         finish(&orders)
-    }
-
-    private mutating func reportEnd(_ ending: Ending, _ orders: inout Orders) {
-        if let report = ending.report { count(report, &orders) }
     }
 
     private mutating func report(_ report: Report, _ orders: inout Orders) {
         lastError = report.error
         orders.append(.report(number, report))
-    }
-
-    private mutating func refuse(_ refusal: PeripheralError, _ orders: inout Orders) {
-        lastError = refusal
-        orders.append(.reportFailure(number, refusal))
     }
 
     private mutating func finish(_ orders: inout Orders) {
@@ -909,37 +640,18 @@ struct ConnectionMachine: Equatable {
     }
 
     private mutating func fired(_ timer: Timer, _ orders: inout Orders) {
-        timers.remove(timer)
+        // The state that a timer limits may have ended.
+        guard timers.remove(timer) != nil else { return }
         switch (timer, state) {
-        case (.pause, _):
-            resumeScan(&orders)
-        case (.delay, .waiting(.delay)):
-            beginTry(&orders)
-        case (.retry, .waiting(.backOff)):
-            attempt(&orders)
-        case (.confirmation, .connecting(_, .confirming)):
-            attemptFailed(.noLink, &orders)
-        case (.seeking, .seeking):
+        case (.wait, .waiting(.delay)): beginTry(&orders)
+        case (.wait, .waiting(.device)):
             stopSeeking(&orders)
-            attemptFailed(.notFound, &orders)
-        case (.timeout, .waiting(.backOff)), (.timeout, .waiting(.power)), (.timeout, .seeking):
-            endTry(&orders)
-            settle(Ending(report: .timedOut, next: .rest), &orders)
-        case (.timeout, .connecting(let attempt, let progress)):
-            endTry(&orders)
-            cancelAttempt(attempt, progress, Ending(report: .timedOut, next: .rest), &orders)
-        case (.cancellation, .cancelling(let attempt, let ending)):
-            abandoned = attempt
-            if isLinkUp { drop(ending, calling: true, &orders) } else { settle(ending, &orders) }
-        case (.drop, .disconnecting(let ending)):
-            settle(ending, &orders)
-        case (.stability, .connected):
-            fruitlessTries = 0
-            areKeysMissing = false
-        case (.delay, _), (.retry, _), (.confirmation, _), (.seeking, _), (.timeout, _), (.cancellation, _),
-            (.drop, _), (.stability, _), (.loss, _):
-            // The state that the timer limited has ended. For `.loss` it suffices that the timer no longer runs.
-            break
+            let message = "bluetoothd does not have the device, and a search did not find it"
+            attemptFailed(BlueZError(name: BlueZError.noSuchObject.name, message: message), nil, &orders)
+        case (.wait, _): attempt(&orders)
+        case (.timeout, _): end(.timedOut, then: .rest, &orders)
+        case (.stability, _): (fruitlessTries, areKeysMissing) = (0, false)
+        case (.loss, _): break
         }
     }
 }
@@ -956,28 +668,17 @@ struct BackOff: Equatable {
     /// The largest difference between a wait and its step, as a fraction of the step.
     static let jitter = 0.25
 
-    private var generator: SplitMix
+    private var random: UInt64
 
     /// Creates a back-off. Equal seeds give equal waits.
-    init(seed: UInt64) { generator = SplitMix(state: seed) }
+    init(seed: UInt64) { random = seed }
 
     /// Returns the seconds to wait after `failures` failures in a row; 0 after none.
     mutating func delay(after failures: Int) -> TimeInterval {
         guard failures > 0 else { return 0 }
-        let step = Self.steps[min(failures, Self.steps.count) - 1]
-        return step * Double.random(in: 1 - Self.jitter...1 + Self.jitter, using: &generator)
-    }
-}
-
-/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014: small, and sufficient for waits.
-private struct SplitMix: RandomNumberGenerator, Equatable {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
+        // Knuth's linear congruential generator (The Art of Computer Programming, 3.3.4), whose high bits are random enough.
+        random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        let deviation = Double(random) / Double(UInt64.max) * 2 - 1
+        return Self.steps[min(failures, Self.steps.count) - 1] * (1 + Self.jitter * deviation)
     }
 }

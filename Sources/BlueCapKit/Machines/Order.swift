@@ -34,7 +34,6 @@ struct Order: Equatable {
         case retry(AttributeID)
         case discovery(ServiceDiscoveryMachine.Timer)
         case connection(ConnectionMachine.Timer)
-        case subscription(AttributeID, SubscriptionMachine.Timer)
         /// The search for a device that is to be paired.
         case search
         /// BlueZ is to encrypt a link with the keys of a bond.
@@ -80,7 +79,8 @@ struct Order: Equatable {
 
         // MARK: The connection
 
-        case callConnect(ConnectionMachine.Attempt)
+        /// `pausesScans`: the scans of this adapter pause for the first seconds of the attempt.
+        case callConnect(ConnectionMachine.Attempt, pausesScans: Bool)
         /// Cancels the `Connect` that is under way or queued.
         case cancelConnect
         case callDisconnect
@@ -89,16 +89,12 @@ struct Order: Equatable {
         case stopSeeking
         /// Makes a call to BlueZ about the device, which is replied to after all earlier calls, and reports the reply.
         case awaitReplies(ObjectKey)
-        /// Pauses all scans on this adapter.
-        case pauseScan
-        case resumeScan
         case report(ConnectionMachine.ConnectionNumber, ConnectionMachine.Report)
-        case reportFailure(ConnectionMachine.ConnectionNumber, PeripheralError)
         case finishStream(ConnectionMachine.ConnectionNumber)
         /// The link can be used from here on.
         case linkWentUp
         /// No operation is possible from here on; those under way have failed.
-        case linkWentDown(ConnectionMachine.LinkLoss)
+        case linkWentDown(DisconnectReason)
         /// The application has ended its use of this peripheral.
         case forget
         /// The peripheral's object was released, and nothing is under way any more.
@@ -139,16 +135,12 @@ struct Order: Equatable {
 
         // MARK: Subscriptions
 
-        case callStart(SubscriptionMachine.Call)
-        case acquire(SubscriptionMachine.Call)
-        case callStop(SubscriptionMachine.Call)
-        /// Closes the socket that this call returned, if there is one.
-        case closeSocket(SubscriptionMachine.Call)
         /// From here on, values are delivered to the streams. `afterGap`: a gap mark precedes the first of them.
-        case openGate(NotificationTransport, afterGap: Bool)
-        /// Delivers the gap mark, unless a value has delivered it.
-        case markGap
-        case closeGate
+        /// `isRepeated`: after a pause, since BlueZ has just refused the same.
+        case subscribe(SubscriptionMachine.Call, NotificationTransport, afterGap: Bool, isRepeated: Bool)
+        /// The subscription has begun.
+        case subscribed(afterGap: Bool)
+        case unsubscribe(SubscriptionMachine.Call)
         /// Delivers a failure to the streams, which continue.
         case deliver(PeripheralFailure)
         /// Finishes the streams, after this failure if there is one.

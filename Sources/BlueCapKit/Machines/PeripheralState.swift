@@ -47,11 +47,11 @@ struct PeripheralState {
     private var hasFailedToPair = false
     /// An attempt to connect that waits until it is known whether BlueZ has forgotten calls of the last link, and then until
     /// BlueZ has removed the device.
-    private var heldAttempt: ConnectionMachine.Attempt?
+    private var heldAttempt: Order.Action?
     /// Whether BlueZ is removing the device, so that it discovers the device again.
     private var isRefreshing = false
     /// Why the last link ended; `nil` before.
-    private(set) var lastLoss: ConnectionMachine.LinkLoss?
+    private(set) var lastLoss: DisconnectReason?
     /// BlueZ's reason for the end of the last link, from 5.83 on.
     private(set) var linkEnd: LinkEnd?
 
@@ -70,7 +70,7 @@ struct PeripheralState {
     }
 
     init(backOff: BackOff) {
-        connection = ConnectionMachine(backOff: backOff, isUsable: false, isPresent: false, isLinkUp: false)
+        connection = ConnectionMachine(backOff: backOff)
     }
 
     // MARK: Queries
@@ -95,9 +95,6 @@ struct PeripheralState {
             || restored.contains { !$0.wasTried && attributes.table.id(of: $0.subscription) == id }
     }
 
-    /// Whether a subscription waits for the reply to this request.
-    func awaits(_ call: SubscriptionMachine.Call, of id: AttributeID) -> Bool { subscriptions.awaits(call, of: id) }
-
     // MARK: Reports
 
     /// BlueZ's device has appeared, changed or disappeared, or its daemon has.
@@ -112,8 +109,8 @@ struct PeripheralState {
         updateSecurity()
         if new.device != old.device { attributes.deviceRemoved() }
         pairing.factsChanged(from: old, to: new, isOperating: isPairingOnDemand, into: &orders)
-        guard new.device != nil else { return connect(.deviceDisappeared, into: &orders) }
-        connect(.deviceAppeared(isConnected: new.isConnected), into: &orders)
+        connect(.deviceChanged(isPresent: new.device != nil, isConnected: new.isConnected), into: &orders)
+        guard new.device != nil else { return }
         if case .connecting = connection.state {
             // From 5.83 on BlueZ replies when the link is encrypted.
             if new.isConnected, !old.isConnected {
@@ -139,7 +136,6 @@ struct PeripheralState {
         case .retry(let lane): attributes.retryDue(lane, into: &orders)
         case .transfer(let id): attributes.transferDue(id, into: &orders)
         case .connection(let timer): connect(.timerFired(timer), into: &orders)
-        case .subscription(let id, let timer): subscriptions.send(id, .fired(timer), into: &orders)
         case .run(let id): runTimedOut(id, into: &orders)
         case .search:
             pairing.searchTimedOut(into: &orders)
@@ -167,8 +163,7 @@ struct PeripheralState {
         }
         followRuns(into: &orders)
         followVerification(into: &orders)
-        subscriptions.follow(
-            attributes, canCall: status.device != nil, isPairing: !pairing.isIdle && connection.isUsable, into: &orders)
+        subscriptions.follow(attributes, isPairing: !pairing.isIdle && connection.isUsable, into: &orders)
         resumeRestored(into: &orders)
         guard attributes.isSecuring || subscriptions.isSecuring else { return }
         // Another manager or program has paired meanwhile.
@@ -181,7 +176,7 @@ struct PeripheralState {
     mutating func closed(keepingLinks: Bool, into orders: inout Orders) {
         pairing.fail(.cancelled, into: &orders)
         cancelRuns(.peripheral(.disconnected), into: &orders)
-        subscriptions.closed(canCall: status.device != nil, into: &orders)
+        subscriptions.sendAll(.closed, into: &orders)
         connect(.closed(keepingLinks: keepingLinks), into: &orders)
         attributes.closed(into: &orders)
     }
@@ -192,10 +187,10 @@ struct PeripheralState {
     mutating func connect(_ event: ConnectionMachine.Event, into orders: inout Orders) {
         orders.subject.device = status.device
         var event = event
-        if let (attempt, failure) = fallenAttempt(event), let error = pairing.attemptFell(status, into: &orders) {
-            event = .connectReplied(
-                attempt,
-                ConnectionFailure(cause: .authentication, failure: failure.failure, refusal: .pairing(error)))
+        if case .connectReplied(let attempt, let error?, nil) = event, connection.hasFallen || error == .noLink,
+            let meaning = pairing.attemptFell(status, into: &orders)
+        {
+            event = .connectReplied(attempt, error, meaning)
         }
         var index = orders.count
         connection.event(event, into: &orders)
@@ -206,29 +201,21 @@ struct PeripheralState {
                 index += orders.insert(at: index) { linkWentUp(into: &$0) }
             case .linkWentDown(let loss):
                 index += 1 + orders.insert(at: index) { linkWentDown(loss, into: &$0) }
-            case .callConnect(let attempt):
+            case .callConnect:
                 if attributes.hasLostCalls, let device = status.device {
-                    heldAttempt = attempt
+                    heldAttempt = orders[index]
                     orders.replace(at: index, by: .awaitReplies(device))
                 }
+                index += 1
+            case .cancelConnect where heldAttempt != nil:
+                heldAttempt = nil
+                connection.event(.connectReplied(connection.lastAttempt, .noLink), into: &orders)
                 index += 1
             case .forget:
                 index += 1 + orders.insert(at: index) { ended(into: &$0) }
             default:
                 index += 1
             }
-        }
-    }
-
-    /// The attempt that an event ends although there was a link; `nil` if there is none.
-    private func fallenAttempt(
-        _ event: ConnectionMachine.Event
-    ) -> (attempt: ConnectionMachine.Attempt, failure: ConnectionFailure)? {
-        switch (event, connection.state) {
-        case (.connectReplied(let attempt, let failure?), _) where connection.hasFallen: (attempt, failure)
-        // BlueZ has replied success, and the link has ended before it was signalled.
-        case (.deviceAppeared(isConnected: false), .connecting(let attempt, .confirming)): (attempt, .noLink)
-        default: nil
         }
     }
 
@@ -259,33 +246,26 @@ struct PeripheralState {
 
     private mutating func resumeAttempt(into orders: inout Orders) {
         guard let attempt = heldAttempt.take() else { return }
-        switch connection.state {
-        case .connecting(attempt, .queued):
-            orders.subject.device = status.device
-            orders.append(.callConnect(attempt))
-        case .cancelling(attempt, _):
-            connect(.connectReplied(attempt, .noLink), into: &orders)
-        default:
-            break
-        }
+        orders.subject.device = status.device
+        orders.append(attempt)
     }
 
     /// Fails the operations that are under way, because the link is lost or is being ended.
-    private mutating func linkWentDown(_ loss: ConnectionMachine.LinkLoss, into orders: inout Orders) {
+    private mutating func linkWentDown(_ loss: DisconnectReason, into orders: inout Orders) {
         lastLoss = loss
         for index in restored.indices { restored[index].wasTried = false }
-        let error = pairing.linkWentDown(isLost: loss == .disconnected, reason: linkEnd, status, into: &orders)
+        let error = pairing.linkWentDown(isLost: loss == .linkLost, reason: linkEnd, status, into: &orders)
         attributes.linkDown(
-            loss == .forced ? .linkEnded : .linkLost, keysMissing: error,
-            keepsSecuring: loss == .disconnected && !pairing.isIdle, into: &orders)
+            loss == .application ? .linkEnded : .linkLost, keysMissing: error,
+            keepsSecuring: loss == .linkLost && !pairing.isIdle, into: &orders)
         if let error {
             connection.event(.keysMissing, into: &orders)
-            orders.append(.reportFailure(connection.number, .pairing(error)))
+            orders.append(.report(connection.number, .failed(.pairing(error))))
             if pairing.isVerifying { endVerification(error, into: &orders) }
         }
         guard let id = runs.running else { return }
         let lost = error.map { .pairing($0) } ?? PeripheralError.disconnected
-        cancelRun(id, .peripheral(loss == .forced ? .forcedDisconnect : lost), into: &orders)
+        cancelRun(id, .peripheral(loss == .application ? .forcedDisconnect : lost), into: &orders)
     }
 
     /// The application has terminated its use of the peripheral.
@@ -293,7 +273,7 @@ struct PeripheralState {
         endRefresh(into: &orders)
         cancelRuns(.peripheral(.forcedDisconnect), into: &orders)
         attributes.cancelLookUps(into: &orders)
-        subscriptions.closed(canCall: status.device != nil, into: &orders)
+        subscriptions.sendAll(.closed, into: &orders)
     }
 
     /// Ends the link, and everything that needs it, at the request of the application.
@@ -341,21 +321,21 @@ struct PeripheralState {
         into orders: inout Orders
     ) {
         if case .stopAsked = event { restored.removeAll { attributes.table.id(of: $0.subscription) == id } }
-        subscriptions.request(id, event, by: operation, timeout: timeout, attributes, into: &orders)
+        if timeout.isFinite { orders.append(.startTimer(.operation(operation), max(0, timeout))) }
+        subscriptions.event(id, event, attributes, into: &orders)
     }
 
     /// BlueZ's reply to a call of a subscription, or another report about it.
     mutating func subscriptionChanged(
         _ id: AttributeID, _ event: SubscriptionMachine.Event, into orders: inout Orders
     ) {
-        if case .startFailed(let call, .characteristic(.pairingRequired(_, let failure))) = event {
-            let required = SubscriptionMachine.Failure.characteristic(
-                .pairingRequired(status.isPaired ? .authentication : .encryption, failure))
-            let mayPair = attributes.pairsOnDemand
-            return subscriptions.send(
-                id, mayPair ? .securityNeeded(call) : .startFailed(call, required), into: &orders)
+        guard case .failed(let call, .characteristic(.pairingRequired(_, let failure))) = event else {
+            return subscriptions.send(id, event, into: &orders)
         }
-        subscriptions.send(id, event, into: &orders)
+        let required = CharacteristicError.pairingRequired(status.isPaired ? .authentication : .encryption, failure)
+        let mayPair = attributes.pairsOnDemand
+        subscriptions.send(
+            id, mayPair ? .securityNeeded(call) : .failed(call, .characteristic(required)), into: &orders)
     }
 
     // MARK: Pairing
@@ -428,20 +408,20 @@ struct PeripheralState {
         hasFailedToPair = true
         updateSecurity()
         attributes.refuse(error, into: &orders)
-        subscriptions.refuse(error, into: &orders)
+        subscriptions.sendAll(.pairingRejected(error), into: &orders)
     }
 
     /// Makes a link to a bonded peripheral, until one was encrypted or it is known why none is: BlueZ reports the bond also if
     /// the peripheral does not have its keys any more.
     private mutating func followVerification(into orders: inout Orders) {
         guard pairing.isVerifying else {
-            if connection.isForPairing { connect(.linkNotNeededByPairing, into: &orders) }
+            if connection.purpose == .pairing { connect(.linkNotNeeded(.pairing), into: &orders) }
             return
         }
         guard connection.state == .disconnected || connection.state == .closed else { return }
         if case .pairing(let error)? = connection.lastError { return endVerification(error, into: &orders) }
         guard pairing.nextLinkToVerify() else { return endVerification(.linkLost, into: &orders) }
-        connect(.linkNeededByPairing, into: &orders)
+        connect(.linkNeeded(.pairing), into: &orders)
     }
 
     private mutating func endVerification(_ error: PairingError, into orders: inout Orders) {
@@ -463,7 +443,7 @@ struct PeripheralState {
 
     private mutating func endSecuring(_ error: PairingError?, into orders: inout Orders) {
         attributes.secured(error, into: &orders)
-        subscriptions.secured(error, into: &orders)
+        subscriptions.sendAll(.secured(error), into: &orders)
     }
 
     /// The user has answered whether the manager may pair for an operation.
@@ -527,7 +507,7 @@ struct PeripheralState {
                 orders.append(.beginRun(id))
             case .disconnected, .closed:
                 runEvent(.finished(id, .peripheral(connection.lastError ?? .disconnected)), into: &orders)
-            case .waiting, .seeking, .connecting, .cancelling, .disconnecting:
+            case .waiting, .connecting, .ending:
                 return
             }
         }
@@ -541,7 +521,7 @@ struct PeripheralState {
             switch effect {
             case .begin(let id):
                 if let timeout = runTimeouts[id] { orders.append(.startTimer(.run(id), timeout)) }
-                connect(.linkNeededByRun, into: &orders)
+                connect(.linkNeeded(.run), into: &orders)
             case .stop(let id):
                 orders.append(.stopRun(id))
             case .settle(let id, let failure):
@@ -549,7 +529,7 @@ struct PeripheralState {
                 orders.append(.settle(id, failure.map { .failed($0) } ?? .done))
             }
         }
-        if !wasIdle, runs.isIdle { connect(.linkNotNeededByRuns, into: &orders) }
+        if !wasIdle, runs.isIdle { connect(.linkNotNeeded(.run), into: &orders) }
     }
 
     // MARK: Restoration

@@ -107,10 +107,13 @@ extension CBUUID {
 }
 
 extension AttributeKey {
-    /// Stands for the level of a battery that BlueZ does not export, and that has no object of its own: no attribute
-    /// has this handle (Bluetooth Core Specification 5.4, volume 3, part F, 3.2.2).
-    static func battery(of device: ObjectKey) -> AttributeKey { AttributeKey(device: device, handle: 0) }
-
-    /// Whether the key stands for something that has no object in BlueZ.
-    var isVirtual: Bool { handle == 0 }
+    /// BlueZ's name of an attribute of a device; `nil` for the service of a battery that BlueZ does not export.
+    init?(_ device: ObjectKey, _ handle: AttributeHandle) {
+        if handle == .batteryLevel {
+            self = .battery(of: device)
+        } else {
+            guard let handle = handle.attHandle else { return nil }
+            self.init(device: device, handle: handle)
+        }
+    }
 }

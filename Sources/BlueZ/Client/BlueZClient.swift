@@ -7,7 +7,7 @@ package import Reactor
 ///
 /// Its parts share among the managers what BlueZ gives to a process once: a discovery session for each adapter
 /// (``discovery``), turns to connect (``connector``), an agent (``agent``) with its pairings (``pairings``), and
-/// subscriptions (``subscriptions``). Nothing is done before the first
+/// notifications (``notifications``). Nothing is done before the first
 /// observer is added and nothing is left behind after the last one has gone.
 ///
 /// Unchecked `Sendable`: all mutable state is used on ``loop`` only.
@@ -18,7 +18,7 @@ package final class BlueZClient: @unchecked Sendable {
     package let connector: Connector
     package let agent: PairingAgent
     package let pairings: Pairings
-    package let subscriptions: SharedSubscriptions
+    package let notifications: SharedNotifications
 
     // On the loop only.
     /// For the services of all applications of this process.
@@ -32,10 +32,10 @@ package final class BlueZClient: @unchecked Sendable {
         self.loop = loop
         daemon = DaemonLink(address: address, loop: loop)
         discovery = SharedDiscovery(daemon)
-        connector = Connector(daemon)
+        connector = Connector(daemon, discovery)
         agent = PairingAgent(daemon)
         pairings = Pairings(daemon, connector, agent)
-        subscriptions = SharedSubscriptions(daemon)
+        notifications = SharedNotifications(daemon)
         leaveTimer = LoopTimer(on: loop)
     }
 
@@ -183,18 +183,20 @@ extension BlueZClient: DaemonLinkHandler {
     }
 
     func treeChanged(_ change: Change) {
+        if notifications.follow(change) { return }
         hasNews = true
         if case .attributeChanged = change {
         } else {
             discovery.follow(change)
             connector.follow(change)
             pairings.follow(change)
-            subscriptions.follow(change)
         }
         forEachObserver { $0.treeChanged(change, in: daemon.objects) }
     }
 
     func batchEnded() {
+        // Values that were notified before the link was lost, before the report of the loss.
+        notifications.flush()
         discovery.batchEnded()
         guard hasNews else { return }
         hasNews = false
@@ -206,16 +208,15 @@ extension BlueZClient: DaemonLinkHandler {
 
 extension BlueZClient {
     /// Reads a characteristic or a descriptor from the peer. BlueZ signals the value as a change too, before it replies.
-    /// The observers receive the beginning and the end of the read.
     ///
     /// - Parameter timeout: In seconds. The peer has 30 (Core Specification, Vol 3, Part F, 3.3.3).
     package func readValue(
         _ key: AttributeKey, offset: Int = 0, timeout: Double,
         completion: @escaping BlueZCompletion<Data>
     ) {
-        forEachObserver { $0.readBegan(key) }
-        daemon.readValue(key, offset: offset, timeout: timeout) { value in
-            self.forEachObserver { $0.readEnded(key, offset: offset, reply: try? value.get()) }
+        notifications.readBegan(key)
+        daemon.readValue(key, offset: offset, timeout: timeout) { [notifications] value in
+            notifications.readEnded(key, offset: offset, reply: try? value.get())
             completion(value)
         }
     }
@@ -269,22 +270,12 @@ extension BlueZClient {
 package protocol BlueZObserver: AnyObject, Sendable {
     func availabilityChanged(_ availability: Availability, in client: BlueZClient)
 
-    /// One change. The values are those after the whole message; a removed device can be read here for the last time.
+    /// One change. The values are those after the whole message; a removed device can be read here for the last time. Values of
+    /// characteristics that are subscribed to over signals are received by their subscribers instead.
     func treeChanged(_ change: Change, in tree: borrowing ObjectTree)
 
     /// All messages that had arrived together are processed: the time to wake up users.
     func batchEnded()
-
-    /// This process begins to read a characteristic. BlueZ signals a value that was read as it signals a notified one.
-    func readBegan(_ key: AttributeKey)
-
-    /// That read has succeeded or failed. Called before the reader's completion, and after the change with the value.
-    func readEnded(_ key: AttributeKey, offset: Int, reply: Data?)
-}
-
-extension BlueZObserver {
-    package func readBegan(_ key: AttributeKey) {}
-    package func readEnded(_ key: AttributeKey, offset: Int, reply: Data?) {}
 }
 
 /// Chooses the handles of an application's attributes, for a BlueZ that does not.

@@ -8,38 +8,30 @@ package final class Connector: @unchecked Sendable {
     private struct User {
         /// Whether the turn is for `Connect`, and not for another call that connects.
         var callsConnect = true
+        var pausesScans = true
         let started: @Sendable () -> Void
         let completion: BlueZCompletion<Void>
     }
 
-    /// A call of `Disconnect`, until its reply has come and the device's properties agree.
-    private final class Disconnection: @unchecked Sendable {
-        let completion: BlueZCompletion<Void>
-        /// Whether the properties show that the link is down.
-        var isDown = false
-        /// Runs after the reply while the properties do not agree.
-        let timer: LoopTimer
-
-        init(on loop: any EventLoop, completion: @escaping BlueZCompletion<Void>) {
-            self.completion = completion
-            timer = LoopTimer(on: loop)
-        }
-    }
-
-    /// An adapter's queue with its timer and its users.
+    /// An adapter's machine with its timers and its users.
     private final class Session: @unchecked Sendable {
-        var queue = ConnectQueue()
+        var machine = LinkMachine()
         let timer: LoopTimer
+        /// Resumes the adapter's scans.
+        let pauseTimer: LoopTimer
         var users: [ConnectID: User] = [:]
-        var disconnections: [ObjectKey: [Disconnection]] = [:]
+        var disconnections: [ObjectKey: [BlueZCompletion<Void>]] = [:]
 
-        init(on loop: any EventLoop) { timer = LoopTimer(on: loop) }
+        init(on loop: any EventLoop) { (timer, pauseTimer) = (LoopTimer(on: loop), LoopTimer(on: loop)) }
     }
 
-    /// The longest that an attempt may take, in seconds. The kernel gives up a link that does not come up after 20 s.
-    package static let attemptLimit = 60.0
-    /// Seconds for `Disconnect`: BlueZ drops a link two seconds after the call, and replies then.
-    private static let disconnectLimit = 10.0
+    /// Seconds that a read of `Connected` may take: `bluetoothd` does not reply to calls while it discovers services.
+    private static let confirmationLimit = 10.0
+    /// Seconds for which scans pause when an attempt begins. A controller reports an advertiser once per scan, and the
+    /// kernel restarts its scan every 10.24 s: during an open discovery BlueZ may receive the peripheral only then
+    /// (measured: 10.4 s instead of 0.06). A peripheral that does not connect within these seconds is not near, and the
+    /// scans for other peripherals continue.
+    private static let pauseLimit = 3.0
     /// Seconds for which the completion waits for the property: `Connected` turns false some ten milliseconds after the reply
     /// to `Disconnect` (seen with 5.66).
     private static let fallLimit = 0.25
@@ -48,12 +40,14 @@ package final class Connector: @unchecked Sendable {
     private static let linksEnded = 3
 
     private let daemon: DaemonLink
+    private let discovery: SharedDiscovery
     private let loop: any EventLoop
     /// Kept as long as the client, since their requests may be answered late.
     private var sessions: [ObjectKey: Session] = [:]
 
-    init(_ daemon: DaemonLink) {
+    init(_ daemon: DaemonLink, _ discovery: SharedDiscovery) {
         self.daemon = daemon
+        self.discovery = discovery
         loop = daemon.loop
     }
 
@@ -63,90 +57,68 @@ package final class Connector: @unchecked Sendable {
     /// before this returns.
     ///
     /// One attempt is under way on each adapter in the whole process; the others wait for their turn. Success means that
-    /// the link was up, and that BlueZ has begun to discover services; a link that fell again at once is possible, and the
-    /// tree shows it.
-    /// - Parameter timeout: In seconds from the beginning of this attempt's turn; at most ``attemptLimit``. After it the
-    ///   attempt is cancelled, and fails with `noReply` once BlueZ has ended it. An attempt that has lasted
-    ///   ``ConnectQueue/turnLimit`` while others wait is cancelled likewise.
+    /// the tree shows the link, and that BlueZ has begun to discover services. An attempt that has lasted
+    /// ``LinkMachine/turnLimit`` while others wait, or ``LinkMachine/attemptLimit``, is cancelled, and fails with `noReply`
+    /// once BlueZ has ended it.
+    /// - Parameter pausesScans: Whether scans of the adapter pause for the first seconds of the turn.
     /// - Parameter started: Called on the loop at the beginning of the turn; before this returns if that is at once.
     /// - Returns: The argument of ``cancel(_:)``.
     @discardableResult
     package func connect(
-        _ device: ObjectKey, timeout: Double, started: @escaping @Sendable () -> Void = {},
+        _ device: ObjectKey, pausesScans: Bool = true, started: @escaping @Sendable () -> Void = {},
         completion: @escaping BlueZCompletion<Void>
     ) -> ConnectID {
-        daemon.requireLoop()
-        return request(device, timeout: timeout, User(started: started, completion: completion))
+        request(device, User(pausesScans: pausesScans, started: started, completion: completion))
     }
 
-    private func request(_ device: ObjectKey, timeout: Double, _ user: User) -> ConnectID {
+    private func request(_ device: ObjectKey, _ user: User) -> ConnectID {
+        daemon.requireLoop()
         let id = ConnectID(daemon.makeID())
         guard let adapter = daemon.objects.adapter(of: device) else {
             loop.post { user.completion(.failure(.noSuchObject)) }
             return id
         }
         session(of: adapter).users[id] = user
-        run(adapter) { $0.requested(id, device, timeout: min(timeout, Self.attemptLimit)) }
+        run(adapter) { $0.requested(id, device) }
         return id
     }
 
     /// Takes a turn to connect a device by another call than `Connect`, which the user makes in `started`, called as that of
-    /// ``connect(_:timeout:started:completion:)``. The turn lasts until ``endTurn(_:)`` or ``cancel(_:)``. A turn that has
-    /// lasted too long, as an attempt to connect may, is ended by `Disconnect`.
+    /// ``connect(_:pausesScans:started:completion:)``. The turn lasts until ``endTurn(_:)`` or ``cancel(_:)``. A turn that
+    /// has lasted too long, as an attempt to connect may, is ended by `Disconnect`.
     func takeTurn(_ device: ObjectKey, started: @escaping @Sendable () -> Void) -> ConnectID {
-        request(
-            device, timeout: Self.attemptLimit, User(callsConnect: false, started: started, completion: { _ in }))
+        request(device, User(callsConnect: false, started: started, completion: { _ in }))
     }
 
     /// The user's call has connected the device or has failed.
     ///
     /// - Returns: Whether the turn lasted until now.
     func endTurn(_ id: ConnectID) -> Bool {
-        let isHeld = sessions.values.contains { $0.queue.isConnecting(id) }
-        for adapter in sessions.keys { run(adapter) { $0.connectReplied(id, error: nil) } }
-        return isHeld
+        for (adapter, session) in sessions {
+            guard let attempt = session.machine.attempt, attempt.id == id else { continue }
+            run(adapter) { $0.connectReplied(id, attempt.device, error: nil) }
+            return attempt.reason == nil
+        }
+        return false
     }
 
-    /// Cancels one attempt: it completes with `Canceled`, once BlueZ has ended it if it was under way. Does nothing if the
-    /// attempt has ended. On the loop only.
+    /// Cancels one attempt: it completes with `Canceled`, once BlueZ has ended it if it was under way, and a link that it has
+    /// made; after ``LinkMachine/endLimit`` if BlueZ does not. Does nothing if the attempt has ended. On the loop only.
     package func cancel(_ id: ConnectID) {
         daemon.requireLoop()
         for adapter in sessions.keys { run(adapter) { $0.cancelled(id) } }
     }
 
     /// Ends a link by `Device1.Disconnect`. On the loop only, as `completion` is, which comes exactly once and never before
-    /// this returns: when the link is down, some two seconds later. Attempts to connect the device wait until then.
+    /// this returns: when the link is down, some two seconds later, or after ``LinkMachine/endLimit``. Attempts to connect
+    /// the device wait until then.
     package func disconnect(_ device: ObjectKey, completion: @escaping BlueZCompletion<Void> = { _ in }) {
         daemon.requireLoop()
         guard let adapter = daemon.objects.adapter(of: device) else {
             return loop.post { completion(.failure(.noSuchObject)) }
         }
-        let session = session(of: adapter)
-        let disconnection = Disconnection(on: loop, completion: completion)
-        session.queue.disconnectStarted(device)
-        session.disconnections[device, default: []].append(disconnection)
-        sendDisconnect(device) { [weak self] result in
-            guard let self else { return completion(result) }
-            guard case .success = result, !disconnection.isDown else {
-                return end(disconnection, of: device, on: adapter, result)
-            }
-            disconnection.timer.start(after: Self.fallLimit) { [weak self] in
-                self?.end(disconnection, of: device, on: adapter, .success(()))
-            }
-        }
-    }
-
-    private func end(
-        _ disconnection: Disconnection, of device: ObjectKey, on adapter: ObjectKey, _ result: Result<Void, BlueZError>
-    ) {
-        guard let session = sessions[adapter], var others = session.disconnections[device],
-            let index = others.firstIndex(where: { $0 === disconnection })
-        else { return }
-        others.remove(at: index)
-        session.disconnections[device] = others.isEmpty ? nil : others
-        disconnection.timer.cancel()
-        run(adapter) { $0.disconnectEnded(device) }
-        disconnection.completion(result)
+        session(of: adapter).disconnections[device, default: []].append(completion)
+        run(adapter) { $0.disconnectAsked(device) }
     }
 
     /// Ends a device's link and makes `bluetoothd` forget the device, with its bond. On the loop only, as `completion` is.
@@ -229,21 +201,19 @@ package final class Connector: @unchecked Sendable {
 
     /// Reads whether a device is connected if the signal that says so has not come: BlueZ from 5.66 on leaves it out if the
     /// ATT socket is up before the kernel's event (`device_add_connection`), in the radio lab at about every other
-    /// connection. The reply is reported like the signal.
-    private func confirmConnection(of device: ObjectKey) {
-        guard let handle = daemon.objects.handle(of: device), !daemon.objects[handle].isConnected else { return }
-        daemon.getProperty("Connected", of: device) { [weak self] result in
-            guard let self, case .success(let reply) = result else { return }
+    /// connection. The reply is reported like the signal. BlueZ 5.66 may also reply success to an attempt that failed.
+    private func confirmConnection(
+        of device: ObjectKey, after error: BlueZError?, completion: @escaping @Sendable (BlueZError?) -> Void
+    ) {
+        guard error == nil, !isConnected(device) else { return completion(error) }
+        daemon.getProperty("Connected", of: device, timeout: Self.confirmationLimit) { [weak self] result in
+            guard let self, case .success(let reply) = result else { return completion(result.failure) }
             var reader = reply.reader
-            guard let isConnected = reader.variant({ $0.bool() }) else { return }
-            daemon.change { $0.connectionRead(isConnected, of: device, into: &$1) }
+            if let isConnected = reader.variant({ $0.bool() }) {
+                daemon.change { $0.connectionRead(isConnected, of: device, into: &$1) }
+            }
+            completion(isConnected(device) ? nil : .noLink)
         }
-    }
-
-    private func sendDisconnect(_ device: ObjectKey, completion: @escaping BlueZCompletion<Void>) {
-        daemon.call(
-            device, interface: BlueZName.device, member: "Disconnect", timeout: Self.disconnectLimit,
-            completion: { completion($0.map { _ in }) })
     }
 
     private func session(of adapter: ObjectKey) -> Session {
@@ -261,48 +231,74 @@ package final class Connector: @unchecked Sendable {
             let device = daemon.objects.key(of: handle)
         else { return }
         let adapter = daemon.objects.adapter(of: handle)
-        for disconnection in sessions[adapter]?.disconnections[device] ?? [] {
-            disconnection.isDown = true
-            guard disconnection.timer.isRunning else { continue }
-            // Not inside a report.
-            loop.post { [weak self] in self?.end(disconnection, of: device, on: adapter, .success(())) }
-        }
+        guard sessions[adapter]?.machine.isFalling(device) == true else { return }
+        // Not inside a report.
+        loop.post { [weak self] in self?.run(adapter) { $0.linkEnded(device) } }
     }
 
     // MARK: Effects
 
-    private func run(_ adapter: ObjectKey, _ event: (inout ConnectQueue) -> [ConnectQueue.Effect]) {
+    private func run(_ adapter: ObjectKey, _ event: (inout LinkMachine) -> [LinkMachine.Effect]) {
         guard let session = sessions[adapter] else { return }
-        for effect in event(&session.queue) { perform(effect, on: adapter, session) }
+        for effect in event(&session.machine) { perform(effect, on: adapter, session) }
     }
 
-    private func perform(_ effect: ConnectQueue.Effect, on adapter: ObjectKey, _ session: Session) {
+    private func perform(_ effect: LinkMachine.Effect, on adapter: ObjectKey, _ session: Session) {
         switch effect {
         case .connect(let id, let device):
             guard let user = session.users[id] else { return }
+            if user.pausesScans {
+                discovery.setPaused(true, on: adapter)
+                session.pauseTimer.start(after: Self.pauseLimit) { [discovery] in
+                    discovery.setPaused(false, on: adapter)
+                }
+            }
             user.started()
             guard user.callsConnect else { return }
-            // The queue's timer is what ends it.
+            // The machine's timer is what ends it.
             daemon.call(
                 device, interface: BlueZName.device, member: "Connect",
-                timeout: Self.attemptLimit + ConnectQueue.cancelLimit
+                timeout: LinkMachine.attemptLimit + LinkMachine.endLimit
             ) { [weak self] result in
-                if result.failure == nil { self?.confirmConnection(of: device) }
-                self?.run(adapter) { $0.connectReplied(id, error: result.failure) }
+                self?.confirmConnection(of: device, after: result.failure) { [weak self] error in
+                    self?.run(adapter) { $0.connectReplied(id, device, error: error) }
+                }
             }
-        case .disconnect(let id, let device):
-            sendDisconnect(device) { [weak self] _ in self?.run(adapter) { $0.disconnectReplied(id) } }
+        case .disconnect(let device):
+            daemon.call(
+                device, interface: BlueZName.device, member: "Disconnect", timeout: LinkMachine.endLimit
+            ) { [weak self] result in
+                guard let self else { return }
+                let isConnected = isConnected(device)
+                run(adapter) { $0.disconnectReplied(device, error: result.failure, isConnected: isConnected) }
+                guard isConnected else { return }
+                loop.schedule(after: Self.fallLimit) { [weak self] in self?.run(adapter) { $0.linkEnded(device) } }
+            }
         case .startTimer(let seconds):
             session.timer.start(after: seconds) { [weak self] in self?.run(adapter) { $0.timerFired() } }
         case .cancelTimer: session.timer.cancel()
         case .complete(let id, let error):
+            // A failed attempt may be followed by another one: scans are not resumed for the time between them.
+            if error == nil || error == .connectCancelled, session.machine.attempt == nil {
+                session.pauseTimer.cancel()
+                discovery.setPaused(false, on: adapter)
+            }
             guard let user = session.users.removeValue(forKey: id) else { return }
             loop.post { user.completion(error.map { .failure($0) } ?? .success(())) }
+        case .disconnected(let device, let error):
+            let result: Result<Void, BlueZError> = error.map { .failure($0) } ?? .success(())
+            for completion in session.disconnections.removeValue(forKey: device) ?? [] {
+                loop.post { completion(result) }
+            }
         }
     }
 }
 
 extension BlueZError {
+    /// The reply to `Connect` reported a link that does not exist.
+    package static let noLink = BlueZError(
+        name: "org.bluez.Error.Failed", message: "Connect succeeded without a connection")
+
     /// The device was connected again each time that its link was ended.
     static let connectedAgain = BlueZError(
         name: "org.bluez.Error.InProgress",

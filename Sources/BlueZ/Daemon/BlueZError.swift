@@ -188,8 +188,9 @@ extension BlueZError {
     /// The texts of `strerror`, which earlier versions send, and later ones for errors without a name.
     private static let plainTexts = byText([
         .transient: [
-            "Connection refused", "Connection reset by peer", "Connection timed out", "Function not implemented",
-            "Host is down", "Input/output error", "Operation canceled", "Software caused connection abort",
+            BlueZError.noLink.message, "Connection refused", "Connection reset by peer", "Connection timed out",
+            "Function not implemented", "Host is down", "Input/output error", "Operation canceled",
+            "Software caused connection abort",
             "Transport endpoint is not connected",
         ],
         .adapterOff: ["Not Powered", "Resource Not Ready"],

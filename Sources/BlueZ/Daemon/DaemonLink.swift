@@ -1,4 +1,5 @@
 package import DBus
+package import Foundation
 import Futures
 import Reactor
 
@@ -243,6 +244,14 @@ package final class DaemonLink: @unchecked Sendable {
         treeLock.withLock { _ in tree.pointee.forEachDevice(on: adapter, body) }
     }
 
+    /// Returns the newest value of a characteristic or a descriptor; see ``ObjectTree/value(of:)``. Any thread.
+    package func value(of key: AttributeKey) -> Data? { treeLock.withLock { _ in tree.pointee.value(of: key) } }
+
+    /// Stores a value that has not come over the bus. On the loop only.
+    func keepValue(_ value: Data, of key: AttributeKey) {
+        treeLock.withLock { _ in tree.pointee.keepValue(value, of: key) }
+    }
+
     /// Changes the tree and reports the changes. On the loop only, and never inside a report.
     func change(_ body: (inout ObjectTree, inout ChangeBuffer) -> Void) {
         var changes = ChangeBuffer()
@@ -253,9 +262,8 @@ package final class DaemonLink: @unchecked Sendable {
         changes.forEach { change in
             switch change {
             case .adapterAdded(let adapter), .adapterChanged(let adapter, _): learnFilters(of: adapter)
-            case .deviceRemoved: mustSweep = true
-            case .adapterRemoved, .deviceAdded, .deviceChanged, .attributeAdded, .attributeChanged, .attributeRemoved:
-                break
+            case .deviceRemoved, .attributeRemoved: mustSweep = true
+            case .adapterRemoved, .deviceAdded, .deviceChanged, .attributeAdded, .attributeChanged: break
             }
             handler?.treeChanged(change)
         }
@@ -345,9 +353,11 @@ package final class DaemonLink: @unchecked Sendable {
     }
 
     /// Reads a property of a device from the daemon. `completion` comes exactly once, at the latest after five seconds.
-    func getProperty(_ name: String, of device: ObjectKey, completion: @escaping BlueZCompletion<Message>) {
+    func getProperty(
+        _ name: String, of device: ObjectKey, timeout: Double = 5, completion: @escaping BlueZCompletion<Message>
+    ) {
         call(
-            device, interface: BlueZName.properties, member: "Get", timeout: 5,
+            device, interface: BlueZName.properties, member: "Get", timeout: timeout,
             body: {
                 $0.string(BlueZName.device)
                 $0.string(name)
@@ -387,7 +397,7 @@ enum BlueZName {
 }
 
 extension BlueZError {
-    static let noSuchObject = BlueZError(
+    package static let noSuchObject = BlueZError(
         name: DBusError.Name.unknownObject, message: "bluetoothd does not have this object any more.")
 }
 
@@ -419,7 +429,7 @@ final class LoopTimer: @unchecked Sendable {
 
 extension Result {
     /// The error; `nil` after a success.
-    var failure: Failure? {
+    package var failure: Failure? {
         if case .failure(let failure) = self { failure } else { nil }
     }
 }

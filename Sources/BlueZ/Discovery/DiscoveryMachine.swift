@@ -26,8 +26,7 @@ package struct DiscoveryMachine {
     /// In the order in which they were added.
     package private(set) var scans: [Scan] = []
 
-    /// The number of pauses that have not ended.
-    package private(set) var pauses = 0
+    private var isPaused = false
 
     private var nextRequest: RequestID = 1
     /// Whether BlueZ may hold a session for us: from a start on until a stop that was not refused.
@@ -65,7 +64,7 @@ package struct DiscoveryMachine {
     private var delays: [Double] { kernelMayDiscover ? Self.resumptionDelays : Self.retryDelays }
 
     /// Whether no discovery is needed: there are no scans, or they are paused.
-    private var isRestWanted: Bool { scans.isEmpty || pauses > 0 }
+    private var isRestWanted: Bool { scans.isEmpty || isPaused }
 
     private var wanted: DiscoveryFilter? {
         guard !isRestWanted else { return nil }
@@ -92,16 +91,11 @@ package struct DiscoveryMachine {
         return reconcile()
     }
 
-    /// All scans rest until ``resumed()`` has come as often as this. They go on as if nothing had happened.
-    package mutating func paused() -> [Effect] {
-        pauses += 1
-        return pauses == 1 ? reconcile() : []
-    }
-
-    package mutating func resumed() -> [Effect] {
-        guard pauses > 0 else { return [] }
-        pauses -= 1
-        return pauses == 0 ? reconcile() : []
+    /// All scans rest, or go on as if nothing had happened.
+    package mutating func paused(_ isPaused: Bool) -> [Effect] {
+        guard isPaused != self.isPaused else { return [] }
+        self.isPaused = isPaused
+        return reconcile()
     }
 
     // MARK: The adapter

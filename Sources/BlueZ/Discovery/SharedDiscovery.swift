@@ -1,5 +1,5 @@
 import DBus
-package import Reactor
+import Reactor
 
 /// One discovery session for each adapter, shared among any number of scans.
 ///
@@ -69,22 +69,11 @@ package final class SharedDiscovery: @unchecked Sendable {
         if daemon.objects[adapter: adapter]?.isPowered == true { run(adapter) { $0.poweredOn() } }
     }
 
-    /// Pauses all scans of the process on an adapter, as many controllers need it while they connect. They continue, without
-    /// an event, when the last pause was cancelled or released.
-    ///
-    /// - Parameter completion: Called on the loop, never before this method returns, once BlueZ has stopped discovering for
-    ///   this process, or there is nothing to stop.
-    package func pause(on adapter: ObjectKey, completion: @escaping @Sendable () -> Void = {}) -> CancelHandle {
-        daemon.requireLoop()
-        makeSession(of: adapter)
-        sessions[adapter]?.waiting.append(completion)
-        run(adapter) { $0.paused() }
-        let session = sessions[adapter]
-        return CancelHandle(loop: loop) { [weak self, weak session] in
-            // A pause ends with its session.
-            guard let self, let session, sessions[adapter] === session else { return }
-            run(adapter) { $0.resumed() }
-        }
+    /// Pauses all scans of the process on an adapter, as many controllers need it while they connect; or resumes them, without
+    /// an event. On the loop only.
+    func setPaused(_ isPaused: Bool, on adapter: ObjectKey) {
+        if isPaused { makeSession(of: adapter) }
+        run(adapter) { $0.paused(isPaused) }
     }
 
     /// Stops a scan, and with the adapter's last one its session. The handler is not called any more.

@@ -54,9 +54,9 @@ final class Registration<Content: RegisteredContent>: BlueZObserver, @unchecked 
     typealias Generation = RegistrationMachine.Generation
     typealias RequestID = RegistrationMachine.RequestID
 
-    /// A day: users have time-outs of their own, the machine calls again after ``RegistrationMachine/patience``, and a later
-    /// reply is still needed to unregister what BlueZ has registered. If the daemon ends before it replies, the bus reports
-    /// an error at once.
+    /// 24 h, in practice no limit: callers have their own time-outs, the machine calls again after
+    /// ``RegistrationMachine/patience``, and a late reply is still needed to unregister. If the daemon ends before it replies,
+    /// the bus reports an error at once.
     private let registerTimeout = 86_400.0
     private let endTimeout = 5.0
 

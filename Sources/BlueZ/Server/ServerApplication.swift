@@ -31,18 +31,17 @@ package final class ServerApplication: Sendable {
     }
 
     /// Sends values to the subscribers of a characteristic, or to some of them: see ``UpdateSender``. Each value is sent, also
-    /// one that equals the last. Each subscriber receives those that are for it in the order of the calls.
+    /// one that equals the last. Each subscriber receives its values in the order of the calls.
     ///
-    /// - Parameter completion: Called for each value, in the order of the values. Success when the bus or the sockets have taken
-    ///   it; of a characteristic that only indicates, when as many confirmations have come as subscribers have a socket and a
-    ///   link, one value after the other. Where none has a socket, and up to 5.68, that is the first confirmation; after 30
-    ///   seconds one is enough as well. From 5.76 to 5.79 BlueZ does not report the confirmation of what was written to a
-    ///   socket: that succeeds when it was taken.
-    ///
-    ///   It fails with `notConnected` when no central is subscribed or all have left, with ``BlueZError/centralUnreachable`` if
-    ///   of the centrals that it is for none has an open socket or BlueZ cannot send to one central, with `noReply` after 30
-    ///   seconds without confirmation, as all do that wait behind it, with `invalidArguments` for more than 512 bytes, and
-    ///   for none to some subscribers.
+    /// - Parameter completion: Called for each value, in the order of the values. A notification succeeds when the bus or the
+    ///   sockets have taken it. If the characteristic only indicates, one value follows the other, and a value succeeds when
+    ///   as many confirmations have arrived as subscribers have a socket and a link. The first confirmation suffices if no
+    ///   subscriber has a socket, up to 5.68, and after 30 s. From 5.76 to 5.79 BlueZ does not report confirmations of what
+    ///   was written to a socket: the value succeeds when the socket has taken it. The errors:
+    ///   - `notConnected`: no central is subscribed, or all have left.
+    ///   - ``BlueZError/centralUnreachable``: no receiver has an open socket, or BlueZ cannot send to one central.
+    ///   - `noReply`: no confirmation in 30 s; the values queued behind it fail too.
+    ///   - `invalidArguments`: more than 512 bytes, or an empty value for chosen centrals.
     package func notify(
         _ characteristic: ServerAttributeID, _ updates: [ServerUpdate],
         completion: @escaping BlueZCompletion<Void>

@@ -123,6 +123,15 @@ package struct AttributeKey: Hashable, Sendable {
     }
 }
 
+extension AttributeKey {
+    /// Stands for the level of a battery that BlueZ does not export, and that has no object of its own: no attribute
+    /// has this handle (Bluetooth Core Specification 5.4, volume 3, part F, 3.2.2).
+    package static func battery(of device: ObjectKey) -> AttributeKey { AttributeKey(device: device, handle: 0) }
+
+    /// Whether the key stands for something that has no object in BlueZ.
+    package var isVirtual: Bool { handle == 0 }
+}
+
 /// The properties of the three interfaces of attributes, as a set. Each interface has some of them.
 package struct AttributeFields: OptionSet, Hashable, Sendable {
     package let rawValue: UInt32

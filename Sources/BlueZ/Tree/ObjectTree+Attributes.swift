@@ -28,8 +28,19 @@ extension ObjectTree {
         return attributes[index]
     }
 
-    /// The newest value of a characteristic or a descriptor, without a copy of its other properties.
-    package func value(of key: AttributeKey) -> Data? { index(of: key).flatMap { attributes[$0].value } }
+    /// The newest value of a characteristic or a descriptor, also of a removed one until ``sweep()``, without a copy of its
+    /// other properties; `nil` before BlueZ has one. Of a virtual battery the level.
+    package func value(of key: AttributeKey) -> Data? {
+        if key.isVirtual { return batteryLevel(of: key.device).map { Data([$0]) } }
+        guard let index = index(of: key) else { return removedValues[key] }
+        return attributes[index].fields.contains(.value) ? attributes[index].value : nil
+    }
+
+    mutating func keepValue(_ value: Data, of key: AttributeKey) {
+        guard let index = index(of: key) else { return }
+        attributes[index].value = value
+        attributes[index].fields.insert(.value)
+    }
 
     private func index(of key: AttributeKey) -> Int? {
         slot(of: key.device).flatMap { attributes.index(of: key.handle, device: $0) }
@@ -124,6 +135,8 @@ extension ObjectTree {
         let key = location.key
         var value = GattAttribute(kind, service: location.service, characteristic: location.characteristic)
         value.read(&reader, kind.table, ignored: &ignoredProperties)
+        // BlueZ exports an empty value before there is one.
+        if value.value?.isEmpty == true { value.fields.remove(.value) }
         guard let index = index(of: location) else {
             // Another attribute may have had the handle, if BlueZ has not signalled its removal.
             removeAttribute(key, at: location.slot, into: &changes)
@@ -161,6 +174,7 @@ extension ObjectTree {
     private mutating func removeAttribute(_ key: AttributeKey, at slot: Int, into changes: inout ChangeBuffer) {
         guard let index = attributes.index(of: key.handle, device: slot) else { return }
         let kind = attributes[index].kind
+        removedValues[key] = value(of: key)
         attributes.remove(key.handle, device: slot)
         changes.append(.attributeRemoved(key, kind))
     }

@@ -1,3 +1,4 @@
+import Foundation
 import GATT
 
 /// The objects of `bluetoothd` as values, kept current by its signals: ``apply(_:into:)`` returns the changes of a signal.
@@ -26,6 +27,8 @@ package struct ObjectTree: ~Copyable {
     private var foreign = ForeignPaths()
     var lists = SharedLists()
     var attributes = AttributeStore()
+    /// The newest values of attributes that were removed, until ``sweep()``.
+    var removedValues: [AttributeKey: Data] = [:]
     /// The battery levels in percent, of the few devices that have one.
     var batteries: [ObjectKey: UInt8] = [:]
     /// Why the last link of a device ended, for devices that have not connected since.
@@ -194,8 +197,9 @@ package struct ObjectTree: ~Copyable {
         if key.isForeign { foreign.remove(key) }
     }
 
-    /// Frees the places of removed devices. To be called after the changes were reported, before the next message.
+    /// Frees the places of removed devices and the values of removed attributes. To be called after the changes were reported, before the next message.
     package mutating func sweep() {
+        removedValues = [:]
         guard !removedSlots.isEmpty else { return }
         for slot in removedSlots {
             devices[Int(slot)].generation &+= 1

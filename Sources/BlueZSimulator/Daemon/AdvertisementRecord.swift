@@ -235,7 +235,7 @@ extension AdvertisementRecord {
     private static let withoutClassic: UInt8 = 0x04
 }
 
-/// The bytes on the air.
+/// The bytes that the controller sends.
 extension AdvertisementRecord {
     /// Returns the bytes of the advertisement and of the scan response; nil if they are too many.
     ///
@@ -243,7 +243,7 @@ extension AdvertisementRecord {
     /// adapter's name in the scan response (`eir_create_adv_data`).
     ///
     /// - Parameter defaultPower: the controller's transmission power, in dBm.
-    func onAir(from adapter: Adapter, defaultPower: Int8) -> (data: [UInt8], scanResponse: [UInt8])? {
+    func advertisingData(from adapter: Adapter, defaultPower: Int8) -> (data: [UInt8], scanResponse: [UInt8])? {
         var data = data
         data.appearance = includes.contains(.appearance) ? appearance ?? 0 : appearance
         // With a second channel an advertisement that takes connections has no scan response.

@@ -82,7 +82,7 @@ struct Advertising: Sendable {
             at: record.path, of: record.owner)
         if !failures.isEmpty { return fail(key, call, failures.removeFirst(), &core) }
         // The kernel accepts new ones only while the adapter is on.
-        guard adapter.isPowered, Self.onAir(record, of: adapter) != nil else {
+        guard adapter.isPowered, Self.advertisingData(of: record, from: adapter) != nil else {
             return fail(key, call, .failed("Failed to register advertisement"), &core)
         }
         record.stage = .registered
@@ -118,7 +118,7 @@ struct Advertising: Sendable {
                 let before = record
                 let isTaken = record.take(name, value, of: adapter)
                 // The controller goes on with what it had if the new value is refused.
-                if !isTaken || Self.onAir(record, of: adapter) == nil { record = before }
+                if !isTaken || Self.advertisingData(of: record, from: adapter) == nil { record = before }
                 restartTimer(of: record, name, &core)
             }
             let settled = record
@@ -207,13 +207,13 @@ struct Advertising: Sendable {
         core.change(index) { $0.advertisements = count }
     }
 
-    // MARK: On the air
+    // MARK: The advertising data
 
     /// Returns the bytes that the controller sends; nil if they are too many.
-    private static func onAir(
-        _ record: AdvertisementRecord, of adapter: Adapter
+    private static func advertisingData(
+        of record: AdvertisementRecord, from adapter: Adapter
     ) -> (data: [UInt8], scanResponse: [UInt8])? {
-        record.onAir(from: adapter, defaultPower: txPower)
+        record.advertisingData(from: adapter, defaultPower: txPower)
     }
 
     /// The default transmission power of the controller, in dBm.
@@ -224,11 +224,11 @@ struct Advertising: Sendable {
         guard adapter.isPowered else { return [] }
         return records.filter { $0.key.adapter == adapter.hardware.index && $0.stage == .registered }.compactMap {
             record in
-            Self.onAir(record, of: adapter).map { (record, $0.data, $0.scanResponse) }
+            Self.advertisingData(of: record, from: adapter).map { (record, $0.data, $0.scanResponse) }
         }
     }
 
-    /// Announces to the air what each adapter sends, if that can have changed.
+    /// Passes what each adapter sends to the link layer, if that can have changed.
     mutating func announce(_ core: inout Core) {
         // This runs in each turn, which changes neither adapters nor advertisements as a rule.
         guard announcedChanges != core.adapterChanges else { return }
@@ -246,7 +246,8 @@ struct Advertising: Sendable {
                     address: sent.record.ownAddress ?? adapter.hardware.address,
                     addressType: sent.record.ownAddress == nil ? .public : .random,
                     report: AdvertisingReport(
-                        onAir: sent.data, scanResponse: sent.scanResponse, isConnectable: sent.record.isPeripheral),
+                        advertisingData: sent.data, scanResponse: sent.scanResponse,
+                        isConnectable: sent.record.isPeripheral),
                     interval: sent.record.interval)
             },
             security: SecurityManager.Adapter(

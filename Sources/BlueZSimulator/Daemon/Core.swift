@@ -47,7 +47,7 @@ struct Core: Sendable {
 
     mutating func perform(_ effect: Effect) { effects.append(effect) }
 
-    mutating func order(_ order: AirOrder) { effects.append(.order(order)) }
+    mutating func order(_ order: LinkLayerCommand) { effects.append(.order(order)) }
 
     mutating func emit(_ emission: Emission) { effects.append(.emit(emission)) }
 
@@ -355,8 +355,8 @@ enum Effect: Hashable, Sendable {
     case reply(CallID, Answer)
     case fail(CallID, DaemonError)
     case emit(Emission)
-    /// For the air, which is in the same process.
-    case order(AirOrder)
+    /// For the link layer, which is in the same process.
+    case order(LinkLayerCommand)
     /// Makes a pair of sockets, one of which is the reply to the call.
     case openSocket(SocketID, CallID, mtu: Int)
     /// Sends a packet to the client.
@@ -372,6 +372,6 @@ enum Effect: Hashable, Sendable {
     /// The daemon crashes because of a defect of its own.
     case die
     /// The process starts or ends.
-    case joinBus
-    case leaveBus
+    case connectToBus
+    case disconnectFromBus
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// `bluetoothd` as a value without a bus, a thread or a clock: the time, calls, events of the air and faults go in,
+/// `bluetoothd` as a value without a bus, a thread or a clock: the time, calls, events of the link layer and faults go in,
 /// effects come out.
 ///
 /// It routes each to the part that it concerns, and does itself what concerns several parts: power, the removal of
@@ -179,9 +179,9 @@ struct Daemon: Sendable {
         watched = owners
     }
 
-    // MARK: The air
+    // MARK: The link layer
 
-    mutating func take(_ event: AirEvent) {
+    mutating func take(_ event: LinkLayerEvent) {
         switch event {
         case .central(.virtual, _): return
         // There may be hundreds of thousands, and none changes which clients are watched.

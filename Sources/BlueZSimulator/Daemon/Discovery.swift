@@ -63,7 +63,7 @@ struct Discovery: Sendable {
         let index = call.adapter
         let scan = try powered(index, core)
         guard scan.scanning.contains(where: { $0.owner == call.client }) else { throw .noDiscoveryStarted }
-        return leave(call.client, on: index, keepingFilter: true, &core) { $0.reply(call.id) }
+        return removeSession(of: call.client, on: index, keepingFilter: true, &core) { $0.reply(call.id) }
     }
 
     mutating func setFilter(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
@@ -102,7 +102,7 @@ struct Discovery: Sendable {
     mutating func clientLeft(_ client: String, _ core: inout Core) -> [DeviceKey] {
         scans.sorted { $0.key < $1.key }.filter { entry in
             (entry.value.scanning + entry.value.waiting).contains { $0.owner == client }
-        }.flatMap { leave(client, on: $0.key, keepingFilter: false, &core) { _ in } }
+        }.flatMap { removeSession(of: client, on: $0.key, keepingFilter: false, &core) { _ in } }
     }
 
     /// The kernel's scan ends on its own. Sessions stay; `Discovering` turns false unless the end goes unnoticed.
@@ -136,8 +136,8 @@ struct Discovery: Sendable {
     // MARK: Steps
 
     /// Removes a client's session, and stops the scan with the last one.
-    private mutating func leave(
-        _ client: String, on index: Int, keepingFilter: Bool, _ core: inout Core,
+    private mutating func removeSession(
+        of client: String, on index: Int, keepingFilter: Bool, _ core: inout Core,
         reply: (inout Core) -> Void
     ) -> [DeviceKey] {
         guard let scan = scans[index] else { return [] }

@@ -479,7 +479,7 @@ struct GattClient: Sendable {
         }
     }
 
-    /// A link is so secure now: requests that were refused are sent again.
+    /// The security of a link was raised to this level: sends the requests again that were refused.
     mutating func secured(_ key: DeviceKey, _ security: LinkSecurity, _ core: inout Core) {
         guard let link = links[key] else { return }
         links[key]?.security = security

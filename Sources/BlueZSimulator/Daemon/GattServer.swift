@@ -130,7 +130,7 @@ struct GattServer: Sendable {
         core.alarms.set(.resolveCentral(key), to: core.now + 0.1)
     }
 
-    /// The link of a central is so secure now.
+    /// The security of a central's link was raised to this level.
     mutating func secured(_ key: DeviceKey, _ security: LinkSecurity) { links[key]?.security = security }
 
     /// A central is bonded, so that its subscriptions are kept.

@@ -152,7 +152,7 @@ struct AdvertisingReport: Sendable, Hashable {
     }
 
     /// Reads an advertisement and its scan response as a scanning kernel and BlueZ do (`src/eir.c`).
-    init(onAir data: [UInt8], scanResponse: [UInt8], isConnectable: Bool) {
+    init(advertisingData data: [UInt8], scanResponse: [UInt8], isConnectable: Bool) {
         self.init(Advertisement(flags: 0, isConnectable: isConnectable))
         for (type, bytes) in Self.structures(data) + Self.structures(scanResponse) { read(type, bytes) }
     }

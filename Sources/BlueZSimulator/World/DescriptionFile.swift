@@ -87,10 +87,10 @@ extension Decoder {
     ) throws -> KeyedDecodingContainer<Key> {
         let present = try container(keyedBy: FileKey.self).allKeys.map(\.stringValue)
         let known = Set(Key.allCases.map(\.stringValue))
-        if let stranger = present.sorted().first(where: { !known.contains($0) }) {
+        if let unknown = present.sorted().first(where: { !known.contains($0) }) {
             let list = Key.allCases.map(\.stringValue).joined(separator: ", ")
             throw DecodingError.dataCorrupted(
-                .init(codingPath: codingPath, debugDescription: "unknown key \"\(stranger)\"; there are: \(list)"))
+                .init(codingPath: codingPath, debugDescription: "unknown key \"\(unknown)\"; there are: \(list)"))
         }
         return try container(keyedBy: type)
     }

@@ -128,8 +128,8 @@ struct CentralIdentity: Hashable, Sendable {
     var mtu: Int
 }
 
-/// What bluetoothd has the radio do.
-enum AirOrder: Hashable, Sendable {
+/// A command of bluetoothd to the link layer.
+enum LinkLayerCommand: Hashable, Sendable {
     // An adapter is the central.
     case connect(DeviceKey)
     /// End the link, or the attempt to connect.
@@ -162,8 +162,8 @@ enum AirOrder: Hashable, Sendable {
     case loadKeys(VirtualAddress)
 }
 
-/// What the radio reports.
-enum AirEvent: Hashable, Sendable {
+/// An event that the link layer reports.
+enum LinkLayerEvent: Hashable, Sendable {
     /// To a central.
     case central(CentralEnd, CentralNews)
 

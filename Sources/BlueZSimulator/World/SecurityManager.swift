@@ -65,14 +65,14 @@ struct SecurityManager: Sendable {
     private var links: [CentralEnd: Link] = [:]
     private var deadlines = DeadlineQueue<Due>()
     private var numbers = SeededGenerator(seed: 0)
-    private var events: [AirEvent] = []
+    private var events: [LinkLayerEvent] = []
     /// The links that are to end.
     private var ends: [CentralEnd] = []
 
     // MARK: Out
 
     /// Returns what adapters and virtual centrals are to learn, and the links that are to end for lack of security.
-    mutating func takeNews() -> (events: [AirEvent], ends: [CentralEnd]) {
+    mutating func takeNews() -> (events: [LinkLayerEvent], ends: [CentralEnd]) {
         defer {
             events.removeAll(keepingCapacity: true)
             ends.removeAll(keepingCapacity: true)
@@ -120,7 +120,7 @@ struct SecurityManager: Sendable {
         }
     }
 
-    /// bluetoothd starts.
+    /// Loads the stored keys of an adapter, as `bluetoothd` does when it starts.
     mutating func loadKeys(of adapter: VirtualAddress) { keys.load(of: adapter) }
 
     // MARK: Links
@@ -162,10 +162,10 @@ struct SecurityManager: Sendable {
 
     // MARK: Security
 
-    /// Makes the link of an adapter so secure, with the keys that there are or with a pairing. If the adapter is not its
-    /// central it asks the central for that.
+    /// Raises the security of an adapter's link to `goal`, with the existing keys or with a pairing. If the adapter is the
+    /// peripheral of the link, it requests this from the central.
     ///
-    /// - Parameter capability: That of the agent of a program that pairs; nil for that of the link.
+    /// - Parameter capability: The capability of the agent of a program that pairs; nil for the capability of the link.
     mutating func secure(_ key: DeviceKey, to goal: LinkSecurity, capability: PairingCapability?, now: TimeInterval) {
         let served = links.first { $0.value.responder == .adapter(key) }?.key
         guard let end = links[.adapter(key)] == nil ? served : .adapter(key) else { return }
@@ -173,7 +173,7 @@ struct SecurityManager: Sendable {
         raise(end, to: goal, now)
     }
 
-    /// Makes the link of a virtual central so secure.
+    /// Raises the security of a virtual central's link to `goal`.
     mutating func secure(_ end: CentralEnd, to goal: LinkSecurity, now: TimeInterval) { raise(end, to: goal, now) }
 
     private mutating func raise(_ end: CentralEnd, to goal: LinkSecurity, _ now: TimeInterval) {
@@ -370,9 +370,9 @@ extension VirtualUser {
 
 /// What happens to the security of a link, for each of its ends.
 enum SecurityNews: Hashable, Sendable {
-    /// The user is to answer.
+    /// The user has to answer a question.
     case asked(PairingProcedure.Question)
-    /// The link is so secure now.
+    /// The security of the link was raised to this level.
     case secured(LinkSecurity)
     /// The devices have keys of each other; with the identity of the other one, if its address is private.
     case paired(isBonded: Bool, VirtualPrivacy?)

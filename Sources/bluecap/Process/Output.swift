@@ -48,7 +48,7 @@ struct Output: Sendable {
 
     /// Calls `body` once when the reader of the pipe has closed it, or the terminal was closed. Without it, a command that
     /// prints nothing for a while would notice only at its next line.
-    func whenReaderLeaves(_ body: @escaping @Sendable () -> Void) {
+    func whenReaderCloses(_ body: @escaping @Sendable () -> Void) {
         Thread.detachNewThread {
             var entry = pollfd(fd: descriptor, events: 0, revents: 0)
             // No events are requested, so only an error or a hang-up ends the wait.

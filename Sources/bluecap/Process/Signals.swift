@@ -31,7 +31,7 @@ enum CommandRun {
             }
             feed.yield(signal)
         }
-        Output.standard.whenReaderLeaves { feed.yield(nil) }
+        Output.standard.whenReaderCloses { feed.yield(nil) }
         let task = Task {
             defer { feed.finish() }
             try await work()

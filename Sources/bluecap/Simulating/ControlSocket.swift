@@ -43,8 +43,8 @@ final class ControlSocket: Sendable {
         lstat(path, &status)
         identity = (status.st_dev, status.st_ino)
         self.descriptor = descriptor
-        let desk = FaultDesk(simulator)
-        Thread.detachNewThread { Self.serve(descriptor, desk) }
+        let injector = FaultInjector(simulator)
+        Thread.detachNewThread { Self.serve(descriptor, injector) }
     }
 
     /// Accepts no more connections, and removes the file. A second call does nothing.
@@ -78,14 +78,14 @@ final class ControlSocket: Sendable {
 
     // MARK: Connections
 
-    private static func serve(_ listener: Int32, _ desk: FaultDesk) {
+    private static func serve(_ listener: Int32, _ injector: FaultInjector) {
         while true {
             let connection = accept(listener, nil, nil)
             if connection >= 0 {
                 // A command that starts now must not inherit the descriptor, and keep the connection open.
                 _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
                 Thread.detachNewThread {
-                    converse(over: connection, desk)
+                    converse(over: connection, injector)
                     close(connection)
                 }
             } else if errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS {
@@ -97,7 +97,7 @@ final class ControlSocket: Sendable {
         }
     }
 
-    private static func converse(over connection: Int32, _ desk: FaultDesk) {
+    private static func converse(over connection: Int32, _ injector: FaultInjector) {
         // The file's permissions exclude other users, but the owner of its directory may have replaced it.
         guard peer(of: connection) == geteuid() || peer(of: connection) == 0 else { return }
         var lines = LineReader(descriptor: connection, longest: longestLine)
@@ -105,7 +105,7 @@ final class ControlSocket: Sendable {
             let words = line.split(whereSeparator: \.isWhitespace).map(String.init)
             let reply: String
             do {
-                try desk.perform(Fault(words))
+                try injector.perform(Fault(words))
                 reply = "ok"
             } catch {
                 reply = "error \(error)"

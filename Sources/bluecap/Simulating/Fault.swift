@@ -37,11 +37,11 @@ struct Fault: Sendable {
         let name: String
         let parameters: [Parameter]
         let summary: String
-        let cause: @Sendable (FaultDesk, Fault) throws -> Void
+        let cause: @Sendable (FaultInjector, Fault) throws -> Void
 
         init(
             _ name: String, takes parameters: [Parameter] = [], _ summary: String,
-            cause: @escaping @Sendable (FaultDesk, Fault) throws -> Void
+            cause: @escaping @Sendable (FaultInjector, Fault) throws -> Void
         ) {
             (self.name, self.parameters, self.summary, self.cause) = (name, parameters, summary, cause)
         }
@@ -54,8 +54,8 @@ struct Fault: Sendable {
         Form("restart-daemon", takes: [.seconds(or: 1)], "bluetoothd ends, and starts again after 1 s.") {
             try $0.restart(after: $1.seconds)
         },
-        Form("kill-daemon", "bluetoothd ends.") { desk, _ in try desk.kill() },
-        Form("start-daemon", "bluetoothd starts.") { desk, _ in try desk.start() },
+        Form("kill-daemon", "bluetoothd ends.") { injector, _ in try injector.kill() },
+        Form("start-daemon", "bluetoothd starts.") { injector, _ in try injector.start() },
         Form("power-off", takes: [.adapter], "The adapter is switched off.") {
             $0.simulator.simulatePowerOff(adapter: try $0.present($1.adapter))
         },
@@ -74,8 +74,10 @@ struct Fault: Sendable {
         Form("add-adapter", takes: [.adapter], "An adapter is plugged in.") {
             $0.simulator.simulateAdapterAddition(VirtualAdapter(index: try $0.absent($1.adapter)))
         },
-        Form("deny-access", "Every call is refused.") { desk, _ in desk.simulator.simulateAccessDenied(true) },
-        Form("allow-access", "Calls are accepted again.") { desk, _ in desk.simulator.simulateAccessDenied(false) },
+        Form("deny-access", "Every call is refused.") { injector, _ in injector.simulator.simulateAccessDenied(true) },
+        Form("allow-access", "Calls are accepted again.") { injector, _ in
+            injector.simulator.simulateAccessDenied(false)
+        },
         Form("slow-replies", takes: [.seconds()], "Every reply is late; 0 ends it.") {
             $0.simulator.simulateSlowReplies(by: $1.seconds)
         },
@@ -158,7 +160,7 @@ struct Fault: Sendable {
         self.form = form
         var rest = words.dropFirst()
         for parameter in form.parameters { try read(parameter, from: &rest) }
-        if let stranger = rest.first { throw misuse("\"\(stranger)\" is one word too many") }
+        if let unexpected = rest.first { throw misuse("Unexpected argument \"\(unexpected)\"") }
     }
 
     /// The list of all faults for a help text.
@@ -169,7 +171,7 @@ struct Fault: Sendable {
 
     // MARK: Words
 
-    private func misuse(_ why: String) -> ToolFailure { ToolFailure("\(why): write `\(form.usage)`.") }
+    private func misuse(_ why: String) -> ToolFailure { ToolFailure("\(why). Usage: \(form.usage)") }
 
     private mutating func read(_ parameter: Parameter, from words: inout ArraySlice<String>) throws {
         let word = words.popFirst()
@@ -225,7 +227,7 @@ struct Fault: Sendable {
 }
 
 /// Causes faults, one after another, and returns when clients can see each on the bus.
-final class FaultDesk: Sendable {
+final class FaultInjector: Sendable {
     let simulator: Simulator
     private let turn = NSLock()
 

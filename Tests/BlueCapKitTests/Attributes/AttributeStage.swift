@@ -90,7 +90,7 @@ final class AttributeStage {
     }
 }
 
-/// A peripheral whose answers a test chooses; the first that is set for an attribute's UUID is given.
+/// A peripheral with the responses that a test chooses. The first response that is set for an attribute's UUID is sent.
 final class ChosenAnswers: PeripheralBehavior {
     private let state = Locked(State())
 

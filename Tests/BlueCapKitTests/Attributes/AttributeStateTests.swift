@@ -28,7 +28,7 @@ final class AttributeStateTests: XCTestCase {
 
     private func linkUp() throws { _ = state.linkUp(try XCTUnwrap(device), isResolved: true) }
 
-    /// A link whose table is this one.
+    /// Begins a link with this attribute table.
     private func begin(_ declarations: [AttributeDeclaration], link: UInt32 = 1) throws {
         try linkUp()
         _ = state.fencePassed(link: link)
@@ -64,7 +64,7 @@ final class AttributeStateTests: XCTestCase {
         XCTAssertFalse(state.isReady)
     }
 
-    func testAChangeThatTakesTwoReadingsIsToldOnce() throws {
+    func testAChangeThatTakesTwoReadingsIsReportedOnce() throws {
         let old = service(1, 0x180D, characteristic: 0x2A38)
         let new = service(8, 0x180F, characteristic: 0x2A19)
         try begin(old)
@@ -128,7 +128,7 @@ final class AttributeStateTests: XCTestCase {
         for number in 1...3 as ClosedRange<UInt64> { _ = state.replied(id(number), .success(nil), at: .origin) }
 
         // A value of 100 bytes with packets of 23.
-        state.valueChanged(at: AttributeHandle(17), Data(count: 100))
+        state.keepValues { $0 == AttributeHandle(17) ? Data(count: 100) : nil }
         state.mtuChanged(at: AttributeHandle(17), 23)
         effects = state.submit(.read(offset: 0), on: third, id(4), timeout: .infinity)
         XCTAssertEqual(limits(effects), [30 * 5 + 5])
@@ -235,7 +235,7 @@ final class AttributeStateTests: XCTestCase {
         XCTAssertEqual(state.table[characteristic]?.value, Data([7]))
     }
 
-    func testALinkThatTheApplicationEndsIsToldAsSuch() throws {
+    func testALinkThatTheApplicationEndsIsReportedAsSuch() throws {
         try begin(service(1, 0x180D, characteristic: 0x2A38))
         _ = state.submit(.read(offset: 0), on: try attribute(2), id(1), timeout: .infinity)
         XCTAssertEqual(settled(state.linkDown(.linkEnded)), [id(1): .peripheral(.forcedDisconnect)])

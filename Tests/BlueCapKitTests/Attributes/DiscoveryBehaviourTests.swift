@@ -77,7 +77,7 @@ final class DiscoveryBehaviourTests: XCTestCase {
         XCTAssertEqual(stage.peripheral.service(CBUUID(string: "180A"))?.characteristics.count, 1)
     }
 
-    func testAServiceThatComesAfterAllIsTold() throws {
+    func testALateServiceIsReported() throws {
         var late = battery
         late.appearsAfter = 3
         let stage = try AttributeStage([heartRate, late])
@@ -208,7 +208,7 @@ final class DiscoveryBehaviourTests: XCTestCase {
 
     // MARK: C3, changed services
 
-    func testChangedServicesAreToldAndOldHandlesAreInvalid() throws {
+    func testChangedServicesAreReportedAndOldHandlesAreInvalid() throws {
         let stage = try AttributeStage([heartRate, battery])
         let changes = Locked(0)
         stage.peripheral.whenServicesChange().onSuccess(context: ImmediateContext()) { _ in changes.withLock { $0 += 1 }

@@ -224,7 +224,7 @@ final class OperationBehaviourTests: XCTestCase {
         XCTAssertEqual(stage.failure(of: text, limit: 0.001) as? CharacteristicError, .notSerializable)
     }
 
-    func testThePeripheralsRefusalIsToldByItsCode() throws {
+    func testThePeripheralsRefusalIsReportedByItsCode() throws {
         let stage = try stage()
         answers.answerReads(of: "2A38", .error(0x85))
         let read: Future<Characteristic> = try stage.characteristic("2A38").read()
@@ -326,7 +326,7 @@ private final class AttributeStageNeighbour {
         self.manager = manager
         XCTAssertTrue(stage.simulator.advance(until: { manager.poweredOn }, limit: 5))
         let scan = manager.startScanning()
-        // It advertises when nobody is connected to it.
+        // It advertises when no central is connected to it.
         stage.simulator.simulateLinkLoss(of: AttributeStage.address)
         XCTAssertTrue(stage.simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))
         manager.stopScanning()

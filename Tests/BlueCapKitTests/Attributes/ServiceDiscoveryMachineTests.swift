@@ -19,7 +19,7 @@ final class ServiceDiscoveryMachineTests: XCTestCase {
 
     private let settle: [Effect] = [.startTimer(.quiet, 0.25), .startTimer(.limit, 5)]
 
-    private func tell(_ events: Event..., file: StaticString = #filePath, line: UInt = #line) -> [Effect] {
+    private func send(_ events: Event..., file: StaticString = #filePath, line: UInt = #line) -> [Effect] {
         events.map { play($0) }.last ?? []
     }
 
@@ -46,48 +46,48 @@ final class ServiceDiscoveryMachineTests: XCTestCase {
     }
 
     func testAWholeTableIsReadyAtOnce() {
-        XCTAssertEqual(tell(.linkUp(device, isResolved: false)), [])
-        XCTAssertEqual(tell(.wanted), [])
-        XCTAssertEqual(tell(.resolved(true)), [.fence])
-        XCTAssertEqual(tell(.changed), [], "The burst after ServicesResolved is what the fence is for.")
-        XCTAssertEqual(tell(.fencePassed), [.read])
-        XCTAssertEqual(tell(.read(.whole)), [.tableHolds, .finish(.found)])
+        XCTAssertEqual(send(.linkUp(device, isResolved: false)), [])
+        XCTAssertEqual(send(.wanted), [])
+        XCTAssertEqual(send(.resolved(true)), [.fence])
+        XCTAssertEqual(send(.changed), [], "The burst after ServicesResolved is what the fence is for.")
+        XCTAssertEqual(send(.fencePassed), [.read])
+        XCTAssertEqual(send(.read(.whole)), [.tableHolds, .finish(.found)])
         XCTAssertTrue(machine.isReady)
-        XCTAssertEqual(tell(.wanted), [.finish(.found)])
+        XCTAssertEqual(send(.wanted), [.finish(.found)])
     }
 
     func testALinkThatIsResolvedAlreadyNeedsTheFenceAlone() {
-        XCTAssertEqual(tell(.linkUp(device, isResolved: true)), [.fence])
+        XCTAssertEqual(send(.linkUp(device, isResolved: true)), [.fence])
     }
 
     func testAPartialTableWaitsForQuiet() {
-        XCTAssertEqual(tell(.linkUp(device, isResolved: true), .wanted, .fencePassed), [.read])
-        XCTAssertEqual(tell(.read(.some)), settle)
-        XCTAssertEqual(tell(.changed), [.startTimer(.quiet, 0.25)])
-        XCTAssertEqual(tell(.fired(.quiet)), [.cancelTimer(.limit), .read])
-        XCTAssertEqual(tell(.read(.some)), [.tableHolds, .finish(.found)])
+        XCTAssertEqual(send(.linkUp(device, isResolved: true), .wanted, .fencePassed), [.read])
+        XCTAssertEqual(send(.read(.some)), settle)
+        XCTAssertEqual(send(.changed), [.startTimer(.quiet, 0.25)])
+        XCTAssertEqual(send(.fired(.quiet)), [.cancelTimer(.limit), .read])
+        XCTAssertEqual(send(.read(.some)), [.tableHolds, .finish(.found)])
     }
 
     func testWhatNeverComesToRestIsReadAfterTheLimit() {
-        _ = tell(.linkUp(device, isResolved: true), .wanted, .fencePassed, .read(.some), .changed)
-        XCTAssertEqual(tell(.fired(.limit)), [.cancelTimer(.quiet), .read])
+        _ = send(.linkUp(device, isResolved: true), .wanted, .fencePassed, .read(.some), .changed)
+        XCTAssertEqual(send(.fired(.limit)), [.cancelTimer(.quiet), .read])
     }
 
     func testAnEmptyTableIsAFailureAfterQuiet() {
-        _ = tell(.linkUp(device, isResolved: true), .wanted, .fencePassed)
-        XCTAssertEqual(tell(.read(.nothing)), settle)
-        _ = tell(.fired(.quiet))
-        XCTAssertEqual(tell(.read(.nothing)), [.tableHolds, .finish(.foundNothing)])
+        _ = send(.linkUp(device, isResolved: true), .wanted, .fencePassed)
+        XCTAssertEqual(send(.read(.nothing)), settle)
+        _ = send(.fired(.quiet))
+        XCTAssertEqual(send(.read(.nothing)), [.tableHolds, .finish(.foundNothing)])
         XCTAssertFalse(machine.isReady)
-        XCTAssertEqual(tell(.wanted), settle, "Whoever asks again has us look again.")
+        XCTAssertEqual(send(.wanted), settle, "Another request reads the table again.")
     }
 
     func testServicesThatComeLaterAreTakenIn() {
-        _ = tell(.linkUp(device, isResolved: true), .fencePassed, .read(.whole))
-        XCTAssertEqual(tell(.changed), settle)
-        XCTAssertEqual(tell(.wanted), [])
-        _ = tell(.fired(.quiet))
-        XCTAssertEqual(tell(.read(.whole)), [.tableHolds, .finish(.found)])
+        _ = send(.linkUp(device, isResolved: true), .fencePassed, .read(.whole))
+        XCTAssertEqual(send(.changed), settle)
+        XCTAssertEqual(send(.wanted), [])
+        _ = send(.fired(.quiet))
+        XCTAssertEqual(send(.read(.whole)), [.tableHolds, .finish(.found)])
     }
 
     func testTheLostLinkFailsEverybodyInEachState() {
@@ -102,23 +102,23 @@ final class ServiceDiscoveryMachineTests: XCTestCase {
             for event in events + [.wanted] { _ = play(event) }
             let timers: [Effect] = timersRun ? [.cancelTimer(.quiet), .cancelTimer(.limit)] : []
             XCTAssertEqual(
-                tell(.linkLost), timers + [.finish(.linkLost)], "\(events)")
+                send(.linkLost), timers + [.finish(.linkLost)], "\(events)")
             XCTAssertFalse(machine.hasLink)
         }
     }
 
     func testLateNewsOfALostLinkSaysNothing() {
-        _ = tell(.linkUp(device, isResolved: true), .fencePassed, .linkLost)
+        _ = send(.linkUp(device, isResolved: true), .fencePassed, .linkLost)
         for event in [Event.fencePassed, .read(.whole), .changed, .fired(.quiet), .resolved(true), .linkLost] {
             XCTAssertEqual(play(event), [], "\(event)")
         }
-        XCTAssertEqual(tell(.wanted), [.finish(.linkLost)])
+        XCTAssertEqual(send(.wanted), [.finish(.linkLost)])
     }
 
     func testABrokenWordOfBlueZVoidsTheTable() {
-        _ = tell(.linkUp(device, isResolved: true), .fencePassed, .read(.whole))
-        XCTAssertEqual(tell(.resolved(false)), [.tableIsVoid])
-        XCTAssertEqual(tell(.wanted), [])
-        XCTAssertEqual(tell(.resolved(true)), [.fence])
+        _ = send(.linkUp(device, isResolved: true), .fencePassed, .read(.whole))
+        XCTAssertEqual(send(.resolved(false)), [.tableIsVoid])
+        XCTAssertEqual(send(.wanted), [])
+        XCTAssertEqual(send(.resolved(true)), [.fence])
     }
 }

@@ -12,7 +12,7 @@ final class TransferMachineTests: XCTestCase {
 
     private func time(_ seconds: Double) -> Instant { Instant.origin.advanced(by: seconds) }
 
-    /// Answers each call after so many seconds, until it is finished; gives all effects.
+    /// Replies to each call after so many seconds, until the transfer is finished. Returns all effects.
     private func play(
         _ machine: inout TransferMachine, secondsPerWrite: Double = 0, secondsPerFence: Double = 0
     ) -> [Effect] {

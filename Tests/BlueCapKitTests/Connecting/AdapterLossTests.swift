@@ -3,7 +3,7 @@ import BlueZSimulator
 import TestSupport
 import XCTest
 
-/// Links, attempts and wishes when the daemon or the adapter goes: behaviours F1 to F3.
+/// Links, attempts and requests when the daemon or the adapter disappears: behaviours F1 to F3.
 final class AdapterLossTests: ConnectionStage {
     private typealias Loss = (name: String, go: (Simulator) -> Void, back: (Simulator) -> Void)
 

@@ -8,7 +8,7 @@ import XCTest
 final class ConnectionBehaviourTests: ConnectionStage {
     // MARK: The plain way
 
-    func testAConnectionIsToldAndCounted() {
+    func testAConnectionIsReportedAndCounted() {
         let manager = manager()
         let strap = strap(manager)
         XCTAssertEqual(strap.state, .disconnected)
@@ -68,7 +68,7 @@ final class ConnectionBehaviourTests: ConnectionStage {
         XCTAssertTrue(simulator.advance(until: { strap.state == .connected }, limit: 5))
     }
 
-    func testReconnectingWaitsAsLongAsItIsTold() {
+    func testReconnectingWaitsForTheGivenTime() {
         let manager = manager()
         let strap = strap(manager)
         connect(strap)
@@ -118,7 +118,7 @@ final class ConnectionBehaviourTests: ConnectionStage {
         XCTAssertEqual(manager.peripherals, [])
         XCTAssertEqual(simulator.links, [])
         XCTAssertEqual(journal.connectionEvents, [.connect, .forceDisconnect])
-        // The stream is over: what happens from here on is not told there.
+        // The stream has ended: later events are not reported there.
         strap.reconnect()
         XCTAssertTrue(simulator.advance(until: { strap.state == .connected }, limit: 10))
         XCTAssertEqual(journal.connectionEvents, [.connect, .forceDisconnect])
@@ -156,7 +156,7 @@ final class ConnectionBehaviourTests: ConnectionStage {
 
     // MARK: B1
 
-    func testFiveConnectsAtOnceTakeTurnsAndEachIsToldOnce() {
+    func testFiveConnectsAtOnceTakeTurnsAndEachHasOneResult() {
         let manager = manager()
         let peripherals = find((1...5).map { Self.device($0, link: VirtualLink(connectLatency: 0.3)) }, with: manager)
         for peripheral in peripherals { journal.watch(peripheral.connect(connectionTimeout: 1)) }

@@ -8,19 +8,12 @@ import XCTest
 final class ConnectionMachineTests: RandomTestCase {
     private typealias Machine = ConnectionMachine
 
-    private let transient = ConnectionFailure(
-        cause: .transient,
-        failure: BusFailure(name: "org.bluez.Error.Failed", message: "le-connection-abort-by-local"))
-    private let busy = ConnectionFailure(
-        cause: .busy, failure: BusFailure(name: "org.bluez.Error.Failed", message: "Operation already in progress"))
-    private let unknown = ConnectionFailure(
-        cause: .other, failure: BusFailure(name: "org.bluez.Error.Failed", message: "Something new"))
-    private let notFound = ConnectionFailure(
-        cause: .notFound, failure: BusFailure(name: "org.freedesktop.DBus.Error.UnknownObject", message: ""))
-    private let refusal = ConnectionFailure(
-        cause: .authentication, failure: BusFailure(name: "org.bluez.Error.AuthenticationFailed", message: ""))
-    private let cancelled = ConnectionFailure(
-        cause: .cancelled, failure: BusFailure(name: "org.bluez.Error.Failed", message: "br-connection-canceled"))
+    private let transient = BlueZError(name: "org.bluez.Error.Failed", message: "le-connection-abort-by-local")
+    private let busy = BlueZError(name: "org.bluez.Error.Failed", message: "Operation already in progress")
+    private let unknown = BlueZError(name: "org.bluez.Error.Failed", message: "Something new")
+    private let notFound = BlueZError(name: "org.freedesktop.DBus.Error.UnknownObject")
+    private let refusal = BlueZError(name: "org.bluez.Error.AuthenticationFailed")
+    private let cancelled = BlueZError(name: "org.bluez.Error.Canceled")
 
     private func machine(isUsable: Bool = true, isPresent: Bool = true, isLinkUp: Bool = false) -> ConnectionMachine {
         Machine(backOff: BackOff(seed: 1), isUsable: isUsable, isPresent: isPresent, isLinkUp: isLinkUp)
@@ -31,14 +24,12 @@ final class ConnectionMachineTests: RandomTestCase {
         _ = machine.event(
             .connectAsked(ConnectionPolicy(timeoutRetries: retries, disconnectRetries: retries, timeout: timeout)))
         _ = machine.event(.connectStarted(1))
-        // Most tests are not about the rest of scans.
-        _ = machine.event(.timerFired(.pause))
         return machine
     }
 
     private func connected(timeout: TimeInterval? = nil, retries: UInt = .max) -> ConnectionMachine {
         var machine = connecting(timeout: timeout, retries: retries)
-        _ = machine.event(.connectedChanged(true))
+        _ = machine.event(.deviceChanged(isConnected: true))
         _ = machine.event(.connectReplied(1, nil))
         XCTAssertEqual(machine.state, .connected)
         return machine
@@ -49,9 +40,9 @@ final class ConnectionMachineTests: RandomTestCase {
     func testAPeripheralWithoutItsKeysIsNotTriedAtOnce() {
         var machine = connected()
         _ = machine.event(.keysMissing)
-        _ = machine.event(.connectedChanged(false))
+        _ = machine.event(.deviceChanged(isConnected: false))
         XCTAssertEqual(
-            machine.event(.reconnectAsked(delay: 0)).first, .startTimer(.delay, ConnectionMachine.missingKeysDelay))
+            machine.event(.reconnectAsked(delay: 0)).first, .startTimer(.wait, ConnectionMachine.missingKeysDelay))
         // The application decides.
         XCTAssertTrue(machine.event(.connectAsked(ConnectionPolicy())).contains(.callConnect(2)))
     }
@@ -61,7 +52,7 @@ final class ConnectionMachineTests: RandomTestCase {
             var machine = connected()
             _ = machine.event(.keysMissing)
             _ = machine.event(event)
-            _ = machine.event(.connectedChanged(false))
+            _ = machine.event(.deviceChanged(isConnected: false))
             XCTAssertTrue(machine.event(.reconnectAsked(delay: 0)).contains(.callConnect(2)))
         }
     }
@@ -69,7 +60,7 @@ final class ConnectionMachineTests: RandomTestCase {
     func testALinkThatAPairingHasMadeIsOurs() {
         var machine = machine()
         _ = machine.event(.connectAsked(ConnectionPolicy()))
-        _ = machine.event(.connectedChanged(true))
+        _ = machine.event(.deviceChanged(isConnected: true))
         XCTAssertEqual(machine.state, .connected)
         XCTAssertFalse(machine.isOurs)
         _ = machine.event(.linkMade(isOurs: true))
@@ -82,13 +73,12 @@ final class ConnectionMachineTests: RandomTestCase {
         var machine = machine()
         XCTAssertEqual(machine.event(.connectAsked(ConnectionPolicy(timeout: 10))), [.callConnect(1)])
         XCTAssertEqual(
-            machine.event(.connectStarted(1)), [.startTimer(.timeout, 10), .pauseScan, .startTimer(.pause, 3)])
-        XCTAssertEqual(machine.event(.connectedChanged(true)), [])
+            machine.event(.connectStarted(1)), [.startTimer(.timeout, 10)])
+        XCTAssertEqual(machine.event(.deviceChanged(isConnected: true)), [])
         XCTAssertEqual(
             machine.event(.connectReplied(1, nil)),
             [
-                .cancelTimer(.timeout), .cancelTimer(.pause), .resumeScan, .startTimer(.stability, 3), .linkWentUp,
-                .report(1, .connected),
+                .cancelTimer(.timeout), .startTimer(.stability, 3), .linkWentUp, .report(1, .connected),
             ])
         XCTAssertTrue(machine.isOurs)
     }
@@ -104,22 +94,22 @@ final class ConnectionMachineTests: RandomTestCase {
     func testALostLinkIsReportedOnceAndFailsWhatIsUnderWay() {
         var machine = connected()
         XCTAssertEqual(
-            machine.event(.connectedChanged(false)),
+            machine.event(.deviceChanged(isConnected: false)),
             [
-                .cancelTimer(.stability), .linkWentDown(.disconnected), .startTimer(.loss, Machine.lossLimit),
+                .cancelTimer(.stability), .linkWentDown(.linkLost), .startTimer(.loss, Machine.lossLimit),
                 .report(1, .disconnected),
             ])
-        XCTAssertEqual(machine.event(.connectedChanged(false)), [])
-        XCTAssertEqual(machine.event(.deviceDisappeared), [])
+        XCTAssertEqual(machine.event(.deviceChanged(isConnected: false)), [])
+        XCTAssertEqual(machine.event(.deviceChanged(isPresent: false, isConnected: false)), [])
         XCTAssertEqual(machine.event(.adapterUsable(false)), [.cancelTimer(.loss)])
     }
 
     func testARemovedDeviceIsALostLink() {
         var machine = connected()
         XCTAssertEqual(
-            machine.event(.deviceDisappeared),
+            machine.event(.deviceChanged(isPresent: false, isConnected: false)),
             [
-                .cancelTimer(.stability), .linkWentDown(.disconnected), .startTimer(.loss, Machine.lossLimit),
+                .cancelTimer(.stability), .linkWentDown(.linkLost), .startTimer(.loss, Machine.lossLimit),
                 .report(1, .disconnected),
             ])
     }
@@ -132,13 +122,13 @@ final class ConnectionMachineTests: RandomTestCase {
             XCTAssertTrue(machine.event(.timerFired(.timeout)).contains(.cancelConnect))
             let effects = machine.event(.connectReplied(attempt, cancelled))
             if attempt == 1 {
-                XCTAssertEqual(effects, [.cancelTimer(.cancellation), .report(1, .timedOut)])
+                XCTAssertEqual(effects, [.report(1, .timedOut)])
                 XCTAssertEqual(machine.event(.reconnectAsked(delay: 0)), [.callConnect(2)])
                 _ = machine.event(.connectStarted(2))
             } else {
                 XCTAssertEqual(
                     effects,
-                    [.cancelTimer(.cancellation), .report(1, .gaveUp(after: .timeouts)), .finishStream(1)])
+                    [.report(1, .gaveUp(after: .timedOut)), .finishStream(1)])
             }
         }
         XCTAssertEqual(machine.state, .disconnected)
@@ -149,19 +139,19 @@ final class ConnectionMachineTests: RandomTestCase {
         _ = machine.event(.timerFired(.timeout))
         _ = machine.event(.connectReplied(1, cancelled))
         _ = machine.event(.reconnectAsked(delay: 0))
-        _ = machine.event(.connectedChanged(true))
+        _ = machine.event(.deviceChanged(isConnected: true))
         _ = machine.event(.connectReplied(2, nil))
         XCTAssertEqual(machine.timeouts, 0)
-        XCTAssertEqual(machine.event(.connectedChanged(false)).last, .report(1, .disconnected))
+        XCTAssertEqual(machine.event(.deviceChanged(isConnected: false)).last, .report(1, .disconnected))
     }
 
     func testDisconnectionsBeyondTheCountGiveUp() {
         var machine = connected(retries: 0)
         XCTAssertEqual(
-            machine.event(.connectedChanged(false)),
+            machine.event(.deviceChanged(isConnected: false)),
             [
-                .cancelTimer(.stability), .linkWentDown(.disconnected), .startTimer(.loss, Machine.lossLimit),
-                .report(1, .gaveUp(after: .disconnections)), .finishStream(1),
+                .cancelTimer(.stability), .linkWentDown(.linkLost), .startTimer(.loss, Machine.lossLimit),
+                .report(1, .gaveUp(after: .disconnected)), .finishStream(1),
             ])
     }
 
@@ -172,38 +162,32 @@ final class ConnectionMachineTests: RandomTestCase {
         var waits: [TimeInterval] = []
         for attempt in 1...7 as ClosedRange<UInt32> {
             let effects = machine.event(.connectReplied(attempt, transient))
-            for case .startTimer(.retry, let seconds) in effects { waits.append(seconds) }
+            for case .startTimer(.connection(.wait), let seconds) in effects { waits.append(seconds) }
             XCTAssertEqual(effects.count, 1)
-            XCTAssertEqual(machine.event(.timerFired(.retry)), [.callConnect(attempt + 1)])
+            XCTAssertEqual(machine.event(.timerFired(.wait)), [.callConnect(attempt + 1)])
         }
         for (wait, step) in zip(waits, BackOff.steps + [4]) { XCTAssertEqual(wait, step, accuracy: step * 0.25) }
-        XCTAssertEqual(machine.failures.map(\.failure.message), Array(repeating: transient.failure.message, count: 7))
+        XCTAssertEqual(machine.failures.map(\.message), Array(repeating: transient.message, count: 7))
     }
 
     // MARK: Scans rest
 
-    func testScansRestForASecondOrThreeWhenAnAttemptBegins() {
-        var machine = machine()
+    func testASearchGoesOnDuringTheFirstAttempts() {
+        var machine = machine(isPresent: false)
         _ = machine.event(.connectAsked(ConnectionPolicy()))
-        XCTAssertEqual(machine.event(.connectStarted(1)), [.pauseScan, .startTimer(.pause, 3)])
-        XCTAssertEqual(machine.event(.timerFired(.pause)), [.resumeScan])
-        _ = machine.event(.connectReplied(1, transient))
-        _ = machine.event(.timerFired(.retry))
-        XCTAssertEqual(machine.event(.connectStarted(2)), [.pauseScan, .startTimer(.pause, 3)])
-        _ = machine.event(.connectReplied(2, transient))
-        _ = machine.event(.timerFired(.retry))
-        XCTAssertEqual(
-            machine.event(.connectStarted(3)), [.cancelTimer(.pause), .startTimer(.pause, 3)],
-            "They are not woken for the back-off.")
-        _ = machine.event(.disconnectAsked)
-        XCTAssertFalse(machine.isPausing)
+        var orders = machine.event(.deviceChanged(isConnected: false))
+        for attempt in 1...3 as ClosedRange<UInt32> {
+            XCTAssertEqual(orders.last, .callConnect(attempt, pausesScans: attempt == 3))
+            _ = machine.event(.connectReplied(attempt, transient))
+            orders = machine.event(.timerFired(.wait))
+        }
     }
 
     func testARefusalThatNoRetryCuresIsAFailureAtOnce() {
         var machine = connecting(timeout: 30)
         XCTAssertEqual(
             machine.event(.connectReplied(1, refusal)),
-            [.cancelTimer(.timeout), .reportFailure(1, .connectionFailed(refusal.failure))])
+            [.cancelTimer(.timeout), .reportFailure(1, .connectionFailed(BusFailure(refusal)))])
         XCTAssertEqual(machine.state, .disconnected)
     }
 
@@ -211,17 +195,17 @@ final class ConnectionMachineTests: RandomTestCase {
         var machine = connecting()
         for attempt in 1...2 as ClosedRange<UInt32> {
             _ = machine.event(.connectReplied(attempt, unknown))
-            _ = machine.event(.timerFired(.retry))
+            _ = machine.event(.timerFired(.wait))
         }
         XCTAssertEqual(
-            machine.event(.connectReplied(3, unknown)).last, .reportFailure(1, .connectionFailed(unknown.failure)))
+            machine.event(.connectReplied(3, unknown)).last, .reportFailure(1, .connectionFailed(BusFailure(unknown))))
     }
 
     func testAnAttemptThatSomebodyLeftBehindIsTakenBack() {
         var machine = connecting()
         for attempt in 1...4 as ClosedRange<UInt32> {
             XCTAssertFalse(machine.event(.connectReplied(attempt, busy)).contains(.callDisconnect))
-            _ = machine.event(.timerFired(.retry))
+            _ = machine.event(.timerFired(.wait))
         }
         XCTAssertTrue(machine.event(.connectReplied(5, busy)).contains(.callDisconnect))
     }
@@ -232,9 +216,9 @@ final class ConnectionMachineTests: RandomTestCase {
         for _ in 1...4 {
             _ = machine.event(.timerFired(.timeout))
             _ = machine.event(.connectReplied(machine.lastAttempt, cancelled))
-            for case .startTimer(.connection(.delay), let seconds) in machine.event(.reconnectAsked(delay: 0)) {
+            for case .startTimer(.connection(.wait), let seconds) in machine.event(.reconnectAsked(delay: 0)) {
                 waits.append(seconds)
-                _ = machine.event(.timerFired(.delay))
+                _ = machine.event(.timerFired(.wait))
             }
             _ = machine.event(.connectStarted(machine.lastAttempt))
         }
@@ -246,20 +230,20 @@ final class ConnectionMachineTests: RandomTestCase {
         var machine = connected()
         for round in 1...3 {
             _ = machine.event(.timerFired(.stability))
-            _ = machine.event(.connectedChanged(false))
+            _ = machine.event(.deviceChanged(isConnected: false))
             XCTAssertEqual(machine.event(.reconnectAsked(delay: 0)), [.callConnect(machine.lastAttempt)], "\(round)")
-            _ = machine.event(.connectedChanged(true))
+            _ = machine.event(.deviceChanged(isConnected: true))
             _ = machine.event(.connectReplied(machine.lastAttempt, nil))
         }
     }
 
     func testAPeripheralThatDropsEachLinkAtOnceIsNotHammered() {
         var machine = connected()
-        _ = machine.event(.connectedChanged(false))
+        _ = machine.event(.deviceChanged(isConnected: false))
         XCTAssertEqual(machine.event(.reconnectAsked(delay: 0)), [.callConnect(2)])
-        _ = machine.event(.connectedChanged(true))
+        _ = machine.event(.deviceChanged(isConnected: true))
         _ = machine.event(.connectReplied(2, nil))
-        _ = machine.event(.connectedChanged(false))
+        _ = machine.event(.deviceChanged(isConnected: false))
         XCTAssertEqual(machine.event(.reconnectAsked(delay: 0)).count, 1)
         XCTAssertEqual(machine.state, .waiting(.delay))
     }
@@ -268,60 +252,40 @@ final class ConnectionMachineTests: RandomTestCase {
 
     func testATimeOutIsReportedWhenBlueZHasLetGo() {
         var machine = connecting(timeout: 10)
-        XCTAssertEqual(machine.event(.timerFired(.timeout)), [.cancelConnect, .startTimer(.cancellation, 8)])
+        XCTAssertEqual(machine.event(.timerFired(.timeout)), [.cancelConnect])
         XCTAssertEqual(
-            machine.event(.connectReplied(1, cancelled)), [.cancelTimer(.cancellation), .report(1, .timedOut)])
+            machine.event(.connectReplied(1, cancelled)), [.report(1, .timedOut)])
     }
 
-    func testALinkThatCameTooLateIsEnded() {
+    /// The connector ends such a link before it reports the end of the attempt.
+    func testALinkThatAppearsDuringTheCancellationIsNotUsed() {
         var machine = connecting(timeout: 10)
         _ = machine.event(.timerFired(.timeout))
-        XCTAssertEqual(machine.event(.connectedChanged(true)), [])
-        XCTAssertEqual(
-            machine.event(.connectReplied(1, nil)),
-            [.cancelTimer(.cancellation), .callDisconnect, .startTimer(.drop, 6)])
-        XCTAssertEqual(machine.event(.connectedChanged(false)), [.cancelTimer(.drop), .report(1, .timedOut)])
-    }
-
-    /// BlueZ's reply may precede the report of the link.
-    func testALinkThatIsReportedAfterItsCancellationIsEnded() {
-        var machine = connecting()
-        _ = machine.event(.disconnectAsked)
-        XCTAssertEqual(
-            machine.event(.connectReplied(1, nil)),
-            [.cancelTimer(.cancellation), .callDisconnect, .startTimer(.drop, 6)])
-        XCTAssertEqual(machine.event(.connectedChanged(true)), [])
+        XCTAssertEqual(machine.event(.deviceChanged(isConnected: true)), [])
+        XCTAssertEqual(machine.event(.deviceChanged(isConnected: false)), [])
         XCTAssertTrue(machine.isInUse, "A released peripheral is kept until its link has ended.")
-        XCTAssertEqual(machine.event(.connectedChanged(false)), [.cancelTimer(.drop), .report(1, .forced)])
-    }
-
-    func testALinkThatHasEndedBeforeTheReplyNeedsNoDisconnection() {
-        var machine = connecting()
-        _ = machine.event(.disconnectAsked)
-        _ = machine.event(.connectedChanged(true))
-        _ = machine.event(.connectedChanged(false))
-        XCTAssertEqual(
-            machine.event(.connectReplied(1, nil)), [.cancelTimer(.cancellation), .report(1, .forced)])
-    }
-
-    func testADaemonThatNeverAnswersIsWaitedForNoLongerThanTheLimit() {
-        var machine = connecting(timeout: 10)
-        _ = machine.event(.timerFired(.timeout))
-        XCTAssertEqual(machine.event(.timerFired(.cancellation)), [.report(1, .timedOut)])
-        // Much later the link comes after all, and nobody wants it.
-        XCTAssertEqual(machine.event(.connectedChanged(true)), [.callDisconnect])
-        XCTAssertEqual(machine.event(.connectReplied(1, nil)), [])
-        XCTAssertEqual(machine.state, .disconnected)
+        XCTAssertEqual(machine.event(.connectReplied(1, cancelled)), [.report(1, .timedOut)])
     }
 
     func testALateReplyOfAnOlderAttemptIsHarmless() {
         var machine = connecting(timeout: 10)
-        _ = machine.event(.timerFired(.timeout))
-        _ = machine.event(.timerFired(.cancellation))
-        XCTAssertEqual(machine.event(.reconnectAsked(delay: 0)), [.callConnect(2)])
+        _ = machine.event(.connectReplied(1, transient))
+        XCTAssertEqual(machine.event(.timerFired(.wait)), [.callConnect(2)])
         let before = machine
         XCTAssertEqual(machine.event(.connectReplied(1, transient)), [])
-        XCTAssertEqual(machine.state, before.state)
+        XCTAssertEqual(machine, before)
+    }
+
+    func testTheReplyOfAnAttemptInPlaceOfWhichALinkWasAdoptedEndsNothing() {
+        var machine = machine()
+        _ = machine.event(.connectAsked(ConnectionPolicy()))
+        XCTAssertEqual(
+            machine.event(.deviceChanged(isConnected: true)),
+            [.cancelConnect, .startTimer(.stability, 3), .linkWentUp, .report(1, .connected)])
+        XCTAssertFalse(machine.isOurs)
+        _ = machine.event(.disconnectAsked)
+        XCTAssertEqual(machine.event(.connectReplied(1, cancelled)), [])
+        XCTAssertEqual(machine.event(.disconnectReplied), [.report(1, .forced)])
     }
 
     func testAReconnectDuringTheTakingBackFollowsTheReport() {
@@ -330,7 +294,7 @@ final class ConnectionMachineTests: RandomTestCase {
         XCTAssertEqual(machine.event(.reconnectAsked(delay: 0)), [])
         XCTAssertEqual(
             machine.event(.connectReplied(1, cancelled)),
-            [.cancelTimer(.cancellation), .report(1, .timedOut), .callConnect(2)])
+            [.report(1, .timedOut), .callConnect(2)])
     }
 
     // MARK: disconnect (B2a)
@@ -339,9 +303,10 @@ final class ConnectionMachineTests: RandomTestCase {
         var machine = connected()
         XCTAssertEqual(
             machine.event(.disconnectAsked),
-            [.cancelTimer(.stability), .linkWentDown(.forced), .callDisconnect, .startTimer(.drop, 6)])
+            [.cancelTimer(.stability), .linkWentDown(.application), .callDisconnect])
         XCTAssertEqual(machine.event(.disconnectAsked), [])
-        XCTAssertEqual(machine.event(.connectedChanged(false)), [.cancelTimer(.drop), .report(1, .forced)])
+        XCTAssertEqual(machine.event(.deviceChanged(isConnected: false)), [])
+        XCTAssertEqual(machine.event(.disconnectReplied), [.report(1, .forced)])
         XCTAssertEqual(machine.event(.disconnectReplied), [])
     }
 
@@ -354,9 +319,9 @@ final class ConnectionMachineTests: RandomTestCase {
         var machine = connecting(timeout: 10)
         XCTAssertEqual(
             machine.event(.disconnectAsked),
-            [.cancelTimer(.timeout), .cancelConnect, .startTimer(.cancellation, 8)])
+            [.cancelTimer(.timeout), .cancelConnect])
         XCTAssertEqual(
-            machine.event(.connectReplied(1, cancelled)), [.cancelTimer(.cancellation), .report(1, .forced)])
+            machine.event(.connectReplied(1, cancelled)), [.report(1, .forced)])
     }
 
     func testADisconnectEndsEveryKindOfWaiting() {
@@ -366,15 +331,15 @@ final class ConnectionMachineTests: RandomTestCase {
 
         var waitsForDelay = machine()
         _ = waitsForDelay.event(.reconnectAsked(delay: 5))
-        XCTAssertEqual(waitsForDelay.event(.disconnectAsked), [.cancelTimer(.delay), .report(0, .forced)])
+        XCTAssertEqual(waitsForDelay.event(.disconnectAsked), [.cancelTimer(.wait), .report(0, .forced)])
 
         var waitsToRetry = connecting()
         _ = waitsToRetry.event(.connectReplied(1, transient))
-        XCTAssertEqual(waitsToRetry.event(.disconnectAsked), [.cancelTimer(.retry), .report(1, .forced)])
+        XCTAssertEqual(waitsToRetry.event(.disconnectAsked), [.cancelTimer(.wait), .report(1, .forced)])
 
         var seeks = machine(isPresent: false)
         _ = seeks.event(.connectAsked(ConnectionPolicy()))
-        XCTAssertEqual(seeks.event(.disconnectAsked), [.cancelTimer(.seeking), .stopSeeking, .report(1, .forced)])
+        XCTAssertEqual(seeks.event(.disconnectAsked), [.cancelTimer(.wait), .stopSeeking, .report(1, .forced)])
         for machine in [waitsForPower, waitsForDelay, waitsToRetry, seeks] {
             XCTAssertEqual(machine.state, .disconnected)
         }
@@ -385,14 +350,15 @@ final class ConnectionMachineTests: RandomTestCase {
         _ = machine.event(.disconnectAsked)
         XCTAssertEqual(
             machine.event(.connectAsked(ConnectionPolicy())), [.report(1, .forced), .finishStream(1)])
-        XCTAssertEqual(machine.event(.connectedChanged(false)), [.cancelTimer(.drop), .callConnect(2)])
-        XCTAssertEqual(machine.event(.disconnectReplied), [])
+        XCTAssertEqual(machine.event(.deviceChanged(isConnected: false)), [])
+        XCTAssertEqual(machine.event(.disconnectReplied), [.callConnect(2)])
     }
 
-    func testADisconnectThatNobodyAnswersEndsAtItsLimit() {
+    /// The connector gives up at its limit.
+    func testADisconnectThatDoesNotEndTheLinkIsReportedToo() {
         var machine = connected()
         _ = machine.event(.disconnectAsked)
-        XCTAssertEqual(machine.event(.timerFired(.drop)), [.report(1, .forced)])
+        XCTAssertEqual(machine.event(.disconnectReplied), [.report(1, .forced)])
         XCTAssertEqual(machine.state, .disconnected)
     }
 
@@ -400,7 +366,7 @@ final class ConnectionMachineTests: RandomTestCase {
         var machine = connected()
         XCTAssertEqual(machine.event(.terminateAsked).last, .forget)
         XCTAssertEqual(
-            machine.event(.connectedChanged(false)), [.cancelTimer(.drop), .report(1, .forced), .finishStream(1)])
+            machine.event(.disconnectReplied), [.report(1, .forced), .finishStream(1)])
         XCTAssertEqual(machine.event(.terminateAsked), [.forget])
     }
 
@@ -408,12 +374,13 @@ final class ConnectionMachineTests: RandomTestCase {
 
     func testADeviceThatBlueZDroppedIsSoughtAndDiscoveryLastsUntilTheLink() {
         var machine = connecting(timeout: 30)
-        _ = machine.event(.deviceDisappeared)
-        XCTAssertEqual(machine.event(.connectReplied(1, notFound)), [.seek, .startTimer(.seeking, 10)])
+        _ = machine.event(.deviceChanged(isPresent: false, isConnected: false))
+        XCTAssertEqual(machine.event(.connectReplied(1, notFound)), [.seek, .startTimer(.wait, 10)])
         XCTAssertEqual(
-            machine.event(.deviceAppeared(isConnected: false)), [.cancelTimer(.seeking), .callConnect(2)])
+            machine.event(.deviceChanged(isConnected: false)),
+            [.cancelTimer(.wait), .callConnect(2, pausesScans: false)])
         _ = machine.event(.connectStarted(2))
-        _ = machine.event(.connectedChanged(true))
+        _ = machine.event(.deviceChanged(isConnected: true))
         XCTAssertEqual(
             machine.event(.connectReplied(2, nil)),
             [.cancelTimer(.timeout), .stopSeeking, .startTimer(.stability, 3), .linkWentUp, .report(1, .connected)])
@@ -421,20 +388,20 @@ final class ConnectionMachineTests: RandomTestCase {
 
     func testASearchIsBoundedAndThenRepeatedAfterABackOff() {
         var machine = machine(isPresent: false)
-        XCTAssertEqual(machine.event(.connectAsked(ConnectionPolicy())), [.seek, .startTimer(.seeking, 10)])
-        let effects = machine.event(.timerFired(.seeking))
+        XCTAssertEqual(machine.event(.connectAsked(ConnectionPolicy())), [.seek, .startTimer(.wait, 10)])
+        let effects = machine.event(.timerFired(.wait))
         XCTAssertEqual(effects.first, .stopSeeking)
         XCTAssertEqual(machine.state, .waiting(.backOff))
-        XCTAssertEqual(machine.event(.timerFired(.retry)), [.seek, .startTimer(.seeking, 10)])
+        XCTAssertEqual(machine.event(.timerFired(.wait)), [.seek, .startTimer(.wait, 10)])
     }
 
     func testASearchEndsWithTheTimeOut() {
         var machine = machine(isPresent: false)
         XCTAssertEqual(
             machine.event(.connectAsked(ConnectionPolicy(timeout: 5))),
-            [.seek, .startTimer(.timeout, 5), .startTimer(.seeking, 10)])
+            [.seek, .startTimer(.timeout, 5), .startTimer(.wait, 10)])
         XCTAssertEqual(
-            machine.event(.timerFired(.timeout)), [.cancelTimer(.seeking), .stopSeeking, .report(1, .timedOut)])
+            machine.event(.timerFired(.timeout)), [.cancelTimer(.wait), .stopSeeking, .report(1, .timedOut)])
     }
 
     // MARK: Adopting (B5)
@@ -452,8 +419,8 @@ final class ConnectionMachineTests: RandomTestCase {
         var machine = connecting()
         _ = machine.event(.connectReplied(1, busy))
         XCTAssertEqual(
-            machine.event(.connectedChanged(true)),
-            [.cancelTimer(.retry), .startTimer(.stability, 3), .linkWentUp, .report(1, .connected)])
+            machine.event(.deviceChanged(isConnected: true)),
+            [.cancelTimer(.wait), .startTimer(.stability, 3), .linkWentUp, .report(1, .connected)])
     }
 
     func testASecondConnectTakesOver() {
@@ -469,34 +436,25 @@ final class ConnectionMachineTests: RandomTestCase {
 
     // MARK: Replies that are not true (B6)
 
-    func testAGoodReplyWaitsForItsLink() {
-        var machine = connecting()
-        XCTAssertEqual(machine.event(.connectReplied(1, nil)), [.startTimer(.confirmation, 10)])
-        XCTAssertEqual(machine.event(.connectedChanged(true)).suffix(2), [.linkWentUp, .report(1, .connected)])
-        XCTAssertTrue(machine.isOurs)
-    }
-
     func testAGoodReplyWithoutALinkIsATransientFailure() {
         var machine = connecting()
-        _ = machine.event(.connectReplied(1, nil))
-        XCTAssertEqual(machine.event(.connectedChanged(false)), [])
-        var asked = machine
-        for end in [Machine.Event.timerFired(.confirmation), .deviceAppeared(isConnected: false)] {
-            machine = asked
-            _ = machine.event(end)
+        _ = machine.event(.deviceChanged(isConnected: true))
+        _ = machine.event(.deviceChanged(isConnected: false))
+        XCTAssertTrue(machine.hasFallen)
+        for error in [nil, BlueZError.noLink] {
+            var machine = machine
+            _ = machine.event(.connectReplied(1, error))
             XCTAssertEqual(machine.state, .waiting(.backOff))
             XCTAssertEqual(machine.failures, [.noLink])
         }
-        _ = asked.event(.deviceAppeared(isConnected: true))
-        XCTAssertEqual(asked.state, .connected)
     }
 
-    func testAGoodReplyAfterTheLinksEndIsATransientFailureAtOnce() {
+    func testAReplyWhoseMeaningIsKnownIsAFailureAtOnce() {
         var machine = connecting()
-        _ = machine.event(.connectedChanged(true))
-        _ = machine.event(.connectedChanged(false))
-        _ = machine.event(.connectReplied(1, nil))
-        XCTAssertEqual(machine.state, .waiting(.backOff))
+        XCTAssertEqual(
+            machine.event(.connectReplied(1, transient, .keyMissing(isCertain: false))),
+            [.reportFailure(1, .pairing(.keyMissing(isCertain: false)))])
+        XCTAssertEqual(machine.state, .disconnected)
     }
 
     // MARK: The adapter (F1, F2)
@@ -518,18 +476,17 @@ final class ConnectionMachineTests: RandomTestCase {
 
     func testATryAfterAReportedLossWaitsForTheAdapterWithoutASecondReport() {
         var machine = connected(timeout: 9)
-        XCTAssertEqual(machine.event(.connectedChanged(false)).last, .report(1, .disconnected))
+        XCTAssertEqual(machine.event(.deviceChanged(isConnected: false)).last, .report(1, .disconnected))
         _ = machine.event(.reconnectAsked(delay: 0))
-        XCTAssertEqual(machine.state, .connecting(2, .queued))
+        XCTAssertEqual(machine.state, .connecting(isUnderWay: false))
         _ = machine.event(.connectStarted(2))
         XCTAssertEqual(
             machine.event(.adapterUsable(false)),
             [
-                .cancelTimer(.loss), .cancelConnect, .cancelTimer(.timeout), .cancelTimer(.pause), .resumeScan,
-                .startTimer(.timeout, 9),
+                .cancelTimer(.loss), .cancelConnect, .cancelTimer(.timeout), .startTimer(.timeout, 9),
             ])
         XCTAssertEqual(machine.state, .waiting(.power))
-        XCTAssertEqual(machine.event(.connectReplied(2, .notFound)), [])
+        XCTAssertEqual(machine.event(.connectReplied(2, notFound)), [])
         XCTAssertEqual(machine.event(.adapterUsable(true)), [.cancelTimer(.timeout), .callConnect(3)])
         // That was another loss.
         XCTAssertEqual(machine.event(.adapterUsable(false)).last, .report(1, .disconnected))
@@ -537,8 +494,8 @@ final class ConnectionMachineTests: RandomTestCase {
 
     func testATryForARunWaitsForTheAdapterAfterAReportedLoss() {
         var machine = connected(retries: 1)
-        XCTAssertEqual(machine.event(.connectedChanged(false)).last, .report(1, .disconnected))
-        XCTAssertEqual(machine.event(.linkNeededByRun), [.callConnect(2)])
+        XCTAssertEqual(machine.event(.deviceChanged(isConnected: false)).last, .report(1, .disconnected))
+        XCTAssertEqual(machine.event(.linkNeeded(.run)), [.callConnect(2)])
         XCTAssertEqual(machine.event(.adapterUsable(false)), [.cancelTimer(.loss), .cancelConnect])
         XCTAssertEqual(machine.state, .waiting(.power))
         XCTAssertEqual(machine.disconnections, 1)
@@ -547,22 +504,22 @@ final class ConnectionMachineTests: RandomTestCase {
 
     func testAnAdapterThatGoesLongAfterAReportedLossIsReported() {
         var machine = connected(timeout: 9)
-        _ = machine.event(.connectedChanged(false))
+        _ = machine.event(.deviceChanged(isConnected: false))
         _ = machine.event(.reconnectAsked(delay: 0))
         _ = machine.event(.connectStarted(2))
         XCTAssertEqual(machine.event(.timerFired(.loss)), [])
         XCTAssertEqual(
             machine.event(.adapterUsable(false)),
-            [.cancelConnect, .cancelTimer(.timeout), .cancelTimer(.pause), .resumeScan, .report(1, .disconnected)])
+            [.cancelConnect, .cancelTimer(.timeout), .report(1, .disconnected)])
         XCTAssertEqual(machine.state, .disconnected)
     }
 
     func testALinkAfterAReportedLossIsLostWithTheAdapter() {
         var machine = connected()
-        _ = machine.event(.connectedChanged(false))
+        _ = machine.event(.deviceChanged(isConnected: false))
         _ = machine.event(.reconnectAsked(delay: 0))
         _ = machine.event(.connectStarted(2))
-        _ = machine.event(.connectedChanged(true))
+        _ = machine.event(.deviceChanged(isConnected: true))
         XCTAssertTrue(machine.event(.connectReplied(2, nil)).contains(.cancelTimer(.loss)))
         XCTAssertEqual(machine.event(.adapterUsable(false)).last, .report(1, .disconnected))
     }
@@ -580,10 +537,10 @@ final class ConnectionMachineTests: RandomTestCase {
     func testAnAdapterThatGoesCompletesWhatWasEnding() {
         var times = connecting(timeout: 10)
         _ = times.event(.timerFired(.timeout))
-        XCTAssertEqual(times.event(.adapterUsable(false)), [.cancelTimer(.cancellation), .report(1, .timedOut)])
+        XCTAssertEqual(times.event(.adapterUsable(false)), [.report(1, .timedOut)])
         var ends = connected()
         _ = ends.event(.disconnectAsked)
-        XCTAssertEqual(ends.event(.adapterUsable(false)), [.cancelTimer(.drop), .report(1, .forced)])
+        XCTAssertEqual(ends.event(.adapterUsable(false)), [.report(1, .forced)])
     }
 
     // MARK: The end (B7)
@@ -592,16 +549,11 @@ final class ConnectionMachineTests: RandomTestCase {
         var own = connected()
         XCTAssertEqual(
             own.event(.closed(keepingLinks: false)),
-            [.linkWentDown(.forced), .callDisconnect, .cancelTimer(.stability), .finishStream(1)])
+            [.linkWentDown(.application), .callDisconnect, .cancelTimer(.stability), .finishStream(1)])
         var kept = connected()
         XCTAssertFalse(kept.event(.closed(keepingLinks: true)).contains(.callDisconnect))
         var tries = connecting()
         XCTAssertEqual(tries.event(.closed(keepingLinks: true)), [.cancelConnect, .finishStream(1)])
-        var answered = connecting()
-        _ = answered.event(.connectReplied(1, nil))
-        XCTAssertEqual(
-            answered.event(.closed(keepingLinks: false)),
-            [.callDisconnect, .cancelTimer(.connection(.confirmation)), .finishStream(1)])
         XCTAssertEqual(
             tries.event(.connectAsked(ConnectionPolicy())), [.reportFailure(2, .disconnected), .finishStream(2)])
     }
@@ -609,7 +561,7 @@ final class ConnectionMachineTests: RandomTestCase {
     // MARK: Laws
 
     /// Whatever happens in whatever order: timers that run are known, every stream finishes once, links go up and down in
-    /// turn, searches and pauses end, and a machine that is left alone comes to rest.
+    /// turn, searches end, and a machine that is left alone comes to rest.
     func testLawsHoldForEventsInAnyOrder() {
         var random = TestRandom(self)
         for round in 0..<400 {

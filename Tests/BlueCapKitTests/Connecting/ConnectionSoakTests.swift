@@ -84,7 +84,7 @@ final class ConnectionSoakTests: ConnectionStage {
             // The last round of each may have left its stream open: nothing has ended it.
             let uses = core.objects.used.map(\.use)
             XCTAssertLessThanOrEqual(uses.map(\.connections.count).reduce(0, +), 4)
-            XCTAssertTrue(uses.allSatisfy { $0.attempt == nil && $0.searches.isEmpty && $0.pause == nil })
+            XCTAssertTrue(uses.allSatisfy { $0.attempt == nil && $0.searches.isEmpty })
         }
     }
 
@@ -179,7 +179,7 @@ private final class SoakRunner: @unchecked Sendable {
         stream.onComplete(context: ImmediateContext()) { [weak self] result in
             guard let self else { return }
             switch result {
-            case .success(let event): told(event.connectionEvent)
+            case .success(let event): received(event.connectionEvent)
             case .failure:
                 failures += 1
                 begin()
@@ -187,7 +187,7 @@ private final class SoakRunner: @unchecked Sendable {
         }
     }
 
-    private func told(_ event: ConnectionEvent) {
+    private func received(_ event: ConnectionEvent) {
         stage = "\(event)"
         switch event {
         case .connect:
@@ -221,7 +221,7 @@ private final class SoakRunner: @unchecked Sendable {
                 guard let self else { return }
                 answered += 1
                 if case .success = result { reads += 1 }
-                // A link that has been lost meanwhile has told so, or is about to.
+                // If the link was lost before, its end has been reported, or will be.
                 if peripheral.state == .connected { peripheral.disconnect() }
             }
     }

@@ -21,7 +21,7 @@ final class DisconnectDetailTests: XCTestCase {
         var (state, device) = try connected()
         let end = LinkEnd(name: "org.bluez.Reason.Timeout", message: "Connection timeout")
         _ = state.statusChanged(.init(device: device, linkEnd: end))
-        XCTAssertEqual(state.lastLoss, .disconnected)
+        XCTAssertEqual(state.lastLoss, .linkLost)
         XCTAssertEqual(state.linkEnd, end)
 
         _ = state.statusChanged(.init(device: device))
@@ -34,7 +34,7 @@ final class DisconnectDetailTests: XCTestCase {
     func testWithoutASignalThereIsNone() throws {
         var (state, device) = try connected()
         _ = state.statusChanged(.init(device: device))
-        XCTAssertEqual(state.lastLoss, .disconnected)
+        XCTAssertEqual(state.lastLoss, .linkLost)
         XCTAssertNil(state.linkEnd)
     }
 

@@ -11,9 +11,9 @@ final class LinkLendingTests: XCTestCase {
 
     private func lent() -> ConnectionMachine {
         var machine = machine()
-        XCTAssertEqual(machine.event(.linkNeededByRun), [.callConnect(1)])
+        XCTAssertEqual(machine.event(.linkNeeded(.run)), [.callConnect(1)])
         _ = machine.event(.connectStarted(1))
-        _ = machine.event(.connectedChanged(true))
+        _ = machine.event(.deviceChanged(isConnected: true))
         _ = machine.event(.connectReplied(1, nil))
         XCTAssertEqual(machine.state, .connected)
         return machine
@@ -22,21 +22,21 @@ final class LinkLendingTests: XCTestCase {
     func testALinkThatWasMadeForBorrowersEndsWithThem() {
         var machine = lent()
         XCTAssertFalse(machine.isWanted, "It is not to come back after a crash.")
-        XCTAssertTrue(machine.event(.linkNotNeededByRuns).contains(.callDisconnect))
-        XCTAssertEqual(machine.event(.connectedChanged(false)), [.cancelTimer(.drop), .report(0, .forced)])
+        XCTAssertTrue(machine.event(.linkNotNeeded(.run)).contains(.callDisconnect))
+        XCTAssertEqual(machine.event(.disconnectReplied), [.report(0, .forced)])
         XCTAssertEqual(machine.state, .disconnected)
-        XCTAssertEqual(machine.event(.linkNotNeededByRuns), [])
+        XCTAssertEqual(machine.event(.linkNotNeeded(.run)), [])
     }
 
     func testALinkOfTheUserStays() {
         var machine = machine()
         _ = machine.event(.connectAsked(ConnectionPolicy()))
-        XCTAssertEqual(machine.event(.linkNeededByRun), [])
+        XCTAssertEqual(machine.event(.linkNeeded(.run)), [])
         _ = machine.event(.connectStarted(1))
-        _ = machine.event(.connectedChanged(true))
+        _ = machine.event(.deviceChanged(isConnected: true))
         _ = machine.event(.connectReplied(1, nil))
-        XCTAssertEqual(machine.event(.linkNeededByRun), [])
-        XCTAssertEqual(machine.event(.linkNotNeededByRuns), [])
+        XCTAssertEqual(machine.event(.linkNeeded(.run)), [])
+        XCTAssertEqual(machine.event(.linkNotNeeded(.run)), [])
         XCTAssertEqual(machine.state, .connected)
     }
 
@@ -45,7 +45,7 @@ final class LinkLendingTests: XCTestCase {
             var machine = lent()
             _ = machine.event(event)
             XCTAssertTrue(machine.isWanted)
-            XCTAssertEqual(machine.event(.linkNotNeededByRuns), [], "\(event)")
+            XCTAssertEqual(machine.event(.linkNotNeeded(.run)), [], "\(event)")
             XCTAssertEqual(machine.state, .connected)
         }
     }
@@ -53,50 +53,51 @@ final class LinkLendingTests: XCTestCase {
     func testALinkThatSomebodyElseHasMadeStays() {
         var machine = machine(isLinkUp: true)
         XCTAssertEqual(
-            machine.event(.linkNeededByRun), [.startTimer(.stability, 3), .linkWentUp, .report(0, .connected)])
-        XCTAssertEqual(machine.event(.linkNotNeededByRuns), [])
+            machine.event(.linkNeeded(.run)), [.startTimer(.stability, 3), .linkWentUp, .report(0, .connected)])
+        XCTAssertEqual(machine.event(.linkNotNeeded(.run)), [])
     }
 
     func testATryThatNobodyNeedsAnyMoreIsTakenBack() {
         var machine = machine()
-        _ = machine.event(.linkNeededByRun)
+        _ = machine.event(.linkNeeded(.run))
         XCTAssertEqual(
-            machine.event(.linkNotNeededByRuns),
-            [.cancelConnect, .startTimer(.cancellation, ConnectionMachine.cancellationLimit)])
+            machine.event(.linkNotNeeded(.run)),
+            [.cancelConnect])
         var waiting = self.machine(isUsable: false)
-        XCTAssertEqual(waiting.event(.linkNeededByRun), [])
+        XCTAssertEqual(waiting.event(.linkNeeded(.run)), [])
         XCTAssertEqual(waiting.state, .waiting(.power))
-        XCTAssertEqual(waiting.event(.linkNotNeededByRuns), [.report(0, .forced)])
+        XCTAssertEqual(waiting.event(.linkNotNeeded(.run)), [.report(0, .forced)])
         XCTAssertEqual(waiting.state, .disconnected)
     }
 
     func testTheUsersTryThatWaitsBeginsSooner() {
         var machine = machine()
         _ = machine.event(.reconnectAsked(delay: 60))
-        XCTAssertEqual(machine.event(.linkNeededByRun), [.cancelTimer(.delay), .callConnect(1)])
-        XCTAssertEqual(machine.event(.linkNotNeededByRuns), [], "It is the user's.")
+        XCTAssertEqual(machine.event(.linkNeeded(.run)), [.cancelTimer(.wait), .callConnect(1)])
+        XCTAssertEqual(machine.event(.linkNotNeeded(.run)), [], "It is the user's.")
     }
 
     func testALinkThatEndsIsFollowedByAnother() {
         var machine = lent()
-        _ = machine.event(.linkNotNeededByRuns)
-        XCTAssertEqual(machine.event(.linkNeededByRun), [])
+        _ = machine.event(.linkNotNeeded(.run))
+        XCTAssertEqual(machine.event(.linkNeeded(.run)), [])
+        XCTAssertEqual(machine.event(.deviceChanged(isConnected: false)), [])
         XCTAssertEqual(
-            machine.event(.connectedChanged(false)), [.cancelTimer(.drop), .report(0, .forced), .callConnect(2)])
-        XCTAssertTrue(machine.isForRuns)
+            machine.event(.disconnectReplied), [.report(0, .forced), .callConnect(2)])
+        XCTAssertEqual(machine.purpose, .run)
         // And where nobody needs it before the first has ended, by none.
         var other = lent()
-        _ = other.event(.linkNotNeededByRuns)
-        _ = other.event(.linkNeededByRun)
-        XCTAssertEqual(other.event(.linkNotNeededByRuns), [])
-        XCTAssertEqual(other.event(.connectedChanged(false)), [.cancelTimer(.drop), .report(0, .forced)])
+        _ = other.event(.linkNotNeeded(.run))
+        _ = other.event(.linkNeeded(.run))
+        XCTAssertEqual(other.event(.linkNotNeeded(.run)), [])
+        XCTAssertEqual(other.event(.disconnectReplied), [.report(0, .forced)])
         XCTAssertEqual(other.state, .disconnected)
     }
 
     func testNothingIsLentByAManagerThatIsGone() {
         var machine = machine()
         _ = machine.event(.closed(keepingLinks: false))
-        XCTAssertEqual(machine.event(.linkNeededByRun), [])
-        XCTAssertEqual(machine.event(.linkNotNeededByRuns), [])
+        XCTAssertEqual(machine.event(.linkNeeded(.run)), [])
+        XCTAssertEqual(machine.event(.linkNotNeeded(.run)), [])
     }
 }

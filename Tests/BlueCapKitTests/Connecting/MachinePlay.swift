@@ -13,39 +13,38 @@ struct MachinePlay {
     private var pendingConnects: Set<ConnectionMachine.Attempt> = []
     private var openStreams: Set<ConnectionMachine.ConnectionNumber> = []
     private var isUp = false
+    /// The calls of `Disconnect` without a reply.
+    private var calls = 0
     private var isSeeking = false
-    private var isPausing = false
 
     init(_ random: TestRandom) { self.random = random }
 
     mutating func step() {
-        let failures: [ConnectionFailure?] = [
-            nil, nil,
-            ConnectionFailure(cause: .transient, failure: BusFailure(name: "", message: "")),
-            ConnectionFailure(cause: .notFound, failure: BusFailure(name: "", message: "")),
-            ConnectionFailure(cause: .busy, failure: BusFailure(name: "", message: "")),
-            ConnectionFailure(cause: .authentication, failure: BusFailure(name: "", message: "")),
-            ConnectionFailure(cause: .other, failure: BusFailure(name: "", message: "")),
+        let failures: [BlueZError?] = [
+            nil, nil, BlueZError(name: "org.bluez.Error.Failed", message: "le-connection-timeout"), .noSuchObject,
+            BlueZError(name: "org.bluez.Error.InProgress"), BlueZError(name: "org.bluez.Error.AuthenticationFailed"),
+            BlueZError(name: "org.bluez.Error.Something"),
         ]
         switch Int.random(in: 0..<18, using: &random) {
         case 0:
             send(.connectAsked(ConnectionPolicy(timeoutRetries: 2, disconnectRetries: 2, timeout: 10)))
         case 1: send(.reconnectAsked(delay: Bool.random(using: &random) ? 0 : 1))
         case 2: send(.disconnectAsked)
-        case 3: send(Int.random(in: 0..<4, using: &random) == 0 ? .terminateAsked : .disconnectReplied)
+        case 3:
+            if Int.random(in: 0..<4, using: &random) == 0 { return send(.terminateAsked) }
+            endCalls()
         case 4: send(.connectStarted(machine.lastAttempt))
         case 5, 6, 7, 8:
             guard let attempt = Self.inOrder(pendingConnects).randomElement(using: &random) else { return }
             pendingConnects.remove(attempt)
             send(.connectReplied(attempt, failures.randomElement(using: &random)!))
-        case 9, 10: send(.connectedChanged(Bool.random(using: &random)))
-        case 11: send(.deviceAppeared(isConnected: Bool.random(using: &random)))
-        case 12: send(.deviceDisappeared)
+        case 9, 10, 11: send(.deviceChanged(isConnected: Bool.random(using: &random)))
+        case 12: send(.deviceChanged(isPresent: false, isConnected: false))
         case 13: send(.adapterUsable(Int.random(in: 0..<3, using: &random) > 0))
-        case 14: send(.linkNeededByRun)
+        case 14: send(.linkNeeded(.run))
         case 15:
-            send(.linkNotNeededByRuns)
-            check(!machine.isForRuns, "A link stays for runs that have ended.")
+            send(.linkNotNeeded(.run))
+            check(machine.purpose != .run, "A link stays for runs that have ended.")
         default:
             guard let timer = Self.inOrder(timers).randomElement(using: &random) else { return }
             timers.remove(timer)
@@ -53,9 +52,17 @@ struct MachinePlay {
         }
     }
 
-    /// Nothing is wanted any more and nobody answers: only timers are left.
+    private mutating func endCalls() {
+        guard calls > 0 else { return }
+        calls -= 1
+        send(.disconnectReplied)
+    }
+
+    /// Nothing is wanted any more: only replies, which the connector guarantees, and timers are left.
     mutating func end() {
         send(.disconnectAsked)
+        for attempt in Self.inOrder(pendingConnects) { send(.connectReplied(attempt, .noLink)) }
+        while calls > 0 { endCalls() }
         for _ in 0..<20 {
             guard let timer = Self.inOrder(timers).first else { break }
             timers.remove(timer)
@@ -63,7 +70,6 @@ struct MachinePlay {
         }
         check(machine.state == .disconnected, "rests in \(machine.state)")
         check(!isSeeking, "seeks for ever")
-        check(!isPausing, "scans rest for ever")
         check(!isUp, "the link is taken for up")
         send(.closed(keepingLinks: false))
         check(openStreams.isEmpty, "a stream stays open")
@@ -80,23 +86,22 @@ struct MachinePlay {
         for effect in machine.event(event) { took(effect) }
         check(timers == machine.timers, "timers \(timers) are not \(machine.timers)")
         check(isUp == (machine.state == .connected), "link \(isUp) in \(machine.state)")
-        check(isSeeking == machine.isSeeking && isPausing == machine.isPausing, "search or pause is lost track of")
-        check(isPausing == timers.contains(.pause), "a pause without an end")
+        check(isSeeking == machine.isSeeking, "a search is lost track of")
         check(machine.isUsable || !timers.contains(.loss), "an adapter that is gone can go no more")
         // It belongs to no state: it only says how long ago a loss was reported.
         let timers = machine.state == .closed ? timers : timers.subtracting([.loss])
         switch machine.state {
-        case .disconnected: check(timers.isEmpty && !isSeeking && !isPausing, "no rest at rest")
+        case .disconnected: check(timers.isEmpty && !isSeeking, "no rest at rest")
         case .waiting(.power):
-            check(timers.isSubset(of: [.timeout]) && !isSeeking && !isPausing, "no rest without power")
-        case .waiting(.delay): check(timers == [.delay], "waits without a timer")
-        case .waiting(.backOff): check(timers.contains(.retry), "waits without a timer")
-        case .seeking: check(timers.contains(.seeking) && isSeeking, "seeks without a timer")
-        case .connecting(let attempt, .confirming):
-            check(timers.contains(.confirmation) && !pendingConnects.contains(attempt), "confirms without a timer")
-        case .connecting(let attempt, _): check(pendingConnects.contains(attempt), "waits for a reply to nothing")
-        case .cancelling: check(timers == [.cancellation], "cancels without a timer")
-        case .disconnecting: check(timers == [.drop], "ends without a timer")
+            check(timers.isSubset(of: [.timeout]) && !isSeeking, "no rest without power")
+        case .waiting(.delay): check(timers == [.wait], "waits without a timer")
+        case .waiting(.backOff): check(timers.contains(.wait), "waits without a timer")
+        case .waiting(.device): check(timers.contains(.wait) && isSeeking, "seeks without a timer")
+        case .connecting: check(pendingConnects.contains(machine.lastAttempt), "waits for a reply to nothing")
+        case .ending:
+            check(
+                timers.isEmpty && !isSeeking && (calls > 0 || pendingConnects.contains(machine.lastAttempt)),
+                "ends nothing")
         case .connected: check(timers.isSubset(of: [.stability]), "a timer too many")
         case .closed: check(timers.isEmpty, "a timer outlives the manager")
         }
@@ -104,8 +109,9 @@ struct MachinePlay {
 
     private mutating func took(_ effect: Order.Action) {
         switch effect {
-        case .callConnect(let attempt): check(pendingConnects.insert(attempt).inserted, "an attempt twice")
-        case .cancelConnect, .callDisconnect, .forget: break
+        case .callConnect(let attempt, _): check(pendingConnects.insert(attempt).inserted, "an attempt twice")
+        case .callDisconnect: calls += 1
+        case .cancelConnect, .forget: break
         case .startTimer(.connection(let timer), let seconds):
             check(seconds > 0 && seconds.isFinite, "\(timer) of \(seconds) s")
             timers.insert(timer)
@@ -113,12 +119,9 @@ struct MachinePlay {
             check(timers.remove(timer) != nil, "cancels \(timer), which does not run")
         case .seek: toggle(\.isSeeking, to: true, "search")
         case .stopSeeking: toggle(\.isSeeking, to: false, "search")
-        case .pauseScan: toggle(\.isPausing, to: true, "pause")
-        case .resumeScan: toggle(\.isPausing, to: false, "pause")
         case .linkWentUp: toggle(\.isUp, to: true, "link")
         case .linkWentDown: toggle(\.isUp, to: false, "link")
         case .report(let number, _): check(number <= machine.number, "reports to nobody")
-        case .reportFailure: break
         case .finishStream(let number): check(openStreams.remove(number) != nil, "finishes stream \(number) twice")
         default: check(false, "no order of a connection: \(effect)")
         }

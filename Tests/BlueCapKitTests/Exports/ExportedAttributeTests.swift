@@ -3,7 +3,7 @@ import DBus
 import Futures
 import XCTest
 
-/// What becomes of attributes whose objects lack something: a service that BlueZ hides, an MTU that it does not export.
+/// Attributes with incomplete objects: a service that BlueZ hides, an MTU that it does not export.
 final class ExportedAttributeTests: XCTestCase {
     private let heartRate: [(String, ScriptedDaemon.Interfaces)] = [
         ("service0010", ScriptedDaemon.service("0000180d-0000-1000-8000-00805f9b34fb")),

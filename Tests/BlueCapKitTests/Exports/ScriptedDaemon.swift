@@ -6,7 +6,7 @@ import XCTest
 
 /// A `bluetoothd` that is a list of objects: for exports that no version of the simulator has.
 ///
-/// It has one adapter, and by default one device, found and connected, whose services are resolved. It accepts every call,
+/// It has one adapter, and by default one device, found, connected, and with resolved services. It accepts every call,
 /// and values are read as empty. On the manual loop's thread only, like the test.
 final class ScriptedDaemon: @unchecked Sendable {
     /// A property's value: its signature and what writes it.

@@ -142,7 +142,7 @@ final class CharacteristicWriterTests: XCTestCase {
         try stage.wait(writer.write(Data([1])))
     }
 
-    /// The link takes one value at a time: whoever waits for each write never has more under way than the socket holds.
+    /// The link takes one value at a time. A program that waits for each write has no more writes under way than the socket holds.
     func testAFullSocketMakesWritesWait() throws {
         let stage = try makeStage(link: VirtualLink(callLatency: 0.01))
         let writer = try acquire(on: stage)

@@ -3,7 +3,7 @@ import BlueZSimulator
 import Futures
 import XCTest
 
-/// What is left of subscriptions when nobody needs them.
+/// Objects and descriptors of subscriptions that are no longer needed.
 final class NotificationLeftoverTests: XCTestCase {
     func testNothingIsLeftOfAManagerWithSubscriptionsInEveryForm() throws {
         weak var remaining: Characteristic?
@@ -44,7 +44,7 @@ final class NotificationLeftoverTests: XCTestCase {
         }
         XCTAssertEqual(stage.subscriptionCount(), 0)
         stage.simulator.advance(by: 1)
-        // What earlier tests have left to their threads may have been closed meanwhile.
+        // Threads of earlier tests may have closed descriptors since.
         XCTAssertLessThanOrEqual(try descriptorCount(), before)
     }
 

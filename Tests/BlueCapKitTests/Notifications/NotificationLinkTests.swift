@@ -18,7 +18,7 @@ final class NotificationLinkTests: XCTestCase {
         stage.loseLink()
         XCTAssertFalse(characteristic.isNotifying)
         stage.simulator.advance(by: 1)
-        XCTAssertEqual(stage.subscriptionCount(), 0, "bluetoothd would subscribe by itself")
+        XCTAssertEqual(stage.subscriptionCount(), 0, "bluetoothd would subscribe without a call")
         XCTAssertEqual(stage.count(of: "StopNotify"), 1)
         stage.reconnect()
         stage.awaitNotifying(characteristic)
@@ -28,7 +28,7 @@ final class NotificationLinkTests: XCTestCase {
         XCTAssertEqual(stage.subscriptionCount(), 1)
     }
 
-    func testTheGapIsToldInEveryForm() throws {
+    func testTheGapIsReportedInEveryForm() throws {
         let stage = try AttributeStage.explored()
         let characteristic = try stage.characteristic("2A37")
         let journals = (0..<4).map { _ in NotificationJournal() }
@@ -195,7 +195,7 @@ final class NotificationLinkTests: XCTestCase {
         let characteristic = try stage.characteristic("2A37")
         journal.watch(characteristic.receiveNotificationUpdates())
         let started: Future<Characteristic> = characteristic.startNotifying()
-        // As soon as the peripheral has been told, and before anybody here knows.
+        // As soon as the peripheral has the subscription, and before BlueZ has replied.
         XCTAssertTrue(
             stage.simulator.advance(
                 until: { stage.simulator.links.first?.subscriptions.isEmpty == false }, limit: 5))
@@ -205,7 +205,7 @@ final class NotificationLinkTests: XCTestCase {
         XCTAssertEqual(journal.entries, [.number(1), .number(2)])
     }
 
-    func testARefusedSubscriptionTellsThePeripheralsReason() throws {
+    func testARefusedSubscriptionHasThePeripheralsReason() throws {
         let stage = try AttributeStage.explored()
         let characteristic = try stage.characteristic("2A37")
         stage.simulator.simulateDropAfter(requests: 1, of: AttributeStage.address)

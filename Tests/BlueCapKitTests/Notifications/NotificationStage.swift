@@ -15,7 +15,7 @@ extension AttributeStage {
             VirtualCharacteristic("2A3B", [.write, .writeWithoutResponse]),
         ])
 
-    /// A peripheral that is connected, and whose characteristics are known.
+    /// Returns a stage with a connected peripheral and discovered characteristics.
     static func explored(
         link: VirtualLink = VirtualLink(), bluez: BlueZVersion = .default
     ) throws -> AttributeStage {
@@ -67,7 +67,7 @@ extension AttributeStage {
     }
 }
 
-/// The number that a flood's value tells.
+/// Returns the number in a value of a flood.
 func number(of bytes: some Sequence<UInt8>) -> Int {
     bytes.prefix(8).reversed().reduce(0) { $0 << 8 | Int($1) }
 }
@@ -77,7 +77,7 @@ struct SecondManager {
     let manager: CentralManager
     let peripheral: Peripheral
 
-    /// While there is no link: who is connected does not advertise.
+    /// Needs the peripheral without a link: a connected peripheral does not advertise.
     init(beside stage: AttributeStage) throws {
         let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: stage.simulator.address])
         self.manager = manager

@@ -173,7 +173,7 @@ final class NotificationTests: XCTestCase {
         XCTAssertEqual(stream.droppedCount, 0)
     }
 
-    func testABoundedStreamThatNobodyHearsKeepsTheNewestAndCountsTheOthers() throws {
+    func testABoundedStreamWithoutAHandlerKeepsTheNewestAndCountsTheOthers() throws {
         let stage = try AttributeStage.explored(link: .immediate)
         let characteristic = try stage.characteristic("2A37")
         let stream: FutureStream<Data> = characteristic.receiveNotificationUpdates(capacity: 10)

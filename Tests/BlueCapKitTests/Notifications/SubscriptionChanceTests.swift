@@ -11,14 +11,16 @@ final class SubscriptionChanceTests: RandomTestCase {
         private var machine = SubscriptionMachine(isReady: true)
         private(set) var asked: [OperationID] = []
         private(set) var settled: [OperationID: Int] = [:]
-        private(set) var openSockets: Set<SubscriptionMachine.Call> = []
+        /// Whether BlueZ has a subscriber for it.
+        private(set) var isHeld = false
+        private var lastCall = SubscriptionMachine.Call(rawValue: 0)
         private var unanswered: [Order.Action] = []
 
         init(_ random: TestRandom) { self.random = random }
 
         mutating func run(steps: Int) {
             for _ in 0..<steps { take(randomEvent()) }
-            take(.closed(canCall: Bool.random(using: &random)))
+            take(.closed)
             while !unanswered.isEmpty { take(answer()) }
         }
 
@@ -28,17 +30,15 @@ final class SubscriptionChanceTests: RandomTestCase {
             case 0: return .startAsked(newID(), transport)
             case 1: return .startAsked(newID(), transport, outlivesLinks: true)
             case 2: return .stopAsked(newID())
-            case 3: return .linkWentDown(.disconnected, canCall: Bool.random(using: &random))
+            case 3: return .linkWentDown(.disconnected, keepsSecuring: Bool.random(using: &random))
             case 4, 5: return .attributesReady
-            case 6: return .notifyingChanged(Bool.random(using: &random))
-            case 7:
-                let socket = openSockets.min { $0.rawValue < $1.rawValue }
-                return socket.map { .socketClosed($0) } ?? .notifyingChanged(false)
-            case 8: return .fired(Bool.random(using: &random) ? .confirmation : .interruption)
+            case 6: return .interrupted(lastCall)
+            case 7: return Bool.random(using: &random) ? .securityNeeded(lastCall) : .pairingRejected(.timedOut)
+            case 8: return .secured(Bool.random(using: &random) ? .timedOut : nil)
             case 9: return Bool.random(using: &random) ? .attributeRemoved : .invalidated
-            case 10: return .linkWentUp
-            case 11: return asked.randomElement(using: &random).map { .timedOut($0) } ?? .valuesCame
-            case 12: return .valuesCame
+            case 10: return .restored(transport)
+            case 11: return asked.randomElement(using: &random).map { .timedOut($0) } ?? .linkWentUp
+            case 12: return .valuesCame(lastCall)
             default: return unanswered.isEmpty ? .attributesReady : answer()
             }
         }
@@ -52,39 +52,40 @@ final class SubscriptionChanceTests: RandomTestCase {
             let isGood = UInt8.random(in: 0..<4, using: &random) > 0
             let refusal = PeripheralFailure.characteristic(.notifyFailed(BusFailure(name: "no", message: "")))
             switch unanswered.removeFirst() {
-            case .callStart(let call):
-                return isGood
-                    ? .startReplied(call, isNotifying: Bool.random(using: &random)) : .startFailed(call, refusal)
-            case .acquire(let call):
-                if isGood { openSockets.insert(call) }
-                return isGood ? .startReplied(call, isNotifying: false) : .startFailed(call, refusal)
-            case .callStop(let call):
-                return .stopReplied(call, isGood ? nil : refusal)
-            default:
-                return .attributesReady
+            case .subscribe(let call, _, _, _): return isGood ? .began(call) : .failed(call, refusal)
+            case .unsubscribe(let call): return .stopped(call, isGood ? nil : refusal)
+            default: return .attributesReady
             }
         }
 
         private mutating func take(_ event: SubscriptionMachine.Event) {
+            switch event {
+            case .failed(let call, _), .securityNeeded(let call): if call == lastCall { isHeld = false }
+            default: break
+            }
             for effect in machine.event(event) {
                 switch effect {
-                case .callStart, .acquire, .callStop: unanswered.append(effect)
+                case .subscribe(let call, _, _, _):
+                    (lastCall, isHeld) = (call, true)
+                    unanswered.append(effect)
+                case .unsubscribe:
+                    isHeld = false
+                    unanswered.append(effect)
                 case .settle(let id, _): settled[id, default: 0] += 1
-                case .closeSocket(let call): openSockets.remove(call)
                 default: break
                 }
             }
         }
     }
 
-    func testWhateverHappensEachAskIsSettledOnceAndNoSocketStaysOpen() {
+    func testWhateverHappensEachAskIsSettledOnceAndNothingStaysSubscribed() {
         var random = TestRandom(self)
         for round in 0..<2_000 {
             var course = Course(random.split())
             course.run(steps: 60)
             XCTAssertEqual(course.settled.count, course.asked.count, "round \(round)")
             XCTAssertTrue(course.settled.values.allSatisfy { $0 == 1 }, "round \(round)")
-            XCTAssertEqual(course.openSockets, [], "round \(round)")
+            XCTAssertFalse(course.isHeld, "round \(round)")
         }
     }
 }

@@ -12,61 +12,46 @@ final class SubscriptionLinkTests: XCTestCase {
     private func event(_ event: SubscriptionMachine.Event) -> [Effect] { machine.event(event) }
     private func id(_ number: UInt64) -> OperationID { OperationID(rawValue: number) }
     private func call(_ number: UInt32) -> SubscriptionMachine.Call { .init(rawValue: number) }
-    private let lost = SubscriptionMachine.Event.linkWentDown(.disconnected, canCall: true)
+    private let lost = SubscriptionMachine.Event.linkWentDown(.disconnected)
     private let busy = Failure.characteristic(
         .acquiredByOther(
             BusFailure(name: "org.bluez.Error.NotPermitted", message: "Notify acquired")))
 
     private func turnOn(_ transport: NotificationTransport = .signals) {
         _ = event(.startAsked(id(100), transport))
-        _ = event(.startReplied(call(1), isNotifying: true))
+        _ = event(.began(call(1)))
     }
 
     // MARK: The link falls and returns
 
-    func testAtTheLinksEndTheDaemonIsToldToStop() {
-        turnOn()
-        XCTAssertEqual(event(lost), [.closeGate, .callStop(call(2))])
-        XCTAssertFalse(machine.isNotifying)
-        XCTAssertEqual(event(.stopReplied(call(2), nil)), [])
-        XCTAssertEqual(machine.state, .suspended(.signals))
-    }
-
-    func testASocketIsClosedAndTheDaemonToldTheSame() {
-        turnOn(.socket)
-        XCTAssertEqual(event(lost), [.closeSocket(call(1)), .closeGate, .callStop(call(2))])
-        XCTAssertEqual(event(.stopReplied(call(2), busy)), [])
-        XCTAssertEqual(machine.state, .suspended(.socket))
+    func testAtTheLinksEndItUnsubscribes() {
+        for transport in NotificationTransport.allCases {
+            machine = SubscriptionMachine(isReady: true)
+            turnOn(transport)
+            XCTAssertEqual(event(lost), [.unsubscribe(call(1))])
+            XCTAssertFalse(machine.isNotifying)
+            XCTAssertEqual(event(.stopped(call(1), busy)), [])
+            XCTAssertEqual(machine.state, .suspended)
+            XCTAssertEqual(machine.wanted, transport)
+        }
     }
 
     func testWhenTheLinkIsBackThereIsOneStartAndAGapMark() {
         turnOn()
         _ = event(lost)
-        _ = event(.stopReplied(call(2), nil))
-        XCTAssertEqual(event(.attributesReady), [.openGate(.signals, afterGap: true), .callStart(call(3))])
-        XCTAssertEqual(event(.attributesReady), [])
-        XCTAssertEqual(event(.startReplied(call(3), isNotifying: true)), [.markGap])
+        XCTAssertEqual(event(.attributesReady), [.subscribe(call(2), .signals, afterGap: true)])
+        XCTAssertEqual(event(.began(call(2))), [.subscribed(afterGap: true)])
         XCTAssertTrue(machine.isNotifying)
-    }
-
-    func testALinkThatIsBackBeforeTheStopIsAnsweredWaitsForIt() {
-        turnOn()
-        _ = event(lost)
-        XCTAssertEqual(event(.attributesReady), [])
-        XCTAssertEqual(
-            event(.stopReplied(call(2), nil)), [.openGate(.signals, afterGap: true), .callStart(call(3))])
     }
 
     func testASecondLossWhileItIsTakenUpAgainKeepsTheWish() {
         turnOn()
         _ = event(lost)
-        _ = event(.stopReplied(call(2), nil))
         _ = event(.attributesReady)
-        XCTAssertEqual(event(lost), [.closeGate, .callStop(call(4))])
-        _ = event(.stopReplied(call(4), nil))
-        XCTAssertEqual(machine.state, .suspended(.signals))
-        XCTAssertEqual(event(.startReplied(call(3), isNotifying: true)), [.closeSocket(call(3))])
-        XCTAssertEqual(machine.state, .suspended(.signals))
+        XCTAssertEqual(event(lost), [.unsubscribe(call(2))])
+        XCTAssertEqual(machine.state, .suspended)
+        XCTAssertEqual(event(.began(call(2))), [])
+        XCTAssertEqual(machine.state, .suspended)
     }
 
     func testALossWhileStoppingLeavesNothingToTakeUp() {
@@ -74,7 +59,7 @@ final class SubscriptionLinkTests: XCTestCase {
         _ = event(.stopAsked(id(1)))
         XCTAssertEqual(event(lost), [.settle(id(1), .peripheral(.disconnected))])
         XCTAssertEqual(event(.attributesReady), [])
-        XCTAssertEqual(event(.stopReplied(call(2), nil)), [])
+        XCTAssertEqual(event(.stopped(call(1), nil)), [])
         XCTAssertEqual(machine.state, .off)
     }
 
@@ -82,33 +67,30 @@ final class SubscriptionLinkTests: XCTestCase {
         _ = event(.startAsked(id(1), .signals))
         _ = event(.startAsked(id(2), .signals))
         XCTAssertEqual(
-            event(.linkWentDown(.forcedDisconnect, canCall: true)),
+            event(.linkWentDown(.forcedDisconnect)),
             [
-                .settle(id(1), .peripheral(.forcedDisconnect)), .closeGate, .callStop(call(2)),
+                .unsubscribe(call(1)), .settle(id(1), .peripheral(.forcedDisconnect)),
                 .settle(id(2), .peripheral(.forcedDisconnect)),
             ])
-        _ = event(.attributesReady)
-        XCTAssertEqual(event(.stopReplied(call(2), nil)), [])
+        XCTAssertEqual(event(.attributesReady), [])
         XCTAssertEqual(machine.state, .off)
     }
 
-    func testALossBeforeTheConfirmationFailsWhoWaits() {
+    func testALossFailsWhatWaitsBehindAStop() {
         _ = event(.startAsked(id(1), .signals))
-        _ = event(.startReplied(call(1), isNotifying: false))
+        _ = event(.stopAsked(id(2)))
+        _ = event(.startAsked(id(3), .signals))
+        _ = event(.startAsked(id(4), .socket, outlivesLinks: true))
         XCTAssertEqual(
-            event(lost),
-            [
-                .cancelTimer(SubscriptionMachine.Timer.confirmation), .settle(id(1), .peripheral(.disconnected)),
-                .closeGate,
-                .callStop(call(2)),
-            ])
+            event(.linkWentDown(.forcedDisconnect)),
+            [.unsubscribe(call(1))] + (1...3).map { .settle(id($0), .peripheral(.forcedDisconnect)) })
+        XCTAssertEqual(event(.attributesReady), [.subscribe(call(2), .socket)])
     }
 
     func testTheWishCanBeTakenBackWithoutALink() {
         turnOn()
         _ = event(lost)
-        XCTAssertEqual(event(.stopAsked(id(1))), [])
-        XCTAssertEqual(event(.stopReplied(call(2), nil)), [.settle(id(1), nil)])
+        XCTAssertEqual(event(.stopAsked(id(1))), [.settle(id(1), nil)])
         XCTAssertEqual(event(.attributesReady), [])
         XCTAssertEqual(machine.state, .off)
     }
@@ -117,168 +99,113 @@ final class SubscriptionLinkTests: XCTestCase {
         turnOn()
         _ = event(lost)
         XCTAssertEqual(event(.startAsked(id(1), .signals)), [.settle(id(1), .peripheral(.disconnected))])
-        _ = event(.stopReplied(call(2), nil))
-        XCTAssertEqual(machine.state, .suspended(.signals))
+        XCTAssertEqual(machine.state, .suspended)
     }
 
-    func testAStopThatWaitedAtTheLossCountsAsAsked() {
+    func testAStopWhileItIsTakenUpAgainTakesTheWishBack() {
         turnOn()
         _ = event(lost)
-        _ = event(.stopReplied(call(2), nil))
         _ = event(.attributesReady)
-        _ = event(.stopAsked(id(1)))
-        XCTAssertEqual(
-            event(lost), [.closeGate, .callStop(call(4)), .settle(id(1), .peripheral(.disconnected))])
-        _ = event(.stopReplied(call(4), nil))
+        XCTAssertEqual(event(.stopAsked(id(1))), [.unsubscribe(call(2))])
+        XCTAssertEqual(event(lost), [.settle(id(1), .peripheral(.disconnected))])
         XCTAssertEqual(machine.state, .off)
     }
 
     func testASubscriptionThatCannotBeTakenUpAgainIsToldToTheStreams() {
         turnOn()
         _ = event(lost)
-        _ = event(.stopReplied(call(2), nil))
         _ = event(.attributesReady)
-        XCTAssertEqual(event(.startFailed(call(3), busy)), [.closeGate, .deliver(busy)])
+        XCTAssertEqual(event(.failed(call(2), busy)), [.deliver(busy)])
         XCTAssertEqual(machine.state, .off)
     }
 
     // MARK: An earlier process
 
     func testASubscriptionOfAnEarlierProcessIsResumed() {
-        XCTAssertEqual(event(.restored(.signals)), [.openGate(.signals, afterGap: false), .callStart(call(1))])
+        XCTAssertEqual(event(.restored(.signals)), [.subscribe(call(1), .signals)])
         XCTAssertEqual(machine.wanted, .signals)
         XCTAssertEqual(event(.restored(.signals)), [], "It is being resumed.")
-        XCTAssertEqual(event(.startReplied(call(1), isNotifying: true)), [.markGap])
+        XCTAssertEqual(event(.began(call(1))), [.subscribed(afterGap: false)])
         XCTAssertTrue(machine.isNotifying)
     }
 
     func testTheStreamsReceiveTheFailureOfASubscriptionOfAnEarlierProcess() {
         _ = event(.restored(.signals))
-        XCTAssertEqual(event(.startFailed(call(1), busy)), [.closeGate, .deliver(busy)])
+        XCTAssertEqual(event(.failed(call(1), busy)), [.deliver(busy)])
         XCTAssertEqual(machine.state, .off)
     }
 
     func testASubscriptionOfAnEarlierProcessWaitsForTheLink() {
         machine = SubscriptionMachine(isReady: false)
         XCTAssertEqual(event(.restored(.socket)), [])
-        XCTAssertEqual(event(.attributesReady), [.openGate(.socket, afterGap: false), .acquire(call(1))])
-    }
-
-    // MARK: The daemon
-
-    func testADaemonThatIsGoneIsNotCalled() {
-        turnOn()
-        XCTAssertEqual(event(.linkWentDown(.disconnected, canCall: false)), [.closeGate])
-        XCTAssertEqual(machine.state, .suspended(.signals))
-        XCTAssertEqual(event(.attributesReady), [.openGate(.signals, afterGap: true), .callStart(call(2))])
-    }
-
-    func testADaemonThatGoesWhileStoppingNeedNotAnswer() {
-        turnOn()
-        _ = event(lost)
-        XCTAssertEqual(event(.linkWentDown(.disconnected, canCall: false)), [])
-        XCTAssertEqual(machine.state, .suspended(.signals))
+        XCTAssertEqual(event(.attributesReady), [.subscribe(call(1), .socket)])
     }
 
     // MARK: Interruptions under a link that seems to be up
 
-    func testASocketThatClosesMostlyMeansThatTheLinkFalls() {
+    func testAnInterruptionMostlyMeansThatTheLinkFalls() {
         turnOn(.socket)
-        XCTAssertEqual(
-            event(.socketClosed(call(1))), [.closeGate, .closeSocket(call(1)), .startTimer(.interruption)])
+        XCTAssertEqual(event(.interrupted(call(1))), [])
         XCTAssertFalse(machine.isNotifying)
-        XCTAssertEqual(
-            event(lost), [.cancelTimer(.interruption), .closeSocket(call(1)), .closeGate, .callStop(call(2))])
-        _ = event(.stopReplied(call(2), nil))
-        XCTAssertEqual(machine.state, .suspended(.socket))
+        XCTAssertEqual(event(lost), [.unsubscribe(call(1))])
+        XCTAssertEqual(machine.state, .suspended)
     }
 
-    func testASocketThatClosesUnderALinkIsAcquiredAgain() {
-        turnOn(.socket)
-        _ = event(.socketClosed(call(1)))
-        XCTAssertEqual(event(.fired(.interruption)), [.openGate(.socket, afterGap: true), .acquire(call(2))])
-        XCTAssertEqual(event(.startReplied(call(2), isNotifying: false)), [.markGap])
-    }
-
-    func testNotifyingThatEndsByItselfIsAskedForAgain() {
+    func testAnInterruptionUnderALinkEndsWithAGapMark() {
         turnOn()
-        XCTAssertEqual(
-            event(.notifyingChanged(false)), [.openGate(.signals, afterGap: true), .startTimer(.interruption)])
-        XCTAssertEqual(event(.fired(.interruption)), [.openGate(.signals, afterGap: true), .callStart(call(2))])
-    }
-
-    func testNotifyingThatReturnsByItselfLeavesAGapMark() {
-        turnOn()
-        _ = event(.notifyingChanged(false))
-        XCTAssertEqual(event(.notifyingChanged(true)), [.cancelTimer(.interruption), .markGap])
+        _ = event(.interrupted(call(1)))
+        XCTAssertEqual(event(.startAsked(id(1), .signals)), [])
+        XCTAssertEqual(event(.began(call(1))), [.subscribed(afterGap: true), .settle(id(1), nil)])
         XCTAssertTrue(machine.isNotifying)
     }
 
     func testADaemonThatSaysNotConnectedIsAskedAgainLater() {
         turnOn()
-        _ = event(.notifyingChanged(false))
-        _ = event(.fired(.interruption))
+        _ = event(.interrupted(call(1)))
         XCTAssertEqual(
-            event(.startFailed(call(2), .peripheral(.disconnected))), [.closeGate, .startTimer(.interruption)])
+            event(.failed(call(1), .peripheral(.disconnected))),
+            [.subscribe(call(2), .signals, afterGap: true, isRepeated: true)])
     }
 
     func testADaemonThatIsStillAtItIsAskedAgainLater() {
         turnOn()
         _ = event(lost)
-        _ = event(.stopReplied(call(2), nil))
         _ = event(.attributesReady)
         let underWay = Failure.characteristic(
             .acquiredByOther(BusFailure(name: "org.bluez.Error.InProgress", message: "In Progress")))
-        XCTAssertEqual(event(.startFailed(call(3), underWay)), [.closeGate, .startTimer(.interruption)])
-        XCTAssertEqual(event(.fired(.interruption)), [.openGate(.signals, afterGap: true), .callStart(call(4))])
+        XCTAssertEqual(
+            event(.failed(call(2), underWay)), [.subscribe(call(3), .signals, afterGap: true, isRepeated: true)])
     }
 
     func testAnInterruptedSubscriptionCanBeStopped() {
         turnOn()
-        _ = event(.notifyingChanged(false))
-        XCTAssertEqual(
-            event(.stopAsked(id(1))), [.cancelTimer(.interruption), .closeGate, .callStop(call(2))])
-    }
-
-    func testAnInterruptedSubscriptionIsTakenUpAtOnceWhenAsked() {
-        turnOn()
-        _ = event(.notifyingChanged(false))
-        XCTAssertEqual(
-            event(.startAsked(id(1), .signals)),
-            [.cancelTimer(.interruption), .openGate(.signals, afterGap: true), .callStart(call(2))])
-        XCTAssertEqual(event(.startReplied(call(2), isNotifying: true)), [.markGap, .settle(id(1), nil)])
-    }
-
-    func testWhatOthersDoWithTheCharacteristicIsNoneOfOurs() {
-        XCTAssertEqual(event(.notifyingChanged(true)), [])
-        XCTAssertEqual(event(.notifyingChanged(false)), [])
-        XCTAssertEqual(machine.state, .off)
+        _ = event(.interrupted(call(1)))
+        XCTAssertEqual(event(.stopAsked(id(1))), [.unsubscribe(call(1))])
     }
 
     // MARK: Ends
 
     func testAnInvalidCharacteristicEndsItsStreamsAndAsksNothingMore() {
         turnOn()
-        XCTAssertEqual(event(.invalidated), [.closeGate, .finish(.characteristic(.invalidated))])
+        XCTAssertEqual(event(.invalidated), [.unsubscribe(call(1)), .finish(.characteristic(.invalidated))])
         XCTAssertEqual(event(.startAsked(id(1), .signals)), [.settle(id(1), .characteristic(.invalidated))])
-        XCTAssertEqual(event(.invalidated), [])
         XCTAssertEqual(event(.attributesReady), [])
         XCTAssertEqual(machine.state, .off)
     }
 
     func testAnAttributeThatIsRemovedAndReturnsIsSubscribedToAgain() {
         turnOn(.socket)
-        XCTAssertEqual(event(.attributeRemoved), [.closeSocket(call(1)), .closeGate])
+        XCTAssertEqual(event(.attributeRemoved), [.unsubscribe(call(1))])
         XCTAssertEqual(event(.startAsked(id(1), .signals)), [])
-        XCTAssertEqual(event(.attributesReady), [.openGate(.socket, afterGap: true), .acquire(call(2))])
-        XCTAssertEqual(event(.startReplied(call(2), isNotifying: false)), [.markGap, .settle(id(1), nil)])
+        XCTAssertEqual(event(.attributesReady), [.subscribe(call(2), .socket, afterGap: true)])
+        XCTAssertEqual(event(.began(call(2))), [.subscribed(afterGap: true), .settle(id(1), nil)])
     }
 
     func testWhatIsAskedBeforeTheTableIsReadWaitsForIt() {
         machine = SubscriptionMachine(isReady: false)
         XCTAssertEqual(event(.linkWentUp), [])
         XCTAssertEqual(event(.startAsked(id(1), .signals)), [])
-        XCTAssertEqual(event(.attributesReady), [.openGate(.signals, afterGap: false), .callStart(call(1))])
+        XCTAssertEqual(event(.attributesReady), [.subscribe(call(1), .signals)])
     }
 
     func testWhatWaitsForATableWithoutTheAttributeIsInvalid() {
@@ -301,15 +228,14 @@ final class SubscriptionLinkTests: XCTestCase {
         _ = event(.startAsked(id(1), .signals))
         XCTAssertEqual(event(.attributeRemoved), [])
         XCTAssertEqual(
-            event(.startFailed(call(1), .characteristic(.invalidated))),
-            [.closeGate, .settle(id(1), .characteristic(.invalidated))])
+            event(.failed(call(1), .characteristic(.invalidated))),
+            [.settle(id(1), .characteristic(.invalidated))])
+        XCTAssertEqual(machine.state, .off)
     }
 
     func testAManagerThatEndsLeavesNothingBehind() {
         turnOn(.socket)
-        XCTAssertEqual(
-            event(.closed(canCall: true)), [.closeSocket(call(1)), .closeGate, .callStop(call(2)), .finish(nil)])
-        XCTAssertEqual(event(.stopReplied(call(2), nil)), [])
+        XCTAssertEqual(event(.closed), [.unsubscribe(call(1)), .finish(nil)])
         XCTAssertEqual(machine.state, .off)
     }
 
@@ -317,10 +243,10 @@ final class SubscriptionLinkTests: XCTestCase {
         _ = event(.startAsked(id(1), .signals))
         _ = event(.stopAsked(id(2)))
         XCTAssertEqual(
-            event(.closed(canCall: false)),
+            event(.closed),
             [
-                .settle(id(1), .peripheral(.disconnected)), .closeGate, .settle(id(2), .peripheral(.disconnected)),
-                .finish(nil),
+                .unsubscribe(call(1)), .settle(id(1), .peripheral(.disconnected)),
+                .settle(id(2), .peripheral(.disconnected)), .finish(nil),
             ])
     }
 }

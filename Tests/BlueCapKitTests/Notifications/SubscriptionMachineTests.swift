@@ -18,52 +18,22 @@ final class SubscriptionMachineTests: XCTestCase {
     /// Brings the machine to `on`, with one call.
     private func turnOn(_ transport: NotificationTransport = .signals) {
         _ = event(.startAsked(id(100), transport))
-        _ = event(.startReplied(call(1), isNotifying: true))
+        _ = event(.began(call(1)))
         XCTAssertTrue(machine.isNotifying)
     }
 
     // MARK: Starting
 
-    func testTheGateIsOpenBeforeTheDaemonIsAsked() {
-        XCTAssertEqual(
-            event(.startAsked(id(1), .signals)), [.openGate(.signals, afterGap: false), .callStart(call(1))])
+    func testItHasStartedWhenBlueZNotifies() {
+        XCTAssertEqual(event(.startAsked(id(1), .signals)), [.subscribe(call(1), .signals)])
         XCTAssertFalse(machine.isNotifying)
-    }
-
-    func testItHasStartedWhenTheDaemonSaysThatItNotifies() {
-        _ = event(.startAsked(id(1), .signals))
-        XCTAssertEqual(event(.startReplied(call(1), isNotifying: true)), [.markGap, .settle(id(1), nil)])
+        XCTAssertEqual(event(.began(call(1))), [.subscribed(afterGap: false), .settle(id(1), nil)])
         XCTAssertTrue(machine.isNotifying)
     }
 
-    func testAYesAloneIsNotEnough() {
-        _ = event(.startAsked(id(1), .signals))
-        XCTAssertEqual(
-            event(.startReplied(call(1), isNotifying: false)), [.startTimer(SubscriptionMachine.Timer.confirmation)])
-        XCTAssertEqual(
-            event(.notifyingChanged(true)),
-            [.cancelTimer(SubscriptionMachine.Timer.confirmation), .markGap, .settle(id(1), nil)])
-    }
-
-    func testAYesThatNothingFollowsFailsInTheEndAndIsTakenBack() {
-        _ = event(.startAsked(id(1), .signals))
-        _ = event(.startReplied(call(1), isNotifying: false))
-        XCTAssertEqual(
-            event(.fired(.confirmation)),
-            [.settle(id(1), .characteristic(.notifyTimeout)), .closeGate, .callStop(call(2))])
-        XCTAssertEqual(event(.stopReplied(call(2), nil)), [])
-        XCTAssertEqual(machine.state, .off)
-    }
-
-    func testASocketIsEnough() {
-        XCTAssertEqual(
-            event(.startAsked(id(1), .socket)), [.openGate(.socket, afterGap: false), .acquire(call(1))])
-        XCTAssertEqual(event(.startReplied(call(1), isNotifying: false)), [.markGap, .settle(id(1), nil)])
-    }
-
-    func testARefusalIsToldAndClosesTheGate() {
+    func testARefusalIsTold() {
         _ = event(.startAsked(id(1), .socket))
-        XCTAssertEqual(event(.startFailed(call(1), busy)), [.closeGate, .settle(id(1), busy)])
+        XCTAssertEqual(event(.failed(call(1), busy)), [.settle(id(1), busy)])
         XCTAssertEqual(machine.state, .off)
     }
 
@@ -71,16 +41,14 @@ final class SubscriptionMachineTests: XCTestCase {
         _ = event(.startAsked(id(1), .signals))
         XCTAssertEqual(event(.startAsked(id(2), .signals)), [])
         XCTAssertEqual(
-            event(.startReplied(call(1), isNotifying: true)), [.markGap, .settle(id(1), nil), .settle(id(2), nil)])
+            event(.began(call(1))), [.subscribed(afterGap: false), .settle(id(1), nil), .settle(id(2), nil)])
         XCTAssertEqual(event(.startAsked(id(3), .socket)), [.settle(id(3), nil)])
     }
 
-    func testWhoWaitsBehindARefusalIsTriedInItsTurn() {
+    func testWhoWaitsBehindARefusalOfAnotherTransportIsTriedInItsTurn() {
         _ = event(.startAsked(id(1), .socket))
         _ = event(.startAsked(id(2), .signals))
-        XCTAssertEqual(
-            event(.startFailed(call(1), busy)),
-            [.closeGate, .settle(id(1), busy), .openGate(.signals, afterGap: false), .callStart(call(2))])
+        XCTAssertEqual(event(.failed(call(1), busy)), [.settle(id(1), busy), .subscribe(call(2), .signals)])
     }
 
     func testWithoutALinkItFailsAtOnce() {
@@ -91,19 +59,13 @@ final class SubscriptionMachineTests: XCTestCase {
 
     // MARK: Stopping
 
-    func testStoppingClosesTheGateAndTellsTheDaemon() {
+    func testStoppingWaitsForBlueZ() {
         turnOn()
-        XCTAssertEqual(event(.stopAsked(id(1))), [.closeGate, .callStop(call(2))])
+        XCTAssertEqual(event(.stopAsked(id(1))), [.unsubscribe(call(1))])
         XCTAssertFalse(machine.isNotifying)
-        XCTAssertEqual(event(.stopReplied(call(2), nil)), [.settle(id(1), nil)])
+        XCTAssertEqual(event(.stopAsked(id(2))), [])
+        XCTAssertEqual(event(.stopped(call(1), nil)), [.settle(id(1), nil), .settle(id(2), nil)])
         XCTAssertEqual(machine.state, .off)
-    }
-
-    func testTheSocketIsClosedAfterTheDaemonKnows() {
-        turnOn(.socket)
-        XCTAssertEqual(event(.stopAsked(id(1))), [.closeGate, .callStop(call(2))])
-        XCTAssertEqual(event(.socketClosed(call(1))), [])
-        XCTAssertEqual(event(.stopReplied(call(2), nil)), [.closeSocket(call(1)), .settle(id(1), nil)])
     }
 
     func testStoppingWhatIsNotStartedSucceeds() {
@@ -113,44 +75,53 @@ final class SubscriptionMachineTests: XCTestCase {
     func testAStopWhileStartingComesAfterTheStart() {
         _ = event(.startAsked(id(1), .signals))
         XCTAssertEqual(event(.stopAsked(id(2))), [])
+        XCTAssertEqual(event(.startAsked(id(3), .signals)), [])
         XCTAssertEqual(
-            event(.startReplied(call(1), isNotifying: true)),
-            [.markGap, .settle(id(1), nil), .closeGate, .callStop(call(2))])
-        XCTAssertEqual(event(.stopReplied(call(2), nil)), [.settle(id(2), nil)])
+            event(.began(call(1))),
+            [
+                .subscribed(afterGap: false), .settle(id(1), nil), .unsubscribe(call(1)),
+                .subscribe(call(2), .signals),
+            ])
+        XCTAssertEqual(event(.stopped(call(1), nil)), [.settle(id(2), nil)])
+        XCTAssertEqual(event(.began(call(2))), [.subscribed(afterGap: false), .settle(id(3), nil)])
     }
 
-    func testAStartWhileStoppingComesAfterTheStop() {
+    func testAStopWhileTheTableIsReadComesAfterTheStart() {
+        machine = SubscriptionMachine(isReady: false)
+        _ = event(.linkWentUp)
+        _ = event(.startAsked(id(1), .signals))
+        XCTAssertEqual(event(.stopAsked(id(2))), [])
+        XCTAssertEqual(event(.attributesReady), [.subscribe(call(1), .signals)])
+        XCTAssertEqual(
+            event(.began(call(1))), [.subscribed(afterGap: false), .settle(id(1), nil), .unsubscribe(call(1))])
+    }
+
+    func testAStartWhileStoppingIsASubscriptionOfItsOwn() {
         turnOn()
         _ = event(.stopAsked(id(1)))
-        XCTAssertEqual(event(.startAsked(id(2), .signals)), [])
-        XCTAssertEqual(
-            event(.stopReplied(call(2), nil)),
-            [.settle(id(1), nil), .openGate(.signals, afterGap: false), .callStart(call(3))])
+        XCTAssertEqual(event(.startAsked(id(2), .signals)), [.subscribe(call(2), .signals)])
+        XCTAssertEqual(event(.stopped(call(1), nil)), [.settle(id(1), nil)])
+        XCTAssertEqual(event(.began(call(2))), [.subscribed(afterGap: false), .settle(id(2), nil)])
     }
 
     func testARefusedStopIsTold() {
         turnOn()
         _ = event(.stopAsked(id(1)))
-        XCTAssertEqual(event(.stopReplied(call(2), busy)), [.settle(id(1), busy)])
+        XCTAssertEqual(event(.stopped(call(1), busy)), [.settle(id(1), busy)])
         XCTAssertEqual(machine.state, .off)
     }
 
-    // MARK: Answers that come too late
+    // MARK: Reports that come too late
 
-    func testAnAnswerToAnEarlierCallIsNotTakenForThisOne() {
+    func testAReportOfAnEarlierCallIsNotTakenForThisOne() {
         turnOn()
         _ = event(.stopAsked(id(1)))
-        XCTAssertEqual(event(.stopReplied(call(1), nil)), [])
-        _ = event(.stopReplied(call(2), nil))
+        XCTAssertEqual(event(.began(call(1))), [])
         _ = event(.startAsked(id(2), .signals))
-        XCTAssertEqual(event(.startFailed(call(1), busy)), [])
-        XCTAssertEqual(event(.stopReplied(call(2), nil)), [])
-    }
-
-    func testASocketThatNobodyWaitsForIsClosed() {
-        _ = event(.startAsked(id(1), .socket))
-        _ = event(.linkWentDown(.disconnected, canCall: true))
-        XCTAssertEqual(event(.startReplied(call(1), isNotifying: false)), [.closeSocket(call(1))])
+        XCTAssertEqual(event(.failed(call(1), busy)), [])
+        XCTAssertEqual(event(.began(call(1))), [])
+        XCTAssertEqual(event(.interrupted(call(1))), [])
+        XCTAssertEqual(machine.state, .starting)
     }
 
     // MARK: Security
@@ -160,16 +131,15 @@ final class SubscriptionMachineTests: XCTestCase {
         XCTAssertEqual(event(.securityNeeded(call(1))), [])
         XCTAssertTrue(machine.isSecuring)
         XCTAssertEqual(event(.startAsked(id(2), .signals)), [])
-        XCTAssertEqual(event(.secured(nil)), [.callStart(call(2))])
+        XCTAssertEqual(event(.secured(nil)), [.subscribe(call(2), .signals)])
         XCTAssertEqual(
-            event(.startReplied(call(2), isNotifying: true)), [.markGap, .settle(id(1), nil), .settle(id(2), nil)])
+            event(.began(call(2))), [.subscribed(afterGap: false), .settle(id(1), nil), .settle(id(2), nil)])
     }
 
     func testAFailedPairingFailsTheSubscription() {
         _ = event(.startAsked(id(1), .signals))
         _ = event(.securityNeeded(call(1)))
-        XCTAssertEqual(
-            event(.secured(.timedOut)), [.closeGate, .settle(id(1), .characteristic(.pairingFailed(.timedOut)))])
+        XCTAssertEqual(event(.secured(.timedOut)), [.settle(id(1), .characteristic(.pairingFailed(.timedOut)))])
         XCTAssertEqual(machine.state, .off)
         XCTAssertEqual(event(.secured(nil)), [])
     }
@@ -178,8 +148,7 @@ final class SubscriptionMachineTests: XCTestCase {
         _ = event(.startAsked(id(1), .signals))
         XCTAssertEqual(
             event(.pairingRejected(.timedOut)),
-            [.settle(id(1), .characteristic(.pairingFailed(.timedOut))), .closeGate, .callStop(call(2))])
-        _ = event(.stopReplied(call(2), nil))
+            [.unsubscribe(call(1)), .settle(id(1), .characteristic(.pairingFailed(.timedOut)))])
         XCTAssertEqual(machine.state, .off)
         XCTAssertEqual(event(.pairingRejected(.timedOut)), [])
     }
@@ -187,51 +156,46 @@ final class SubscriptionMachineTests: XCTestCase {
     func testTheWaitOutlivesALinkThatThePairingEnds() {
         _ = event(.startAsked(id(1), .signals))
         _ = event(.securityNeeded(call(1)))
-        XCTAssertEqual(event(.linkWentDown(.disconnected, canCall: true, keepsSecuring: true)), [.closeGate])
+        XCTAssertEqual(event(.linkWentDown(.disconnected, keepsSecuring: true)), [])
         XCTAssertTrue(machine.isSecuring)
         XCTAssertEqual(event(.secured(nil)), [])
         XCTAssertFalse(machine.isSecuring)
         XCTAssertTrue(machine.isAwaitingLink)
         XCTAssertEqual(event(.linkWentUp), [])
         XCTAssertFalse(machine.isAwaitingLink)
-        XCTAssertEqual(event(.attributesReady), [.openGate(.signals, afterGap: false), .callStart(call(2))])
-        XCTAssertEqual(event(.startReplied(call(2), isNotifying: true)), [.markGap, .settle(id(1), nil)])
+        XCTAssertEqual(event(.attributesReady), [.subscribe(call(2), .signals)])
+        XCTAssertEqual(event(.began(call(2))), [.subscribed(afterGap: false), .settle(id(1), nil)])
     }
 
     func testTheNewLinkMayBeUpBeforeThePairingEnds() {
         _ = event(.startAsked(id(1), .signals))
         _ = event(.securityNeeded(call(1)))
-        _ = event(.linkWentDown(.disconnected, canCall: true, keepsSecuring: true))
+        _ = event(.linkWentDown(.disconnected, keepsSecuring: true))
         _ = event(.linkWentUp)
         XCTAssertEqual(event(.attributesReady), [])
-        XCTAssertEqual(event(.secured(nil)), [.openGate(.signals, afterGap: false), .callStart(call(2))])
+        XCTAssertEqual(event(.secured(nil)), [.subscribe(call(2), .signals)])
     }
 
     func testAPairingThatMakesNoLinkFailsTheSubscription() {
         _ = event(.startAsked(id(1), .signals))
         _ = event(.securityNeeded(call(1)))
-        _ = event(.linkWentDown(.disconnected, canCall: true, keepsSecuring: true))
+        _ = event(.linkWentDown(.disconnected, keepsSecuring: true))
         _ = event(.secured(nil))
-        XCTAssertEqual(
-            event(.linkWentDown(.disconnected, canCall: false)),
-            [.settle(id(1), .peripheral(.disconnected)), .closeGate])
+        XCTAssertEqual(event(.linkWentDown(.disconnected)), [.settle(id(1), .peripheral(.disconnected))])
         XCTAssertEqual(machine.state, .off)
     }
 
     func testALostLinkEndsTheWaitForAPairing() {
         _ = event(.startAsked(id(1), .signals))
         _ = event(.securityNeeded(call(1)))
-        XCTAssertEqual(
-            event(.linkWentDown(.disconnected, canCall: true)),
-            [.settle(id(1), .peripheral(.disconnected)), .closeGate])
+        XCTAssertEqual(event(.linkWentDown(.disconnected)), [.settle(id(1), .peripheral(.disconnected))])
         XCTAssertEqual(machine.state, .off)
     }
 
     func testATimeOutEndsTheWaitForAPairing() {
         _ = event(.startAsked(id(1), .signals))
         _ = event(.securityNeeded(call(1)))
-        XCTAssertEqual(
-            event(.timedOut(id(1))), [.settle(id(1), .characteristic(.notifyTimeout)), .closeGate])
+        XCTAssertEqual(event(.timedOut(id(1))), [.settle(id(1), .characteristic(.notifyTimeout))])
         XCTAssertEqual(machine.state, .off)
     }
 }

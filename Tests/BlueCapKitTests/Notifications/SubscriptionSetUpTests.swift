@@ -12,7 +12,7 @@ final class SubscriptionSetUpTests: XCTestCase {
     private func event(_ event: SubscriptionMachine.Event) -> [Effect] { machine.event(event) }
     private func id(_ number: UInt64) -> OperationID { OperationID(rawValue: number) }
     private func call(_ number: UInt32) -> SubscriptionMachine.Call { .init(rawValue: number) }
-    private let lost = SubscriptionMachine.Event.linkWentDown(.disconnected, canCall: true)
+    private let lost = SubscriptionMachine.Event.linkWentDown(.disconnected)
     private let refused = Failure.characteristic(
         .notifyFailed(BusFailure(name: "org.bluez.Error.Failed", message: "no")))
 
@@ -25,36 +25,31 @@ final class SubscriptionSetUpTests: XCTestCase {
     // MARK: Links
 
     func testALossWhileStartingIsFollowedByAnotherStartWithoutAGapMark() {
-        XCTAssertEqual(askLasting(), [.openGate(.signals, afterGap: false), .callStart(call(1))])
-        XCTAssertEqual(event(lost), [.closeGate, .callStop(call(2))])
-        XCTAssertEqual(event(.stopReplied(call(2), nil)), [])
-        XCTAssertEqual(event(.attributesReady), [.openGate(.signals, afterGap: false), .callStart(call(3))])
-        XCTAssertEqual(event(.startReplied(call(3), isNotifying: true)), [.markGap, .settle(id(1), nil)])
-    }
-
-    func testALossBeforeTheConfirmationIsFollowedByAnotherStart() {
-        _ = askLasting()
-        _ = event(.startReplied(call(1), isNotifying: false))
-        XCTAssertEqual(
-            event(lost), [.cancelTimer(SubscriptionMachine.Timer.confirmation), .closeGate, .callStop(call(2))])
-        _ = event(.stopReplied(call(2), nil))
-        XCTAssertEqual(event(.attributesReady), [.openGate(.signals, afterGap: false), .callStart(call(3))])
+        XCTAssertEqual(askLasting(), [.subscribe(call(1), .signals)])
+        XCTAssertEqual(event(lost), [.unsubscribe(call(1))])
+        XCTAssertEqual(event(.attributesReady), [.subscribe(call(2), .signals)])
+        XCTAssertEqual(event(.began(call(2))), [.subscribed(afterGap: false), .settle(id(1), nil)])
     }
 
     func testValuesThatCameBeforeTheLossAreFollowedByAGap() {
         _ = askLasting()
+        XCTAssertEqual(event(.valuesCame(call(1))), [])
         _ = event(lost)
-        XCTAssertEqual(event(.valuesCame), [])
-        _ = event(.stopReplied(call(2), nil))
-        XCTAssertEqual(event(.attributesReady), [.openGate(.signals, afterGap: true), .callStart(call(3))])
+        XCTAssertEqual(event(.attributesReady), [.subscribe(call(2), .signals, afterGap: true)])
+    }
+
+    func testValuesThatAreReportedAfterTheLossAreFollowedByAGapToo() {
+        _ = askLasting()
+        _ = event(lost)
+        XCTAssertEqual(event(.valuesCame(call(1))), [])
+        XCTAssertEqual(event(.attributesReady), [.subscribe(call(2), .signals, afterGap: true)])
     }
 
     func testALossWhileASocketIsAcquiredIsFollowedByAnotherAcquisition() {
-        XCTAssertEqual(askLasting(1, .socket), [.openGate(.socket, afterGap: false), .acquire(call(1))])
-        XCTAssertEqual(event(lost), [.closeSocket(call(1)), .closeGate, .callStop(call(2))])
-        XCTAssertEqual(event(.startReplied(call(1), isNotifying: false)), [.closeSocket(call(1))])
-        _ = event(.stopReplied(call(2), nil))
-        XCTAssertEqual(event(.attributesReady), [.openGate(.socket, afterGap: false), .acquire(call(3))])
+        XCTAssertEqual(askLasting(1, .socket), [.subscribe(call(1), .socket)])
+        XCTAssertEqual(event(lost), [.unsubscribe(call(1))])
+        XCTAssertEqual(event(.began(call(1))), [])
+        XCTAssertEqual(event(.attributesReady), [.subscribe(call(2), .socket)])
     }
 
     func testALossWhileTheTableIsReadIsFollowedByAStart() {
@@ -62,23 +57,23 @@ final class SubscriptionSetUpTests: XCTestCase {
         _ = event(.linkWentUp)
         XCTAssertEqual(askLasting(), [])
         XCTAssertEqual(event(lost), [])
-        XCTAssertEqual(machine.state, .suspended(.signals))
+        XCTAssertEqual(machine.state, .suspended)
         _ = event(.linkWentUp)
-        XCTAssertEqual(event(.attributesReady), [.openGate(.signals, afterGap: false), .callStart(call(1))])
+        XCTAssertEqual(event(.attributesReady), [.subscribe(call(1), .signals)])
     }
 
     func testItMayBeAskedForWithoutALink() {
         machine = SubscriptionMachine(isReady: false)
         XCTAssertEqual(askLasting(), [])
         XCTAssertEqual(machine.wanted, .signals)
-        XCTAssertEqual(event(.attributesReady), [.openGate(.signals, afterGap: false), .callStart(call(1))])
+        XCTAssertEqual(event(.attributesReady), [.subscribe(call(1), .signals)])
     }
 
     func testAReplyThatThereIsNoLinkIsNoRefusal() {
         _ = askLasting()
         XCTAssertEqual(
-            event(.startFailed(call(1), .peripheral(.disconnected))), [.closeGate, .startTimer(.interruption)])
-        XCTAssertEqual(event(.fired(.interruption)), [.openGate(.signals, afterGap: false), .callStart(call(2))])
+            event(.failed(call(1), .peripheral(.disconnected))),
+            [.subscribe(call(2), .signals, isRepeated: true)])
     }
 
     func testARefusalThatMayBeTheLinksEndIsTriedOnceMore() {
@@ -88,54 +83,56 @@ final class SubscriptionSetUpTests: XCTestCase {
         for failure in [unlikely, .characteristic(.invalidated)] {
             machine = SubscriptionMachine(isReady: true)
             _ = askLasting()
-            XCTAssertEqual(event(.startFailed(call(1), failure)), [.closeGate, .startTimer(.interruption)])
-            XCTAssertEqual(event(.fired(.interruption)), [.openGate(.signals, afterGap: false), .callStart(call(2))])
             XCTAssertEqual(
-                event(.startFailed(call(2), failure)), [.closeGate, .settle(id(1), failure), .deliver(failure)])
+                event(.failed(call(1), failure)), [.subscribe(call(2), .signals, isRepeated: true)])
+            XCTAssertEqual(event(.failed(call(2), failure)), [.settle(id(1), failure), .deliver(failure)])
         }
     }
 
     func testARefusalIsFinalOnALaterLinkToo() {
         _ = askLasting()
         _ = event(lost)
-        _ = event(.stopReplied(call(2), nil))
         _ = event(.attributesReady)
-        XCTAssertEqual(
-            event(.startFailed(call(3), refused)), [.closeGate, .settle(id(1), refused), .deliver(refused)])
+        XCTAssertEqual(event(.failed(call(2), refused)), [.settle(id(1), refused), .deliver(refused)])
         XCTAssertEqual(machine.state, .off)
     }
 
     func testAFirstRefusalIsNotDeliveredToOtherStreams() {
         _ = askLasting()
-        XCTAssertEqual(event(.startFailed(call(1), refused)), [.closeGate, .settle(id(1), refused)])
+        XCTAssertEqual(event(.failed(call(1), refused)), [.settle(id(1), refused)])
     }
 
     func testOneThatFailsWithTheLinkDoesNotTakeTheOtherAlong() {
         _ = askLasting(1)
         _ = event(.startAsked(id(2), .signals))
-        XCTAssertEqual(event(lost), [.closeGate, .callStop(call(2)), .settle(id(2), .peripheral(.disconnected))])
-        _ = event(.stopReplied(call(2), nil))
-        XCTAssertEqual(machine.state, .suspended(.signals))
+        XCTAssertEqual(event(lost), [.unsubscribe(call(1)), .settle(id(2), .peripheral(.disconnected))])
+        XCTAssertEqual(machine.state, .suspended)
     }
 
-    func testOneBehindASubscriptionThatFailsWithTheLinkIsBegunOnTheNext() {
+    func testOneBesideASubscriptionThatFailsWithTheLinkIsBegunOnTheNext() {
         _ = event(.startAsked(id(1), .signals))
         XCTAssertEqual(askLasting(2, .socket), [])
-        XCTAssertEqual(event(lost), [.settle(id(1), .peripheral(.disconnected)), .closeGate, .callStop(call(2))])
-        _ = event(.stopReplied(call(2), nil))
-        XCTAssertEqual(event(.attributesReady), [.openGate(.socket, afterGap: false), .acquire(call(3))])
-        XCTAssertEqual(event(.startReplied(call(3), isNotifying: true)), [.markGap, .settle(id(2), nil)])
+        XCTAssertEqual(event(lost), [.unsubscribe(call(1)), .settle(id(1), .peripheral(.disconnected))])
+        XCTAssertEqual(event(.attributesReady), [.subscribe(call(2), .socket)])
+        XCTAssertEqual(event(.began(call(2))), [.subscribed(afterGap: false), .settle(id(2), nil)])
+    }
+
+    func testEndedAttemptsAreReportedFromTheThirdOn() {
+        _ = askLasting()
+        for number in 1...2 as ClosedRange<UInt32> {
+            XCTAssertEqual(event(lost), [.unsubscribe(call(number))])
+            _ = event(.attributesReady)
+        }
+        XCTAssertEqual(event(lost), [.unsubscribe(call(3)), .deliver(.peripheral(.disconnected))])
     }
 
     func testAnEstablishedSubscriptionIsNotLostWithAnotherAsk() {
         _ = event(.startAsked(id(1), .signals))
-        _ = event(.startReplied(call(1), isNotifying: true))
-        _ = event(.notifyingChanged(false))
+        _ = event(.began(call(1)))
+        _ = event(.interrupted(call(1)))
         _ = event(.startAsked(id(2), .signals))
-        XCTAssertEqual(
-            event(lost), [.settle(id(2), .peripheral(.disconnected)), .closeGate, .callStop(call(3))])
-        _ = event(.stopReplied(call(3), nil))
-        XCTAssertEqual(event(.attributesReady), [.openGate(.signals, afterGap: true), .callStart(call(4))])
+        XCTAssertEqual(event(lost), [.unsubscribe(call(1)), .settle(id(2), .peripheral(.disconnected))])
+        XCTAssertEqual(event(.attributesReady), [.subscribe(call(2), .signals, afterGap: true)])
     }
 
     // MARK: Ends
@@ -143,32 +140,26 @@ final class SubscriptionSetUpTests: XCTestCase {
     func testAStopWithoutALinkEndsTheWait() {
         _ = askLasting()
         _ = event(lost)
-        _ = event(.stopReplied(call(2), nil))
         XCTAssertEqual(event(.stopAsked(id(2))), [.settle(id(1), .cancelled), .settle(id(2), nil)])
         XCTAssertEqual(event(.attributesReady), [])
         XCTAssertEqual(machine.state, .off)
     }
 
-    func testAStopThatWaitedAtTheLossEndsTheWait() {
+    func testAStopEndsTheWaitForALastingOne() {
         _ = askLasting()
-        _ = event(.stopAsked(id(2)))
-        XCTAssertEqual(
-            event(lost),
-            [.closeGate, .callStop(call(2)), .settle(id(1), .cancelled), .settle(id(2), .peripheral(.disconnected))])
-        _ = event(.stopReplied(call(2), nil))
+        XCTAssertEqual(event(.stopAsked(id(2))), [.settle(id(1), .cancelled), .unsubscribe(call(1))])
+        XCTAssertEqual(event(lost), [.settle(id(2), .peripheral(.disconnected))])
         XCTAssertEqual(machine.state, .off)
     }
 
     func testTheManagersEndIsNoFailure() {
         _ = askLasting()
-        XCTAssertEqual(
-            event(.closed(canCall: false)), [.closeGate, .settle(id(1), .cancelled), .finish(nil)])
+        XCTAssertEqual(event(.closed), [.unsubscribe(call(1)), .settle(id(1), .cancelled), .finish(nil)])
     }
 
     func testACharacteristicThatIsGoneOnTheNextLinkIsAFailure() {
         _ = askLasting()
         _ = event(lost)
-        _ = event(.stopReplied(call(2), nil))
         XCTAssertEqual(
             event(.invalidated),
             [.settle(id(1), .characteristic(.invalidated)), .finish(.characteristic(.invalidated))])
@@ -177,38 +168,22 @@ final class SubscriptionSetUpTests: XCTestCase {
     // MARK: Time
 
     func testWhatTakesTooLongIsTakenBack() {
-        _ = event(.startAsked(id(1), .signals))
-        XCTAssertEqual(
-            event(.timedOut(id(1))), [.settle(id(1), .characteristic(.notifyTimeout)), .closeGate, .callStop(call(2))])
-        XCTAssertEqual(event(.startReplied(call(1), isNotifying: true)), [.closeSocket(call(1))])
-        XCTAssertEqual(event(.stopReplied(call(2), nil)), [])
-        XCTAssertEqual(machine.state, .off)
-    }
-
-    func testWhatIsNotConfirmedInTimeIsTakenBack() {
-        _ = event(.startAsked(id(1), .signals))
-        _ = event(.startReplied(call(1), isNotifying: false))
-        XCTAssertEqual(
-            event(.timedOut(id(1))),
-            [
-                .settle(id(1), .characteristic(.notifyTimeout)), .cancelTimer(SubscriptionMachine.Timer.confirmation),
-                .closeGate,
-                .callStop(call(2)),
-            ])
-    }
-
-    func testASocketThatTakesTooLongIsClosed() {
-        _ = event(.startAsked(id(1), .socket))
-        XCTAssertEqual(
-            event(.timedOut(id(1))), [.settle(id(1), .characteristic(.notifyTimeout)), .closeGate, .callStop(call(2))])
-        XCTAssertEqual(event(.stopReplied(call(2), nil)), [.closeSocket(call(1))])
+        for transport in NotificationTransport.allCases {
+            machine = SubscriptionMachine(isReady: true)
+            _ = event(.startAsked(id(1), transport))
+            XCTAssertEqual(
+                event(.timedOut(id(1))),
+                [.settle(id(1), .characteristic(.notifyTimeout)), .unsubscribe(call(1))])
+            XCTAssertEqual(event(.began(call(1))), [])
+            XCTAssertEqual(machine.state, .off)
+        }
     }
 
     func testTheNextUsesTheCallThatTookTooLongForTheFirst() {
         _ = event(.startAsked(id(1), .signals))
         _ = event(.startAsked(id(2), .signals))
         XCTAssertEqual(event(.timedOut(id(1))), [.settle(id(1), .characteristic(.notifyTimeout))])
-        XCTAssertEqual(event(.startReplied(call(1), isNotifying: true)), [.markGap, .settle(id(2), nil)])
+        XCTAssertEqual(event(.began(call(1))), [.subscribed(afterGap: false), .settle(id(2), nil)])
     }
 
     func testALastingOneUsesTheCallThatTookTooLongForTheFirst() {
@@ -219,42 +194,41 @@ final class SubscriptionSetUpTests: XCTestCase {
         XCTAssertEqual(machine.wanted, .signals)
     }
 
-    func testOneThatWaitsBehindAnotherRunsOutByItself() {
+    func testOneThatWaitsBesideAnotherRunsOutByItself() {
         _ = event(.startAsked(id(1), .signals))
         _ = event(.startAsked(id(2), .signals))
         XCTAssertEqual(event(.timedOut(id(2))), [.settle(id(2), .characteristic(.notifyTimeout))])
-        XCTAssertEqual(event(.startReplied(call(1), isNotifying: true)), [.markGap, .settle(id(1), nil)])
+        XCTAssertEqual(event(.began(call(1))), [.subscribed(afterGap: false), .settle(id(1), nil)])
     }
 
     func testALastingOneRunsOutWithoutALink() {
         _ = askLasting()
         _ = event(lost)
-        _ = event(.stopReplied(call(2), nil))
         XCTAssertEqual(event(.timedOut(id(1))), [.settle(id(1), .characteristic(.notifyTimeout))])
         XCTAssertEqual(machine.state, .off)
     }
 
     func testAnEstablishedSubscriptionSurvivesTheTimeOutOfAnotherAsk() {
         _ = event(.startAsked(id(1), .signals))
-        _ = event(.startReplied(call(1), isNotifying: true))
-        _ = event(.notifyingChanged(false))
+        _ = event(.began(call(1)))
+        _ = event(.interrupted(call(1)))
         _ = event(.startAsked(id(2), .signals))
         XCTAssertEqual(event(.timedOut(id(2))), [.settle(id(2), .characteristic(.notifyTimeout))])
-        XCTAssertEqual(event(.startReplied(call(2), isNotifying: true)), [.markGap])
+        XCTAssertEqual(event(.began(call(1))), [.subscribed(afterGap: true)])
     }
 
     func testAStopThatTakesTooLongGoesOn() {
         _ = event(.startAsked(id(1), .signals))
-        _ = event(.startReplied(call(1), isNotifying: true))
+        _ = event(.began(call(1)))
         _ = event(.stopAsked(id(2)))
         XCTAssertEqual(event(.timedOut(id(2))), [.settle(id(2), .characteristic(.notifyTimeout))])
-        XCTAssertEqual(event(.stopReplied(call(2), nil)), [])
+        XCTAssertEqual(event(.stopped(call(1), nil)), [])
         XCTAssertEqual(machine.state, .off)
     }
 
     func testATimeOutOfWhatIsSettledDoesNothing() {
         _ = event(.startAsked(id(1), .signals))
-        _ = event(.startReplied(call(1), isNotifying: true))
+        _ = event(.began(call(1)))
         XCTAssertEqual(event(.timedOut(id(1))), [])
     }
 }

@@ -207,13 +207,13 @@ final class IdentifierOperationTests: XCTestCase {
     func testNotificationsComeWithoutAnythingElseBeingAsked() throws {
         let stage = try stage()
         stage.connect()
-        let heard = Locked<[Data]>([])
+        let received = Locked<[Data]>([])
         let stream = stage.peripheral.notifications(rate)
-        stream.onSuccess(context: ImmediateContext()) { data in heard.withLock { $0.append(data) } }
+        stream.onSuccess(context: ImmediateContext()) { data in received.withLock { $0.append(data) } }
         XCTAssertTrue(stage.simulator.advance(until: { isSubscribed(on: stage) }, limit: 10))
         stage.simulator.notify(AttributeStage.address, characteristic: .uuid("2A37"), value: [0, 80])
-        XCTAssertTrue(stage.simulator.advance(until: { heard.withLock { $0.count } == 1 }, limit: 5))
-        XCTAssertEqual(heard.withLock { $0 }, [Data([0, 80])])
+        XCTAssertTrue(stage.simulator.advance(until: { received.withLock { $0.count } == 1 }, limit: 5))
+        XCTAssertEqual(received.withLock { $0 }, [Data([0, 80])])
         try stage.wait(stage.peripheral.stopNotifications(rate))
         XCTAssertFalse(try stage.characteristic("2A37").isNotifying)
         XCTAssertFalse(stream.success(Data()), "The stream has ended.")

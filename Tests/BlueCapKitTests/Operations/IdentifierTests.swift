@@ -30,7 +30,7 @@ final class IdentifierTests: XCTestCase {
         }
     }
 
-    func testTheyTellPeopleTheirNames() {
+    func testTheirDescriptionsHaveTheirNames() {
         let service = ServiceIdentifier(uuid: "180D")
         XCTAssertEqual("\(service)", "180D (Heart Rate)")
         XCTAssertEqual(

@@ -140,7 +140,7 @@ final class OperationQueueMachineTests: RandomTestCase {
     }
 }
 
-/// Whoever drives the machine, and keeps an eye on it.
+/// Drives the machine and checks its effects.
 private struct Model {
     typealias Machine = OperationQueueMachine<Int, String>
 
@@ -148,17 +148,17 @@ private struct Model {
     var unsettled: [Int] = []
     var settled: Set<Int> = []
     var begun = 0
-    /// Told to begin, and not begun.
-    var told: Int?
-    /// Begun, and not finished.
+    /// The operation that was ordered to begin and has not begun.
+    var ordered: Int?
+    /// The operation that has begun and has not finished.
     var atWork: Int?
     var problem: String?
 
     func anything(_ random: inout TestRandom) -> Machine.Event {
         switch Int.random(in: 0..<12, using: &random) {
         case 0...3: return .enqueued(last + 1)
-        case 4, 5: return told.map { .began($0) } ?? .began(last)
-        case 6...8: return (atWork ?? told).map { .finished($0, "done") } ?? .finished(last, "late")
+        case 4, 5: return ordered.map { .began($0) } ?? .began(last)
+        case 6...8: return (atWork ?? ordered).map { .finished($0, "done") } ?? .finished(last, "late")
         case 9, 10: return .cancelled(Int.random(in: 0...last, using: &random), "cancelled")
         default:
             return Int.random(in: 0..<8, using: &random) == 0
@@ -172,24 +172,24 @@ private struct Model {
         case .enqueued(let id) where id > last:
             last = id
             unsettled.append(id)
-        case .began(let id) where told == id:
-            (told, atWork) = (nil, id)
+        case .began(let id) where ordered == id:
+            (ordered, atWork) = (nil, id)
         case .finished(let id, _):
-            if told == id { told = nil }
+            if ordered == id { ordered = nil }
             if atWork == id { atWork = nil }
         case .enqueued, .began, .cancelled, .allCancelled: break
         }
         for effect in effects {
             switch effect {
             case .begin(let id):
-                if told != nil || atWork != nil { problem = "\(id) begins while another is at work" }
+                if ordered != nil || atWork != nil { problem = "\(id) begins while another is at work" }
                 if id <= begun { problem = "\(id) begins after \(begun)" }
                 if unsettled.first != id { problem = "\(id) begins before \(unsettled.first ?? 0)" }
-                (told, begun) = (id, id)
+                (ordered, begun) = (id, id)
             case .settle(let id, _):
                 if !settled.insert(id).inserted { problem = "\(id) is settled twice" }
                 unsettled.removeAll { $0 == id }
-                if told == id { told = nil }
+                if ordered == id { ordered = nil }
             case .stop(let id):
                 if atWork != id { problem = "\(id) is stopped and does not work" }
             }

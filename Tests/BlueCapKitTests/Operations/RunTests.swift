@@ -83,7 +83,7 @@ final class RunTests: RandomTestCase {
         for future in futures { try stage.wait(future) }
         XCTAssertEqual(answers.written, (0..<30).map { [UInt8($0 / 3), UInt8($0 % 3)] })
         XCTAssertEqual(stage.peripheral.operations.count, 0)
-        XCTAssertEqual(connects(stage), 1, "The link is handed on.")
+        XCTAssertEqual(connects(stage), 1, "The next run uses the same link.")
         expect(stage, "disconnected") { stage.simulator.links.isEmpty }
     }
 
@@ -123,7 +123,7 @@ final class RunTests: RandomTestCase {
         guard case PeripheralError.serviceNotFound? = stage.failure(of: read) else { return XCTFail("no failure") }
     }
 
-    func testAnAnswerThatIsNotifiedIsHeardAfterTheQuestion() throws {
+    func testAResponseThatIsNotifiedIsReceivedAfterTheRequest() throws {
         let stage = try stage()
         let simulator = stage.simulator
         let asked = Locked(false)
@@ -165,13 +165,13 @@ final class RunTests: RandomTestCase {
         let (story, location) = (story, location)
         answers.answerReads(of: "2A38", .never)
         let run = stage.peripheral.run { connected in
-            story.tell("begins")
+            story.add("begins")
             do {
                 return try await connected.read(location) as Data
             } catch {
-                story.tell("\(error)")
+                story.add("\(error)")
                 _ = try? await connected.read(location) as Data
-                story.tell(Task.isCancelled ? "is cancelled" : "goes on")
+                story.add(Task.isCancelled ? "is cancelled" : "goes on")
                 throw error
             }
         }
@@ -249,11 +249,11 @@ final class RunTests: RandomTestCase {
             do {
                 _ = try await connected.read(location) as Data
             } catch {
-                story.tell("\(error is CancellationError)")
+                story.add("\(error is CancellationError)")
             }
-            story.tell("first ends")
+            story.add("first ends")
         }
-        let next: Future<Void> = stage.peripheral.run { _ in story.tell("second") }
+        let next: Future<Void> = stage.peripheral.run { _ in story.add("second") }
         XCTAssertEqual(stage.failure(of: stubborn) as? PeripheralError, .runTimeout)
         stage.simulator.advance(by: 10)
         XCTAssertFalse(next.completed)
@@ -330,11 +330,11 @@ final class RunTests: RandomTestCase {
         answers.answerReads(of: "2A38", .never)
         let (first, second) = (CancelToken(), CancelToken())
         let atWork = stage.peripheral.run(cancelToken: first) { [location] connected in
-            defer { story.tell("first ends") }
+            defer { story.add("first ends") }
             return try await connected.read(location) as Data
         }
-        let waiting: Future<Void> = stage.peripheral.run(cancelToken: second) { _ in story.tell("second") }
-        let third: Future<Void> = stage.peripheral.run { _ in story.tell("third") }
+        let waiting: Future<Void> = stage.peripheral.run(cancelToken: second) { _ in story.add("second") }
+        let third: Future<Void> = stage.peripheral.run { _ in story.add("third") }
         stage.simulator.advance(by: 1)
         XCTAssertTrue(waiting.cancel(second))
         XCTAssertTrue(stage.failure(of: waiting, limit: 0.1) is CancellationError)
@@ -440,9 +440,9 @@ final class RunTests: RandomTestCase {
         let (peripheral, location, story) = (stage.peripheral, location, story)
         answers.answerReads(of: "2A38", .never)
         let (task, future) = task(stage) {
-            defer { story.tell("after") }
+            defer { story.add("after") }
             return try await peripheral.run { connected in
-                defer { story.tell("work ends") }
+                defer { story.add("work ends") }
                 return try await connected.read(location) as Data
             }
         }
@@ -507,5 +507,5 @@ final class RunTests: RandomTestCase {
 final class Story: Sendable {
     private let state = Locked<[String]>([])
     var lines: [String] { state.withLock { $0 } }
-    func tell(_ line: String) { state.withLock { $0.append(line) } }
+    func add(_ line: String) { state.withLock { $0.append(line) } }
 }

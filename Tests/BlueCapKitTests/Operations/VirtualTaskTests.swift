@@ -49,9 +49,9 @@ final class VirtualTaskTests: XCTestCase {
         let executor = simulator.taskExecutor
         let task = Task(executorPreference: executor) {
             let peripheral = try await found(by: manager)
-            story.tell("found \(peripheral.name)")
+            story.add("found \(peripheral.name)")
             let value: UInt8 = try await peripheral.run { try await $0.read(location) }
-            story.tell("read \(value)")
+            story.add("read \(value)")
         }
         XCTAssertEqual(story.lines, [])
         await simulator.run()
@@ -79,14 +79,14 @@ final class VirtualTaskTests: XCTestCase {
             let tasks = (0..<4).map { number in
                 Task(executorPreference: simulator.taskExecutor) {
                     async let value: UInt8 = peripheral.run { try await $0.read(location) }
-                    story.tell("task \(number)")
+                    story.add("task \(number)")
                     let result = try await value
-                    story.tell("task \(number) has \(result)")
+                    story.add("task \(number) has \(result)")
                 }
             }
             let beats = Task(executorPreference: simulator.taskExecutor) {
                 for try await value in peripheral.notifications(rate).values {
-                    story.tell("beat \(value.last ?? 0)")
+                    story.add("beat \(value.last ?? 0)")
                 }
             }
             await simulator.advance(by: 20)
@@ -109,7 +109,7 @@ final class VirtualTaskTests: XCTestCase {
         for (name, seconds) in [("second", 2.0), ("first", 1.0), ("too late", 60)] {
             Task(executorPreference: simulator.taskExecutor) {
                 await simulator.advance(by: seconds)
-                story.tell("\(name) at \(Int((simulator.seconds - start).rounded()))")
+                story.add("\(name) at \(Int((simulator.seconds - start).rounded()))")
             }
         }
         await simulator.advance(by: 30)
@@ -123,7 +123,7 @@ final class VirtualTaskTests: XCTestCase {
         let start = simulator.seconds
         Task(executorPreference: simulator.taskExecutor) {
             await simulator.advance(by: 1.5)
-            story.tell("event")
+            story.add("event")
         }
         let waiting = Task(executorPreference: simulator.taskExecutor) {
             let holds = await simulator.advance(until: { story.lines == ["event"] }, limit: 10)
@@ -144,7 +144,7 @@ final class VirtualTaskTests: XCTestCase {
         let (promise, executor) = (Promise<Int>(), simulator.taskExecutor)
         Task(executorPreference: executor) {
             await simulator.advance(by: 1)
-            story.tell("waited")
+            story.add("waited")
         }
         Task(executorPreference: executor) {
             await simulator.advance(by: 1)
@@ -152,7 +152,7 @@ final class VirtualTaskTests: XCTestCase {
         }
         Task(executorPreference: executor) {
             _ = try? await promise.future.map(context: ImmediateContext()) { $0 + 1 }.value
-            story.tell("value")
+            story.add("value")
         }
         await simulator.advance(by: 1)
         XCTAssertEqual(Set(story.lines), ["waited", "value"])

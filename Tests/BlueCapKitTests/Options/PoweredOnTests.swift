@@ -63,7 +63,7 @@ final class PoweredOnTests: XCTestCase {
             let ended = Story()
             let task = Task(executorPreference: simulator.taskExecutor) {
                 try await wait(.infinity)
-                ended.tell("on")
+                ended.add("on")
             }
             await simulator.advance(by: 3_600)
             XCTAssertEqual(ended.lines, [])

@@ -49,7 +49,7 @@ final class BondNoteTests: LockTestCase {
         return count
     }
 
-    /// A lock whose user enters the passkey although it was refused; the fault comes before BlueZ has ended the link.
+    /// Refuses a passkey that the user of the lock enters nevertheless. The fault occurs before BlueZ has ended the link.
     private func refuse(isPrivate: Bool, _ begin: (Simulator) -> Void) throws -> Peripheral {
         simulator = .inProcess(room: .empty, bluez: bluez)
         requests.withLock { $0 = [] }

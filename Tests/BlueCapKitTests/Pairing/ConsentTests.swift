@@ -44,7 +44,7 @@ final class ConsentTests: LockTestCase {
         case knownOperation
     }
 
-    /// Policy, capability of both ends, and who calls: no bond without consent, and none after a refusal.
+    /// For each policy, capability of both ends, and caller: no bond without consent, and none after a refusal.
     func testNoCombinationBondsWithoutConsent() throws {
         let capabilities: [(InputOutputCapability, PairingCapability)] = [
             (.noInputNoOutput, .noInputNoOutput), (.keyboardDisplay, .noInputNoOutput),

@@ -24,7 +24,7 @@ final class InterruptedPairingTests: LockTestCase {
         Interruption(name: "link loss") { test, _ in test.simulator.simulateLinkLoss(of: test.address) },
         Interruption(name: "power off") { test, _ in test.simulator.simulatePowerOff() },
         Interruption(name: "adapter removal") { test, _ in test.simulator.simulateAdapterRemoval() },
-        Interruption(name: "daemon death") { test, _ in test.simulator.simulateDaemonDeath() },
+        Interruption(name: "daemon kill") { test, _ in test.simulator.simulateDaemonDeath() },
         Interruption(name: "daemon stop") { test, _ in test.simulator.simulateDaemonStop() },
     ]
 

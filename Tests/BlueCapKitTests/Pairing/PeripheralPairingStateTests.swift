@@ -58,11 +58,11 @@ final class PeripheralPairingStateTests: XCTestCase {
             rejected(),
             [
                 .settle(id(1), .failed(.characteristic(.pairingFailed(.rejected(by: .application))))),
-                .cancelTimer(.stability), .linkWentDown(.disconnected), .callDisconnect,
-                .startTimer(.drop, ConnectionMachine.dropLimit),
+                .cancelTimer(.stability), .linkWentDown(.linkLost), .callDisconnect,
             ])
         XCTAssertFalse(state.attributes.hasLink)
-        XCTAssertEqual(change { $0.isConnected = false }.contains(.report(1, .disconnected)), true)
+        _ = change { $0.isConnected = false }
+        XCTAssertTrue(state.connect(.disconnectReplied).contains(.report(1, .disconnected)))
     }
 
     func testWithoutAnOperationARejectionChangesNothing() throws {
@@ -85,7 +85,7 @@ final class PeripheralPairingStateTests: XCTestCase {
         try reconnect()
         XCTAssertEqual(repliesCame(), [.removeDevice])
         _ = state.statusChanged(LinkStatus())
-        XCTAssertEqual(Orders.given { state.removed(nil, into: &$0) }, [.callConnect(2)])
+        XCTAssertEqual(Orders.given { state.removed(nil, into: &$0) }, [.callConnect(3)])
         XCTAssertFalse(state.attributes.hasLostCalls)
     }
 
@@ -148,23 +148,23 @@ final class PeripheralPairingStateTests: XCTestCase {
     func testABondIsNotRemoved() throws {
         try reconnect()
         _ = change { ($0.isPaired, $0.isBonded) = (true, true) }
-        XCTAssertEqual(repliesCame(), [.callConnect(2)])
+        XCTAssertEqual(repliesCame(), [.callConnect(3)])
     }
 
     func testALateReplyMakesTheRemovalUnnecessary() throws {
         try reconnect()
         let error = BlueZError(name: "org.bluez.Error.Failed", message: "Operation failed")
         _ = state.attributes.replied(id(1), .failure(error), at: .origin)
-        XCTAssertEqual(repliesCame(), [.callConnect(2)])
+        XCTAssertEqual(repliesCame(), [.callConnect(3)])
     }
 
     func testAnAttemptThatWasCancelledIsNotCalled() throws {
         try reconnect()
         XCTAssertEqual(state.connect(.disconnectAsked).first, .cancelConnect)
-        XCTAssertFalse(repliesCame().contains(.callConnect(2)))
+        XCTAssertFalse(repliesCame().contains(.callConnect(3)))
         _ = state.statusChanged(LinkStatus())
         let orders = Orders.given { state.removed(nil, into: &$0) }
-        XCTAssertFalse(orders.contains(.callConnect(2)))
+        XCTAssertFalse(orders.contains(.callConnect(3)))
         XCTAssertEqual(state.connection.state, .disconnected)
     }
 
@@ -200,21 +200,18 @@ final class PeripheralPairingStateTests: XCTestCase {
         for attempt in 1...2 as ClosedRange<UInt32> {
             _ = change { $0.shortLinks = Int(attempt) - 1 }
             _ = state.connect(.connectStarted(attempt))
-            _ = state.connect(.connectReplied(attempt, nil))
-            let orders = change { _ in }
+            let orders = state.connect(.connectReplied(attempt, .noLink))
             let error = PeripheralError.pairing(.keyMissing(isCertain: false))
             XCTAssertEqual(orders.contains(.reportFailure(1, error)), attempt == 2)
             XCTAssertTrue(orders.contains(.noteShortLinks(Int(attempt))))
-            if attempt == 1 { _ = state.connect(.timerFired(.retry)) }
+            if attempt == 1 { _ = state.connect(.timerFired(.wait)) }
         }
         XCTAssertEqual(state.connection.state, .disconnected)
     }
 
     func testAnAttemptWhoseLinkFallsIsReportedAsAMissingKeyTheSecondTime() {
         _ = change { ($0.isPaired, $0.isBonded) = (true, true) }
-        let failure = ConnectionFailure(
-            cause: .transient,
-            failure: BusFailure(name: "org.bluez.Error.Failed", message: "le-connection-abort-by-local"))
+        let failure = BlueZError(name: "org.bluez.Error.Failed", message: "le-connection-abort-by-local")
         for attempt in 1...2 as ClosedRange<UInt32> {
             _ = state.connect(.connectStarted(attempt))
             _ = change {
@@ -226,7 +223,7 @@ final class PeripheralPairingStateTests: XCTestCase {
             let orders = state.connect(.connectReplied(attempt, failure))
             let error = PeripheralError.pairing(.keyMissing(isCertain: false))
             XCTAssertEqual(orders.contains(.reportFailure(1, error)), attempt == 2)
-            if attempt == 1 { _ = state.connect(.timerFired(.retry)) }
+            if attempt == 1 { _ = state.connect(.timerFired(.wait)) }
         }
         XCTAssertEqual(state.connection.state, .disconnected)
     }

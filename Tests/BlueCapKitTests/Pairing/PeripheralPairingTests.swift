@@ -76,7 +76,7 @@ final class PeripheralPairingTests: EachVersionTestCase {
         return (manager, service)
     }
 
-    /// Collects the requests of a manager, and answers them.
+    /// Collects the requests of a manager, and passes them to `answer`.
     private func answer(_ manager: PeripheralManager, _ answer: @escaping @Sendable (PairingRequest) -> Void) {
         manager.whenPairingIsRequested().onSuccess(context: ImmediateContext()) { [requests] request in
             requests.withLock { $0.append(request) }
@@ -220,7 +220,7 @@ final class PeripheralPairingTests: EachVersionTestCase {
         }
     }
 
-    // MARK: Answers
+    // MARK: Requests and bonds
 
     func testTheServerIsAskedAndTheCentralIsBonded() throws {
         let (manager, _) = try served(.ask(.displayYesNo))

@@ -9,29 +9,29 @@ import XCTest
 final class AdvertisingBehaviourTests: PeripheralStage {
     private let long = CBUUID(string: TISensorTag.AccelerometerService.uuid)
 
-    func testANameAndServicesAreOnTheAir() throws {
+    func testANameAndServicesAreAdvertised() throws {
         let manager = manager()
         try value(of: manager.startAdvertising("Strap", uuids: [CBUUID(string: "180D"), CBUUID(string: "180F")]))
         XCTAssertTrue(manager.isAdvertising)
-        let onAir = try XCTUnwrap(simulator.advertisements.first)
-        XCTAssertEqual(onAir.scanResponse, [6, 0x09] + Array("Strap".utf8))
-        XCTAssertEqual(onAir.data, [5, 0x03, 0x0D, 0x18, 0x0F, 0x18, 2, 0x01, 0x06])
-        XCTAssertTrue(onAir.isConnectable)
+        let sent = try XCTUnwrap(simulator.advertisements.first)
+        XCTAssertEqual(sent.scanResponse, [6, 0x09] + Array("Strap".utf8))
+        XCTAssertEqual(sent.data, [5, 0x03, 0x0D, 0x18, 0x0F, 0x18, 2, 0x01, 0x06])
+        XCTAssertTrue(sent.isConnectable)
         try value(of: manager.stopAdvertising())
         XCTAssertFalse(manager.isAdvertising)
         XCTAssertEqual(simulator.advertisements, [])
     }
 
-    func testABeaconIsOnTheAirByteForByte() throws {
+    func testABeaconIsSentByteForByte() throws {
         let manager = manager()
         let uuid = try XCTUnwrap(UUID(uuidString: "B9407F30-F5F8-466E-AFF9-25556B57FE6D"))
         let region = BeaconRegion(proximityUUID: uuid, identifier: "iBeacon", major: 1, minor: 2)
         try value(of: manager.startAdvertising(region))
-        let onAir = try XCTUnwrap(simulator.advertisements.first)
+        let sent = try XCTUnwrap(simulator.advertisements.first)
         XCTAssertEqual(
-            onAir.data,
+            sent.data,
             [26, 0xFF, 0x4C, 0x00, 0x02, 0x15] + withUnsafeBytes(of: uuid.uuid) { Array($0) } + [0, 1, 0, 2, 0xC5])
-        XCTAssertFalse(onAir.isConnectable)
+        XCTAssertFalse(sent.isConnectable)
     }
 
     func testOneNameOrRegionAtATime() throws {
@@ -46,7 +46,7 @@ final class AdvertisingBehaviourTests: PeripheralStage {
         try value(of: manager.startAdvertising(region))
     }
 
-    func testSeveralAreOnTheAirAtOnce() throws {
+    func testSeveralAreAdvertisedAtOnce() throws {
         let manager = manager()
         try value(of: manager.startAdvertising("Strap"))
         var data = AdvertisingData()
@@ -102,7 +102,7 @@ final class AdvertisingBehaviourTests: PeripheralStage {
         XCTAssertFalse(manager.isAdvertising)
     }
 
-    func testARefusalIsToldWithBlueZsWords() {
+    func testARefusalHasBlueZsText() {
         let manager = manager()
         simulator.simulateAdvertisementFailures(20)
         guard case .advertisementRefused(let failure)? = managerError(of: manager.startAdvertising("Strap")) else {

@@ -25,10 +25,10 @@ final class AdvertisingVersionsTests: PeripheralStage {
             let started = manager.startAdvertising(long)
             if isLong {
                 let running = try value(of: started)
-                let onAir = try XCTUnwrap(simulator.advertisements.first)
-                XCTAssertEqual(onAir.data.count, 3 + 60 + 9, "The name is inside.")
-                XCTAssertEqual(onAir.data.count, long.byteCount)
-                XCTAssertEqual(onAir.scanResponse, [])
+                let sent = try XCTUnwrap(simulator.advertisements.first)
+                XCTAssertEqual(sent.data.count, 3 + 60 + 9, "The name is inside.")
+                XCTAssertEqual(sent.data.count, long.byteCount)
+                XCTAssertEqual(sent.scanResponse, [])
                 XCTAssertEqual(running.notes, [.extended])
                 XCTAssertNoThrow(try long.check(try value(of: manager.advertisingLimits())))
             } else {
@@ -67,8 +67,8 @@ final class AdvertisingVersionsTests: PeripheralStage {
         for (bluez, isThere) in [(BlueZVersion.v5_66, false), (.v5_72, false), (.v5_82, true), (.v5_87, true)] {
             let manager = manager(bluez)
             let running = try value(of: manager.startAdvertising(data))
-            let onAir = try XCTUnwrap(simulator.advertisements.first)
-            XCTAssertEqual(onAir.scanResponse.count, isThere ? data.scanResponseByteCount : 4, "\(bluez)")
+            let sent = try XCTUnwrap(simulator.advertisements.first)
+            XCTAssertEqual(sent.scanResponse.count, isThere ? data.scanResponseByteCount : 4, "\(bluez)")
             XCTAssertEqual(running.notes, isThere ? [] : [.scanResponseIgnored], "\(bluez)")
         }
     }

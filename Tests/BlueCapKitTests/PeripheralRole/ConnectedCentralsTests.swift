@@ -8,12 +8,12 @@ import XCTest
 /// The centrals that are connected to a peripheral of ours.
 final class ConnectedCentralsTests: XCTestCase {
     private let simulator = Simulator.inProcess(room: .empty)
-    private let heard = Locked<[[String]]>([])
+    private let reported = Locked<[[String]]>([])
 
     private func manager() throws -> PeripheralManager {
         let manager = PeripheralManager(options: [PeripheralManagerOptionBusAddressKey: simulator.address])
-        manager.whenCentralsChange().onSuccess(context: ImmediateContext()) { [heard] centrals in
-            heard.withLock { $0.append(centrals.map { $0.address?.description ?? "?" }) }
+        manager.whenCentralsChange().onSuccess(context: ImmediateContext()) { [reported] centrals in
+            reported.withLock { $0.append(centrals.map { $0.address?.description ?? "?" }) }
         }
         let advertising = manager.startAdvertising("Desk")
         XCTAssertTrue(simulator.advance(until: { advertising.completed }, limit: 10))
@@ -27,7 +27,7 @@ final class ConnectedCentralsTests: XCTestCase {
         return link
     }
 
-    func testWhoComesAndGoesIsToldInTheOrderOfComing() throws {
+    func testCentralsThatComeAndGoAreReportedInTheOrderOfComing() throws {
         let manager = try manager()
         let (first, second) = (connect("C0:FF:EE:00:CE:01"), connect("C0:FF:EE:00:CE:02"))
         XCTAssertEqual(manager.centrals.map(\.address?.description), ["C0:FF:EE:00:CE:01", "C0:FF:EE:00:CE:02"])
@@ -36,7 +36,7 @@ final class ConnectedCentralsTests: XCTestCase {
         simulator.advance(by: 1)
         XCTAssertEqual(manager.centrals, [])
         XCTAssertEqual(
-            heard.withLock { $0 },
+            reported.withLock { $0 },
             [["C0:FF:EE:00:CE:01"], ["C0:FF:EE:00:CE:01", "C0:FF:EE:00:CE:02"], ["C0:FF:EE:00:CE:02"], []])
     }
 

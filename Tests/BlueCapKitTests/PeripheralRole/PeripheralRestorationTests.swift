@@ -71,7 +71,7 @@ final class PeripheralRestorationTests: PeripheralStage {
         service.characteristics[0].descriptors = [.userDescription("Rate")]
         try value(of: try XCTUnwrap(first).add(service))
         try value(of: try XCTUnwrap(first).startAdvertising("Strap", uuids: [service.uuid]))
-        let onAir = simulator.advertisements.map(\.data)
+        let sent = simulator.advertisements.map(\.data)
         try kill(&first)
 
         let second = unreadyManager(options)
@@ -83,7 +83,7 @@ final class PeripheralRestorationTests: PeripheralStage {
         let requests = Elements(
             try XCTUnwrap(second.services.first).characteristics[1].startRespondingToWriteRequests())
         wait { self.simulator.advertisements.count == 1 && self.offered() == ["180D"] }
-        XCTAssertEqual(simulator.advertisements.map(\.data), onAir)
+        XCTAssertEqual(simulator.advertisements.map(\.data), sent)
         let phone = phone()
         XCTAssertEqual(try result(of: phone.read("2A37"))?.get(), [0, 60])
         XCTAssertEqual(try result(of: phone.read("2A37", descriptor: "2901"))?.get(), Array("Rate".utf8))
@@ -222,7 +222,7 @@ final class PeripheralRestorationTests: PeripheralStage {
     }
 
     /// Handlers may take their time; the disk's queue is that of all managers.
-    func testThatNothingWasRestoredIsNotToldByTheDisksQueue() throws {
+    func testThatNothingWasRestoredIsNotReportedOnTheDisksQueue() throws {
         try FileManager.default.createDirectory(atPath: place.folder, withIntermediateDirectories: true)
         try Data("{".utf8).write(to: URL(fileURLWithPath: place.file))
         let manager = unreadyManager(options)

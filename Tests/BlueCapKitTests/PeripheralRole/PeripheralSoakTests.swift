@@ -42,7 +42,7 @@ final class PeripheralSoakTests: PeripheralStage {
         }
     }
 
-    func testWishesOfManyThreadsAreAllSettled() {
+    func testRequestsOfManyThreadsAreAllSettled() {
         let manager = manager()
         let services = [Self.heart(), Self.battery()]
         let left = Locked(3)
@@ -76,21 +76,21 @@ final class PeripheralSoakTests: PeripheralStage {
         check(Course(manager, services, adapters: 1), "")
     }
 
-    /// What nobody has confirmed goes out again. Of notifications BlueZ alone says that it has them: what it then has no link
-    /// for is lost.
+    /// An indication that no central has confirmed is sent again. A notification is sent once BlueZ has accepted it: if it then has
+    /// no link, the notification is lost.
     func testWhoeverComesAndGoesValuesKeepTheirOrderAndNoIndicationIsLost() throws {
         var random = TestRandom(self)
         for round in 0..<10 {
             simulator = Simulator.inProcess(room: .empty)
-            let indicated = try hear(.indicate, overSocket: false, &random)
+            let indicated = try receive(.indicate, overSocket: false, &random)
             XCTAssertEqual(Set(indicated.flatMap { $0 }).count, 200, "round \(round)")
             simulator = Simulator.inProcess(room: .empty)
-            let notified = try hear(.notify, overSocket: round % 2 == 0, &random)
+            let notified = try receive(.notify, overSocket: round % 2 == 0, &random)
             for link in indicated + notified { XCTAssertEqual(link, link.sorted(), "round \(round)") }
         }
     }
 
-    private func hear(
+    private func receive(
         _ properties: CBCharacteristicProperties, overSocket: Bool, _ random: inout TestRandom
     ) throws -> [[UInt8]] {
         let manager = manager()
@@ -175,7 +175,7 @@ final class PeripheralSoakTests: PeripheralStage {
             }
         case 10:
             course.isDead.toggle()
-            course.log.append(course.isDead ? "death" : "return")
+            course.log.append(course.isDead ? "killed" : "started")
             if course.isDead { simulator.simulateDaemonDeath() } else { simulator.simulateDaemonReturn() }
             if !course.isDead { course.off = [] }
         case 11:

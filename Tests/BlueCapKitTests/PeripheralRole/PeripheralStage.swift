@@ -12,7 +12,7 @@ class PeripheralStage: RandomTestCase {
 
     func manager(_ options: [String: Any] = [:], adapter: String? = nil) -> PeripheralManager {
         let manager = unreadyManager(options, adapter: adapter)
-        // Its state, if it has one, is read in real time: meanwhile virtual time must not pass.
+        // Its stored state, if it has one, is read in real time. Virtual time must not pass before that has ended.
         manager.session.keeper?.wait()
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5), manager.stateExplanation)
         return manager

@@ -182,7 +182,7 @@ final class RespondingTests: PeripheralStage {
         XCTAssertTrue(measurement.respondToRequest(requests.values[2].request, withResult: custom))
         XCTAssertEqual(result(of: read), .failure(.attribute(0x81)))
 
-        XCTAssertEqual(result(of: phone.read("2A37")), .failure(.attribute(0x0E)), "Nobody answers.")
+        XCTAssertEqual(result(of: phone.read("2A37")), .failure(.attribute(0x0E)), "No response in time.")
         measurement.stopRespondingToReadRequests()
         XCTAssertEqual(try result(of: phone.read("2A37"))?.get(), [0, 60])
     }

@@ -8,7 +8,7 @@ import XCTest
 
 /// Moments in which something goes while something else begins.
 final class ServingEdgeTests: PeripheralStage {
-    /// Whoever was connected goes before the adapter does, and a program may answer that with a new service.
+    /// The centrals disconnect before the adapter disappears, and the application may add a service in response.
     func testAServiceThatIsAddedWhileTheAdapterGoesIsOfferedWhenItReturns() throws {
         let manager = manager()
         try serve(Self.heart(), with: manager)
@@ -30,7 +30,7 @@ final class ServingEdgeTests: PeripheralStage {
         withExtendedLifetime(phone) {}
     }
 
-    func testAnAdvertisementWhoseTimeIsOverIsLetGoOf() throws {
+    func testAnAdvertisementIsReleasedAfterItsDuration() throws {
         let manager = manager()
         var data = AdvertisingData(localName: "Short")
         data.timeout = 2

@@ -75,7 +75,7 @@ final class ServingTests: PeripheralStage {
         let battery = Self.battery()
         try value(of: manager.add(battery))
         XCTAssertEqual(offered(), ["180D", "180F"])
-        XCTAssertTrue(heart.characteristics[0].hasSubscribers, "Who is subscribed stays so.")
+        XCTAssertTrue(heart.characteristics[0].hasSubscribers, "The central is still subscribed.")
         XCTAssertEqual(simulator.advertisements.count, 1)
         manager.remove(battery)
         simulator.advance(by: 1)
@@ -286,7 +286,7 @@ final class ServingTests: PeripheralStage {
         XCTAssertEqual(managerError(of: advertising, within: 1), .managerEnded)
     }
 
-    func testAResetTakesEverythingBackAndTellsTheStateAnew() throws {
+    func testAResetRemovesEverythingAndReportsTheStateAgain() throws {
         let manager = manager()
         let service = Self.heart()
         let states = Elements(manager.whenStateChanges())

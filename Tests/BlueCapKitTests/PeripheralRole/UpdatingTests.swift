@@ -7,7 +7,7 @@ import XCTest
 @testable import BlueCapKit
 @testable import BlueZ
 
-/// Updates reach who has subscribed: in order, none lost.
+/// Updates reach the subscribed centrals, in order and without a loss.
 final class UpdatingTests: PeripheralStage {
     private func served(
         _ properties: CBCharacteristicProperties = [.read, .notify], overSocket: Bool = true
@@ -107,7 +107,7 @@ final class UpdatingTests: PeripheralStage {
         withExtendedLifetime(manager) {}
     }
 
-    func testSubscribersAreKnownAsFarAsBlueZTells() throws {
+    func testSubscribersAreKnownAsFarAsBlueZReportsThem() throws {
         let (manager, characteristic) = try served()
         let changes = Elements(characteristic.whenSubscribersChange())
         XCTAssertFalse(characteristic.hasSubscribers)
@@ -214,7 +214,7 @@ final class UpdatingTests: PeripheralStage {
         let (manager, characteristic) = try served()
         characteristic.unsubscribedUpdatePolicy = .discard
         XCTAssertFalse(try characteristic.updateValue(UInt8(7)))
-        XCTAssertEqual(characteristic.value, Data([7]), "The value is set all the same.")
+        XCTAssertEqual(characteristic.value, Data([7]), "The value is set nevertheless.")
         XCTAssertEqual(characteristic.pendingUpdates, [])
         try value(of: characteristic.whenUpdatesSent())
         let phone = phone()

@@ -8,8 +8,8 @@ import XCTest
 
 /// What comes back after a program has ended in the middle of things.
 ///
-/// A manager that keeps its links when it is let go leaves behind what a killed process does: BlueZ has the links still,
-/// and the file says what was wished.
+/// A manager that keeps its links when it is released leaves the same state as a killed process: BlueZ still has the links, and
+/// the file has the requests.
 final class RestorationBehaviourTests: ConnectionStage {
     private let folder = TemporaryFolder()
     /// The programs that are running.
@@ -34,7 +34,7 @@ final class RestorationBehaviourTests: ConnectionStage {
         ]
     }
 
-    /// A manager that has read what was kept, and has told it.
+    /// Returns a manager that has read the kept state, and what it has reported of it.
     private func restoring(_ options: [String: Any]? = nil) throws -> (CentralManager, CentralSession.Restored) {
         let manager = manager(options ?? self.options())
         running.append(manager)
@@ -208,7 +208,7 @@ final class RestorationBehaviourTests: ConnectionStage {
         XCTAssertEqual(restored.peripherals, [])
     }
 
-    func testWithTheRadioOffTheStateIsToldAndTheLinkComesLater() throws {
+    func testWithTheRadioOffTheStateIsReportedAndTheLinkComesLater() throws {
         try runOnce()
         simulator.simulatePowerOff()
         simulator.advance(by: 3)
@@ -220,7 +220,7 @@ final class RestorationBehaviourTests: ConnectionStage {
         XCTAssertTrue(simulator.advance(until: { subscriptions == 1 }, limit: 30))
     }
 
-    func testWithoutBlueZTheStateIsToldAllTheSame() throws {
+    func testWithoutBlueZTheStateIsReportedNevertheless() throws {
         try runOnce()
         simulator.simulateDaemonDeath()
         let manager = CentralManager(
@@ -232,7 +232,7 @@ final class RestorationBehaviourTests: ConnectionStage {
 
     // MARK: The scan
 
-    func testTheScansServicesAndOptionsAreToldAndTheScanIsNotBegun() throws {
+    func testTheScansServicesAndOptionsAreReportedAndTheScanIsNotBegun() throws {
         do {
             let (manager, _) = try restoring()
             _ = manager.startScanning(
@@ -294,7 +294,7 @@ final class RestorationBehaviourTests: ConnectionStage {
         XCTAssertEqual(try kept().connections.count, 1)
     }
 
-    func testASecondManagerWithTheSameIdentifierIsToldSoAndWorks() throws {
+    func testASecondManagerWithTheSameIdentifierReportsItAndWorks() throws {
         let (first, _) = try restoring()
         let second = manager(options())
         XCTAssertEqual(failure(second), .restoreIdentifierInUse(place.file))

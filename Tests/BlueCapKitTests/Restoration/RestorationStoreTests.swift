@@ -134,7 +134,7 @@ final class RestorationStoreTests: XCTestCase {
     }
 
     func testAFolderThatTakesNoFileIsNamed() throws {
-        // Nobody can make files here, not even root.
+        // No user can create files here, not even root.
         let place = RestorationPlace(identifier: identifier, root: "/proc/self")
         XCTAssertThrowsError(try RestorationStore(place, identifier: identifier)) { error in
             guard case .system("create", "/proc/self/central", _) = error as? StateProblem else {

@@ -163,7 +163,7 @@ final class RestorationTrustTests: XCTestCase {
             setMode(mode, folder.path)
             guard case .distrusted(folder.path, .mode)? = problem() else { return XCTFail("\(mode)") }
         }
-        XCTAssertTrue(exists(place.file), "set aside by nobody")
+        XCTAssertTrue(exists(place.file), "the file was set aside")
         setMode(0o1777, folder.path)
         XCTAssertEqual(try store().read(), .kept(RestorationSamples.full), "sticky, as /tmp")
     }

@@ -37,7 +37,7 @@ final class AdvertisementsTests: DocumentedCase, @unchecked Sendable {
         XCTAssertEqual(txPower, 4)
     }
 
-    func testWhetherItIsConnectableIsNotToldByBlueZ() throws {
+    func testWhetherItIsConnectableIsNotReportedByBlueZ() throws {
         let isConnectable: NSNumber? = try advertisements().isConnectable
         XCTAssertNil(isConnectable)
     }
@@ -52,12 +52,12 @@ final class AdvertisementsTests: DocumentedCase, @unchecked Sendable {
         XCTAssertEqual(serviceData, [CBUUID(string: "180F"): Data([99])])
     }
 
-    func testOverflowServicesAreNotToldByBlueZ() throws {
+    func testOverflowServicesAreNotReportedByBlueZ() throws {
         let overflowServiceUUIDs: [CBUUID]? = try advertisements().overflowServiceUUIDs
         XCTAssertNil(overflowServiceUUIDs)
     }
 
-    func testSolicitedServicesAreNotToldByBlueZ() throws {
+    func testSolicitedServicesAreNotReportedByBlueZ() throws {
         let solicitedServiceUUIDs: [CBUUID]? = try advertisements().solicitedServiceUUIDs
         XCTAssertNil(solicitedServiceUUIDs)
     }

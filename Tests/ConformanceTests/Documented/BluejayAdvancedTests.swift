@@ -163,7 +163,7 @@ final class BluejayAdvancedTests: DocumentedBluejayCase, @unchecked Swift.Sendab
         XCTAssertTrue(bluejay.isConnected)
         XCTAssertEqual(seen.texts.last, "Serial number matched.")
         XCTAssertTrue(seen.contains("Connection to Sensor 3 successful."))
-        // Nobody was tried twice.
+        // No sensor was connected twice.
         XCTAssertEqual(
             Set(seen.texts.filter { $0.hasPrefix("Connection") }).count,
             seen.texts.filter { $0.hasPrefix("Connection") }.count)
@@ -171,7 +171,7 @@ final class BluejayAdvancedTests: DocumentedBluejayCase, @unchecked Swift.Sendab
         XCTAssertEqual(scans, seen.texts.filter { $0.hasPrefix("Looking for") }.count)
     }
 
-    /// Answers a request for a register in packets of one, two, … bytes.
+    /// Sends the response to a request for a register in packets of one, two, … bytes.
     private final class Module: PeripheralBehavior {
         let simulator: Simulator
         init(_ simulator: Simulator) { self.simulator = simulator }

@@ -55,8 +55,8 @@ final class BluejayRestorationTests: DocumentedBluejayCase, @unchecked Swift.Sen
         func connected(to peripheral: Peripheral) { log.debug("connected") }
     }
 
-    /// A program that was listening, and was killed: it keeps its link, as BlueZ does.
-    private func leaveAListenBehind() {
+    /// Ends a program that is listening. Its link stays, as after a killed process.
+    private func endWhileListening() {
         let options: [String: Any] = [CentralManagerOptionKeepsLinksKey: true]
         bluejay.start(
             mode: .new(
@@ -80,7 +80,7 @@ final class BluejayRestorationTests: DocumentedBluejayCase, @unchecked Swift.Sen
     }
 
     func testTheConnectionIsRestored() {
-        leaveAListenBehind()
+        endWhileListening()
         let controller = ViewController(bluejay, seen)
         controller.start()
         eventually("the connection") { seen.contains("connected") }
@@ -88,7 +88,7 @@ final class BluejayRestorationTests: DocumentedBluejayCase, @unchecked Swift.Sen
     }
 
     func testWithoutAListenRestorerAllListensAreCancelled() {
-        leaveAListenBehind()
+        endWhileListening()
         let controller = ViewController(bluejay, seen)
         controller.start()
         eventually("the connection") { seen.contains("connected") }
@@ -97,7 +97,7 @@ final class BluejayRestorationTests: DocumentedBluejayCase, @unchecked Swift.Sen
     }
 
     func testAListenRestorerIsAskedAboutEachListen() {
-        leaveAListenBehind()
+        endWhileListening()
         let controller = ViewController(bluejay, seen)
         controller.startWithListenRestorer()
         awaitListen()
@@ -108,7 +108,7 @@ final class BluejayRestorationTests: DocumentedBluejayCase, @unchecked Swift.Sen
     }
 
     func testARestoredListenFailsWithItsConnection() {
-        leaveAListenBehind()
+        endWhileListening()
         let controller = ViewController(bluejay, seen)
         controller.startWithListenRestorer()
         awaitListen()

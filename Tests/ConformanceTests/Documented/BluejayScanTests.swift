@@ -103,7 +103,7 @@ final class BluejayScanTests: DocumentedBluejayCase, @unchecked Swift.Sendable {
         }
     }
 
-    func testMonitoringIsToldOfEachAdvertisementForItsDuration() {
+    func testMonitoringReceivesEachAdvertisementForItsDuration() {
         startBluejay()
         simulator.add(Self.sensor)
         let controller = ViewController(bluejay, seen)
@@ -113,7 +113,7 @@ final class BluejayScanTests: DocumentedBluejayCase, @unchecked Swift.Sendable {
         XCTAssertEqual(controller.peripherals.count, 1)
     }
 
-    func testMonitoringHearsOfThoseThatFallSilent() {
+    func testMonitoringReportsPeripheralsThatStopAdvertising() {
         let scan = Bluejay.scan
         startBluejay()
         simulator.add(Self.sensor)

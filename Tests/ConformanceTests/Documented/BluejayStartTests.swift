@@ -5,7 +5,7 @@ import XCTest
 
 /// The guide's sections Initialization, Bluetooth Events, Services and Characteristics, and CoreBluetooth Migration.
 final class BluejayStartTests: DocumentedBluejayCase, @unchecked Swift.Sendable {
-    /// The guide's view controller, as far as it is told of events.
+    /// The part of the guide's view controller that receives events.
     private final class ViewController: ConnectionObserver {
         let bluejay: Bluejay
         let seen: Record

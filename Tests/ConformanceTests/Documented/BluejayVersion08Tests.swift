@@ -18,7 +18,7 @@ final class BluejayVersion08Tests: DocumentedBluejayCase, @unchecked Swift.Senda
         func disconnected(from peripheral: PeripheralIdentifier) { seen.note("disconnected \(peripheral.name)") }
     }
 
-    /// One that was half brought over.
+    /// One with a part of its methods converted.
     private final class MixedViewController: ConnectionObserver {
         let seen: Record
 
@@ -351,8 +351,8 @@ final class BluejayVersion08Tests: DocumentedBluejayCase, @unchecked Swift.Senda
         }
     }
 
-    /// A program that was listening, and was killed: it keeps its link, as BlueZ does.
-    private func leaveAListenBehind() {
+    /// Ends a program that is listening. Its link stays, as after a killed process.
+    private func endWhileListening() {
         bluejay.start(
             mode: .new(
                 StartOptions(
@@ -369,8 +369,8 @@ final class BluejayVersion08Tests: DocumentedBluejayCase, @unchecked Swift.Senda
         pass(1)
     }
 
-    func testABackgroundRestorerHearsOfTheConnectionFirst() {
-        leaveAListenBehind()
+    func testABackgroundRestorerReceivesTheConnectionFirst() {
+        endWhileListening()
         let delegate = AppDelegate(seen)
         delegate.didFinishLaunching(bluejay)
         eventually("the connection") { seen.contains("connected") }
@@ -380,7 +380,7 @@ final class BluejayVersion08Tests: DocumentedBluejayCase, @unchecked Swift.Senda
     }
 
     func testAConnectionThatDoesNotComeBackIsReportedAndGivenUp() {
-        leaveAListenBehind()
+        endWhileListening()
         simulator.remove(Self.address)
         pass(5)
         let delegate = AppDelegate(seen)
@@ -394,7 +394,7 @@ final class BluejayVersion08Tests: DocumentedBluejayCase, @unchecked Swift.Senda
     }
 
     func testAListenRestorerReceivesUnhandledValuesUntilTheApplicationListens() {
-        leaveAListenBehind()
+        endWhileListening()
         let delegate = AppDelegate(seen)
         delegate.didFinishLaunching(bluejay)
         awaitListen()
@@ -414,7 +414,7 @@ final class BluejayVersion08Tests: DocumentedBluejayCase, @unchecked Swift.Senda
     }
 
     func testAListenRestorerStopsAListen() {
-        leaveAListenBehind()
+        endWhileListening()
         let delegate = AppDelegate(seen)
         delegate.action = .stopListen
         delegate.didFinishLaunching(bluejay)

@@ -2,7 +2,7 @@ import BlueCapKit
 import BlueZSimulator
 import XCTest
 
-/// What the latest document says of connections: each is a success, and what ends or prevents one a failure.
+/// Connections in the latest document: each is a success, and each error or end of one is a failure.
 final class ConnectionLatestTests: DocumentedCase, @unchecked Sendable {
     private func note(_ connection: FutureStream<Void>) {
         connection.onSuccess { self.seen.note("connected") }

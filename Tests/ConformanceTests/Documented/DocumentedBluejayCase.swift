@@ -3,9 +3,9 @@ import BlueZSimulator
 import Dispatch
 import XCTest
 
-/// Where the guide of Bluejay is tried: a heart rate sensor as of its demo, in a simulated room in virtual time.
+/// The tests of Bluejay's guide: a heart rate sensor as in its demo, in a simulated room in virtual time.
 ///
-/// Callbacks come on a queue of the test's own, for the main one would have to be run meanwhile; one test does that.
+/// Callbacks run on a queue of the test, since the main queue runs only while a test runs it; one test does that.
 // Unchecked: what callbacks write here the test's thread reads after `settle` alone; `seen` has a lock of its own.
 class DocumentedBluejayCase: XCTestCase, @unchecked Swift.Sendable {
     static let address: VirtualAddress = "C0:FF:EE:00:18:0D"
@@ -43,7 +43,7 @@ class DocumentedBluejayCase: XCTestCase, @unchecked Swift.Sendable {
         try FileManager.default.createDirectory(at: stateHome, withIntermediateDirectories: true)
         setenv("XDG_STATE_HOME", stateHome.path, 1)
         simulator = .inProcess(room: .empty)
-        // What the examples do not say, the environment does.
+        // The environment sets what the examples leave open.
         setenv("DBUS_SYSTEM_BUS_ADDRESS", simulator.address, 1)
         seen = Record()
         callbacks = DispatchQueue(label: "callbacks")
@@ -95,7 +95,7 @@ class DocumentedBluejayCase: XCTestCase, @unchecked Swift.Sendable {
         settle()
     }
 
-    /// Somebody is subscribed.
+    /// Waits until a central is subscribed.
     func awaitListen(_ uuid: String = "2A37") {
         eventually("the listen") { !simulator.subscriptions(to: .uuid(uuid), at: Self.address).isEmpty }
         pass(0.3)
@@ -103,7 +103,7 @@ class DocumentedBluejayCase: XCTestCase, @unchecked Swift.Sendable {
 
     // MARK: Waiting
 
-    /// Lets everything happen that can happen now, in the house, in callbacks and in the background task.
+    /// Runs all work that is due now: of the simulator, of callbacks, of the background task.
     func settle() {
         for _ in 0..<4 {
             simulator.run()

@@ -17,7 +17,7 @@ class DocumentedCase: XCTestCase, @unchecked Sendable {
     var manager: CentralManager!
     /// The peripheral of examples that keep what they discovered.
     var discoveredPeripheral: Peripheral?
-    /// How the sensor answers those who want to connect.
+    /// Decides whether the sensor accepts connections.
     private(set) var shyness: Shyness!
     /// Where managers keep what they restore, for this test alone.
     private var stateHome: URL!
@@ -91,7 +91,7 @@ class DocumentedCase: XCTestCase, @unchecked Sendable {
 
     // MARK: Waiting
 
-    /// Lets everything happen that can happen now, in the house and in the handlers.
+    /// Runs all work that is due now: of the simulator and of the handlers.
     func settle() {
         for _ in 0..<4 {
             simulator.run()
@@ -125,7 +125,7 @@ class DocumentedCase: XCTestCase, @unchecked Sendable {
         eventually("time") { simulator.seconds >= end }
     }
 
-    /// What a future comes to; a failure when it comes to nothing.
+    /// Returns the value of a future; the test fails if it is not completed.
     func outcome<T>(_ future: Future<T>, file: StaticString = #filePath, line: UInt = #line) throws -> T {
         eventually("an outcome", file: file, line: line) { future.completed }
         switch try XCTUnwrap(future.result, file: file, line: line) {
@@ -141,7 +141,7 @@ class DocumentedCase: XCTestCase, @unchecked Sendable {
     }
 }
 
-/// What happened, written from any thread.
+/// The events of a test, recorded on any thread.
 // Unchecked: `entries` is touched under the lock alone.
 final class Record: @unchecked Sendable {
     private let lock = NSLock()
@@ -154,7 +154,7 @@ final class Record: @unchecked Sendable {
     func contains(_ text: String) -> Bool { texts.contains(text) }
 }
 
-/// A peripheral that may stop to answer those who want to connect.
+/// A peripheral that can ignore connection requests.
 // Unchecked: `ignores` is set and asked on the test's thread, which drives the simulator.
 final class Shyness: PeripheralBehavior, @unchecked Sendable {
     var ignores = false

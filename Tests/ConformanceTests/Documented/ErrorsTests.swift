@@ -44,8 +44,8 @@ final class ErrorsTests: DocumentedCase, @unchecked Sendable {
         for error in errors { XCTAssertGreaterThan(error.localizedDescription.count, 20) }
     }
 
-    /// Documented code tells errors apart in a `switch` over any error, the alias like the cases.
-    func testErrorsAreToldApartInASwitch() {
+    /// The documented `switch` over any error distinguishes the errors, by the cases and by the alias.
+    func testErrorsAreDistinguishedInASwitch() {
         func name(_ error: any Error) -> String {
             switch error {
             case CharacteristicError.readTimeout: "readTimeout"
@@ -62,7 +62,7 @@ final class ErrorsTests: DocumentedCase, @unchecked Sendable {
         XCTAssertEqual(name(CentralManagerError.isScanning), "another")
     }
 
-    // MARK: Where they are thrown
+    // MARK: Calls that throw them
 
     func testWhatACharacteristicCannotDoIsRefused() throws {
         var sensor = Sensor.peripheral

@@ -16,7 +16,7 @@ private enum Enabled: UInt8, RawDeserializable {
     public static let uuid = "F000AA12-0451-4000-B000-000000000000"
 }
 
-/// The examples of notifications in the three documents. Theirs is a sensor whose switch notifies.
+/// The examples of notifications in the three documents: a sensor with a switch that notifies.
 final class NotificationExampleTests: DocumentedCase, @unchecked Sendable {
     private let enabledUUID = CBUUID(string: Enabled.uuid)
 

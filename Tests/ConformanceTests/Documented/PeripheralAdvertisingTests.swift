@@ -41,9 +41,9 @@ final class PeripheralAdvertisingTests: PeripheralCase, @unchecked Sendable {
         let uuid = try XCTUnwrap(UUID(uuidString: Self.uuid))
         let region = BeaconRegion(proximityUUID: uuid, identifier: "iBeacon", major: 1, minor: 1)
         try outcome(startAdvertising(manager)(region))
-        let onAir = try XCTUnwrap(simulator.advertisements.first)
-        XCTAssertEqual(onAir.data.prefix(6), [26, 0xFF, 0x4C, 0x00, 0x02, 0x15])
-        XCTAssertEqual(onAir.data.suffix(5), [0, 1, 0, 1, 0xC5])
+        let sent = try XCTUnwrap(simulator.advertisements.first)
+        XCTAssertEqual(sent.data.prefix(6), [26, 0xFF, 0x4C, 0x00, 0x02, 0x15])
+        XCTAssertEqual(sent.data.suffix(5), [0, 1, 0, 1, 0xC5])
     }
 
     func testARegionHasItsParameters() throws {

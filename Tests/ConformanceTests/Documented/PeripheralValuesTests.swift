@@ -108,7 +108,7 @@ final class PeripheralValuesTests: PeripheralCase, @unchecked Sendable {
 
         let updateStatus = try characteristic.updateValue(Enabled.no)
 
-        XCTAssertFalse(updateStatus, "Nobody has subscribed.")
+        XCTAssertFalse(updateStatus, "No central has subscribed.")
         XCTAssertEqual(characteristic.value, Data([0]))
         withExtendedLifetime(manager) {}
     }

@@ -3,14 +3,14 @@ import BlueZSimulator
 import XCTest
 
 final class RSSITests: DocumentedCase, @unchecked Sendable {
-    /// The sensor, connected, and heard beside that: what it advertises is all whose strength BlueZ tells.
+    /// Connects to the sensor while it goes on advertising: BlueZ reports signal strengths of advertisements only.
     private func peripheral() throws -> Peripheral {
         _ = scanForTheSensor()
         eventually("the sensor") { !manager.peripherals.isEmpty }
         let peripheral = manager.peripherals[0]
         peripheral.connect()
         eventually("the link") { peripheral.state == .connected }
-        eventually("the scan, which rests meanwhile") { simulator.adapters[0].isDiscovering }
+        eventually("the scan, which was paused") { simulator.adapters[0].isDiscovering }
         pass(4)
         simulator.simulateSighting(of: Sensor.address)
         pass(1)

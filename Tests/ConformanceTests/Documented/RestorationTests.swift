@@ -5,8 +5,8 @@ import XCTest
 final class RestorationTests: DocumentedCase, @unchecked Sendable {
     typealias Restored = (peripherals: [Peripheral], scannedServices: [CBUUID], options: [String: AnyObject])
 
-    /// What an earlier manager, that keeps its links, leaves behind: a connection and a scan.
-    private func leaveSomethingBehind() {
+    /// Creates a manager that keeps its links, and releases it during a connection and a scan.
+    private func endWhileConnected() {
         var earlier: CentralManager? = CentralManager(options: [
             CBCentralManagerOptionRestoreIdentifierKey: "us.gnos.BlueCap.documentation-manager" as NSString,
             CentralManagerOptionBusAddressKey: simulator.address,
@@ -26,7 +26,7 @@ final class RestorationTests: DocumentedCase, @unchecked Sendable {
 
     func testTheRestoredStateIsPeripheralsServicesAndOptions() throws {
         let whenStateRestored: (CentralManager) -> () -> Future<Restored> = CentralManager.whenStateRestored
-        leaveSomethingBehind()
+        endWhileConnected()
         let manager = documentedManager()
         let restored = try outcome(whenStateRestored(manager)())
         XCTAssertEqual(restored.peripherals.map(\.name), ["SensorTag"])
@@ -49,7 +49,7 @@ final class RestorationTests: DocumentedCase, @unchecked Sendable {
     }
 
     func testADamagedStateIsAFailure() throws {
-        leaveSomethingBehind()
+        endWhileConnected()
         let folder = try XCTUnwrap(ProcessInfo.processInfo.environment["XDG_STATE_HOME"])
         let file = folder + "/bluecap/central/us.gnos.BlueCap.documentation-manager.json"
         try Data("{".utf8).write(to: URL(fileURLWithPath: file))

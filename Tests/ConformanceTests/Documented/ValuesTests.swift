@@ -80,7 +80,7 @@ final class ValuesTests: XCTestCase {
         roundTrip(Double(-0.1), size: 8)
     }
 
-    func testNumbersAreLittleEndianOnTheAir() {
+    func testNumbersAreSentInLittleEndianOrder() {
         XCTAssertEqual(SerDe.serialize(UInt16(0x0102)), Data([2, 1]))
         XCTAssertEqual(SerDe.serialize([UInt16(1), 2]), Data([1, 0, 2, 0]))
     }

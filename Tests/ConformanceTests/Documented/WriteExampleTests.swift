@@ -48,7 +48,7 @@ final class WriteExampleTests: DocumentedCase, @unchecked Sendable {
         XCTAssertEqual(held(), [1])
     }
 
-    /// With its `let let` mended.
+    /// With its `let let` corrected.
     func testWritingInAChainAsInTheLatestDocument() throws {
         let characteristic = try connectedCharacteristic(Sensor.enabledUUID)
         let discoveryFuture = Future<Void>(value: ())

@@ -4,7 +4,7 @@ import Profiles
 import TestRandomness
 import XCTest
 
-/// Laws that hold for every ready-made profile, tried with bytes that nobody chose.
+/// Laws that hold for every ready-made profile, checked with random bytes.
 final class ReadyProfileTests: RandomTestCase {
     private var services: [ServiceProfile] {
         TISensorTag.serviceProfiles + BluetoothSIG.serviceProfiles + Nordic.serviceProfiles + Gnosus.serviceProfiles

@@ -2,7 +2,7 @@ import Foundation
 import GATT
 import XCTest
 
-// As the documents write it: nothing but the UUID is given.
+// As the documents write it: only the UUID is given.
 private enum Enabled: UInt8, RawDeserializable {
     case no = 0
     case yes = 1

@@ -23,7 +23,7 @@ final class PairingTextTests: XCTestCase {
             XCTAssertTrue(error.description.hasSuffix("."), error.description)
             let text = RemoteFailure.text(for: error, "front door", "`pair`", "`unpair`", .init())
             XCTAssertTrue(text.hasPrefix(error.cause("front door")) || text == error.description, text)
-            // What a call of the library would help is not said at a command line.
+            // The texts for the command line do not name calls of the library.
             XCTAssertFalse(text.contains("()") || text.contains("pairingPolicy"), text)
         }
         XCTAssertEqual(Set(errors.map { $0.cause() }).count, errors.count)

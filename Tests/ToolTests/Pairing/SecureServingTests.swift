@@ -104,7 +104,7 @@ final class SecureServingTests: XCTestCase, StartsPrograms {
 
     func testTheLimitOfPairingsEndsWithTheCommand() throws {
         let bench = try ServingBench()
-        // Its agent is the default one, so that BlueZ changes nothing by itself when the command ends.
+        // Its agent is the default one, so that the end of the command's agent does not make BlueZ change `Pairable`.
         let other = PeripheralManager(options: [
             PeripheralManagerOptionBusAddressKey: bench.simulator.address,
             PeripheralManagerOptionPairingPolicyKey: PairingPolicy.justWorks,

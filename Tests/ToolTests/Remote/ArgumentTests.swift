@@ -85,7 +85,7 @@ final class AttributeArgumentTests: XCTestCase {
         XCTAssertEqual(try handle("2A19", .notify), 0x41)
     }
 
-    func testWhatItCannotDoIsToldWithWhatItCan() {
+    func testARefusedOperationNamesThePropertiesThatThereAre() {
         XCTAssertEqual(
             refusal("2A37"),
             "Heart Rate Measurement cannot be read: its properties are: notify. `bluecap notify` prints the values that it sends."

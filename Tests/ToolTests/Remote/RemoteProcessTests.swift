@@ -151,7 +151,7 @@ final class ExploreProcessTests: XCTestCase, StartsPrograms {
     }
 
     /// Between two others there is a value that needs a pairing, which the command is not allowed to make. Up to 5.66 BlueZ ends
-    /// the link, later it does not reply, and sends nothing else meanwhile.
+    /// the link, later it does not reply, and sends no other request until then.
     func testAProtectedValueCostsNoOtherItsValue() throws {
         let services = [
             VirtualService("AA00", characteristics: [VirtualCharacteristic("AA01", [.read, .notify], value: [1])]),

@@ -39,7 +39,7 @@ final class ValueFormTests: XCTestCase {
         XCTAssertEqual(ValueForm.auto.text(of: value([])), "")
     }
 
-    func testAValueThatItsProfileRefusesIsToldByItsDigits() {
+    func testAValueThatItsProfileRefusesIsPrintedInHexadecimal() {
         XCTAssertEqual(ValueForm.auto.text(of: value([1, 2, 3], battery)), "010203")
         XCTAssertNil(ValueForm.profile.text(of: value([1, 2, 3], battery)))
     }

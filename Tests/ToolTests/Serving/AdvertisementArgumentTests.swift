@@ -42,7 +42,7 @@ final class AdvertisementArgumentTests: XCTestCase {
         XCTAssertNoThrow(try data.check())
         XCTAssertEqual(data.serviceUUIDs.filter { $0.data.count == 2 }.count, 3)
         XCTAssertEqual(data.serviceUUIDs.count + left.count, services.count)
-        XCTAssertNil(data.appearance, "a long UUID tells more than a look")
+        XCTAssertNil(data.appearance, "a 128-bit UUID has priority over the appearance")
         let (small, none) = AdvertisingPlan.announcing([CBUUID(string: "180D")], name: "One", appearance: 0x0341)
         XCTAssertEqual(small.appearance, 0x0341)
         XCTAssertEqual(none, [])

@@ -140,7 +140,7 @@ final class ServeProcessTests: XCTestCase, StartsPrograms {
         XCTAssertTrue(parts.last?.hasPrefix("bluecap: 0 connections") == true, result.output)
     }
 
-    func testASignalBeforeItIsOnTheAirHasItsStatus() throws {
+    func testASignalBeforeItAdvertisesHasItsStatus() throws {
         let bench = try ServingBench()
         bench.simulator.simulateSlowReplies(by: 3600)
         let run = try bench.start("serve", "battery")
@@ -225,7 +225,7 @@ final class ServeProcessTests: XCTestCase, StartsPrograms {
         bench.assertNothingIsLeft()
     }
 
-    func testADaemonThatDoesNotAnswerIsToldOfAndNotWaitedFor() throws {
+    func testADaemonThatDoesNotReplyIsNamedAndNotWaitedFor() throws {
         let bench = try ServingBench()
         bench.simulator.simulateIgnoredRegistrations()
         let began = Date()
@@ -293,7 +293,7 @@ final class ServeProcessTests: XCTestCase, StartsPrograms {
 }
 
 final class AdvertiseProcessTests: XCTestCase, StartsPrograms {
-    func testAnAdvertisementIsOnTheAirByteForByte() throws {
+    func testAnAdvertisementIsSentByteForByte() throws {
         let bench = try ServingBench()
         let run = try bench.start(
             "advertise", "--name", "Tag", "--service", "180F", "--manufacturer", "0xFFFF=0102", "--json")
@@ -342,7 +342,7 @@ final class TwoToolsProcessTests: XCTestCase, StartsPrograms {
         XCTAssertEqual(result.lines, ["100 %"], "\(result.errors)")
     }
 
-    func testAScanSaysWhatSortOfBeaconItHears() throws {
+    func testAScanNamesTheKindOfABeacon() throws {
         let result = try ToolRun(
             script: """
                 export PATH="$(dirname "$BLUECAP"):$PATH"

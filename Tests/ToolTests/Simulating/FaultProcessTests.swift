@@ -140,7 +140,7 @@ final class FaultProcessTests: XCTestCase, StartsPrograms {
             XCTAssertEqual(result.status, 1, "\(words)")
             XCTAssertTrue(result.errors.first?.hasPrefix("bluecap: \(sentence)") == true, "\(result.errors)")
         }
-        // A path in use, and a file that is none of ours.
+        // A path in use, and a file of another program.
         let second = try ToolRun("simulate", "--control", path).finish()
         XCTAssertEqual(second.status, 1)
         XCTAssertEqual(

@@ -39,34 +39,34 @@ final class FaultTests: XCTestCase, StartsPrograms {
     func testAFaultAndItsOppositeAreSeenOnTheBus() throws {
         let simulator = try Simulator.onPrivateBus(room: .furnished)
         defer { simulator.end() }
-        let desk = FaultDesk(simulator)
+        let injector = FaultInjector(simulator)
         var isPowered: Bool? { simulator.adapters.first?.isPowered }
         for (words, expected) in [
             ("power-off", false), ("power-on", true), ("rfkill-block hci0", false), ("rfkill-unblock", true),
         ] {
-            try desk.perform(Fault(words.split(separator: " ").map(String.init)))
+            try injector.perform(Fault(words.split(separator: " ").map(String.init)))
             XCTAssertEqual(isPowered, expected, words)
         }
-        try desk.perform(Fault(["remove-adapter"]))
+        try injector.perform(Fault(["remove-adapter"]))
         XCTAssertEqual(simulator.adapters.count, 0)
-        try desk.perform(Fault(["add-adapter", "2"]))
+        try injector.perform(Fault(["add-adapter", "2"]))
         XCTAssertEqual(simulator.adapters.map(\.path), ["/org/bluez/hci2"])
     }
 
     func testWhatCannotBeReadIsSaidWithTheUsage() {
         let mistakes = [
-            ("power-off hci99", #""hci99" is not an adapter from hci0 to hci15: write `power-off [ADAPTER]`."#),
-            ("power-off hci0 now", #""now" is one word too many: write `power-off [ADAPTER]`."#),
-            ("lose-link", "A peripheral's address is missing: write `lose-link ADDRESS`."),
-            ("lose-link strap", #""strap" is not an address: write `lose-link ADDRESS`."#),
-            ("slow-replies nan", #""nan" is not a number of seconds from 0 to 3600: write `slow-replies SECONDS`."#),
-            ("slow-replies inf", #""inf" is not a number of seconds from 0 to 3600: write `slow-replies SECONDS`."#),
-            ("fail-discovery 0", #""0" is not a whole number from 1 to 1000000: write `fail-discovery [COUNT]`."#),
+            ("power-off hci99", #""hci99" is not an adapter from hci0 to hci15. Usage: power-off [ADAPTER]"#),
+            ("power-off hci0 now", #"Unexpected argument "now". Usage: power-off [ADAPTER]"#),
+            ("lose-link", "A peripheral's address is missing. Usage: lose-link ADDRESS"),
+            ("lose-link strap", #""strap" is not an address. Usage: lose-link ADDRESS"#),
+            ("slow-replies nan", #""nan" is not a number of seconds from 0 to 3600. Usage: slow-replies SECONDS"#),
+            ("slow-replies inf", #""inf" is not a number of seconds from 0 to 3600. Usage: slow-replies SECONDS"#),
+            ("fail-discovery 0", #""0" is not a whole number from 1 to 1000000. Usage: fail-discovery [COUNT]"#),
             (
                 "refuse-call Connect Failed",
-                #""Failed" is not an error name, such as org.bluez.Error.Failed: write `refuse-call METHOD [ERROR [TEXT]]`."#
+                #""Failed" is not an error name, such as org.bluez.Error.Failed. Usage: refuse-call METHOD [ERROR [TEXT]]"#
             ),
-            ("ignore-call", "The name of a method, or any, is missing: write `ignore-call METHOD`."),
+            ("ignore-call", "The name of a method, or any, is missing. Usage: ignore-call METHOD"),
         ]
         for (text, sentence) in mistakes {
             XCTAssertThrowsError(try Fault(text.split(separator: " ").map(String.init)), text) { error in
@@ -87,12 +87,12 @@ final class FaultTests: XCTestCase, StartsPrograms {
     func testOtherFaultsAreDoneWhileARestartPauses() throws {
         let simulator = try Simulator.onPrivateBus(room: .empty)
         defer { simulator.end() }
-        let desk = FaultDesk(simulator)
+        let injector = FaultInjector(simulator)
         let restarted = expectation(description: "restarted")
         let isRestarted = DispatchSemaphore(value: 0)
         Thread.detachNewThread {
             do {
-                try desk.perform(Fault(["restart-daemon", "3"]))
+                try injector.perform(Fault(["restart-daemon", "3"]))
             } catch {
                 XCTFail("\(error)")
             }
@@ -100,7 +100,7 @@ final class FaultTests: XCTestCase, StartsPrograms {
             restarted.fulfill()
         }
         XCTAssertTrue(simulator.wait(until: { !simulator.isDaemonRunning }, limit: 5))
-        try desk.perform(Fault(["start-daemon"]))
+        try injector.perform(Fault(["start-daemon"]))
         XCTAssertTrue(simulator.isDaemonRunning)
         XCTAssertEqual(isRestarted.wait(timeout: .now()), .timedOut, "The pause is not over.")
         wait(for: [restarted], timeout: 60)

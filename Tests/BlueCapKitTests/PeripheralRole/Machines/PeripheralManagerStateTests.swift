@@ -65,7 +65,7 @@ struct RecordedPeripheralState {
         orders { $0.limitsKnown(number, refusal: refusal, capacity: capacity, into: &$1) }
     }
 
-    mutating func told(_ number: Number, _ new: RegistrationState) -> [Order] {
+    mutating func stateChanged(_ number: Number, _ new: RegistrationState) -> [Order] {
         orders { $0.registrationChanged(number, new, into: &$1) }
     }
 
@@ -95,14 +95,14 @@ final class ServiceRequestTests: XCTestCase {
 
     private func added(_ number: Number) {
         _ = registry.add(number, .service)
-        _ = registry.told(number, .registered)
+        _ = registry.stateChanged(number, .registered)
     }
 
     func testAServiceIsRegisteredAtOnceWhileTheManagerIsOn() {
         powerOn()
         XCTAssertEqual(registry.add(a, .service, timeout: 10), [.startTimer(.request(a), 10), .register(a)])
         XCTAssertEqual(added, [])
-        XCTAssertEqual(registry.told(a, .registered), [.cancelTimer(.request(a)), .settle(a, nil)])
+        XCTAssertEqual(registry.stateChanged(a, .registered), [.cancelTimer(.request(a)), .settle(a, nil)])
         XCTAssertEqual(added, [a])
     }
 
@@ -128,7 +128,7 @@ final class ServiceRequestTests: XCTestCase {
     func testALateTimerDoesNothing() {
         _ = registry.add(a, .service)
         powerOnWaiting()
-        _ = registry.told(a, .registered)
+        _ = registry.stateChanged(a, .registered)
         XCTAssertEqual(registry.timerFired(a), [])
         _ = registry.managerStateChanged(.poweredOff)
         XCTAssertEqual(registry.timerFired(a), [], "What was added stays.")
@@ -145,7 +145,7 @@ final class ServiceRequestTests: XCTestCase {
         _ = registry.managerStateChanged(.resetting)
         XCTAssertEqual(
             registry.timerFired(a), [.unregister(a), .drop(a), .settle(a, .notPoweredOn(.resetting))])
-        XCTAssertEqual(registry.told(a, .registered), [], "Too late.")
+        XCTAssertEqual(registry.stateChanged(a, .registered), [], "Too late.")
     }
 
     func testATimeoutSaysWhatKeptBlueZ() {
@@ -156,8 +156,8 @@ final class ServiceRequestTests: XCTestCase {
         ]
         for (delay, failure) in delays {
             _ = registry.add(a, .service, timeout: 1)
-            XCTAssertEqual(registry.told(a, .waiting(.support)), [])
-            XCTAssertEqual(registry.told(a, delay), [])
+            XCTAssertEqual(registry.stateChanged(a, .waiting(.support)), [])
+            XCTAssertEqual(registry.stateChanged(a, delay), [])
             XCTAssertEqual(registry.timerFired(a), [.unregister(a), .drop(a), .settle(a, failure)])
         }
     }
@@ -167,17 +167,17 @@ final class ServiceRequestTests: XCTestCase {
         added(a)
         _ = registry.add(b, .service)
         XCTAssertEqual(
-            registry.told(b, .refused(refusal)),
+            registry.stateChanged(b, .refused(refusal)),
             [.cancelTimer(.request(b)), .unregister(b), .drop(b), .settle(b, .serviceRefused(busFailure))])
         XCTAssertEqual(added, [a])
     }
 
-    func testTheOrderIsThatOfTheWishes() {
+    func testTheOrderIsThatOfTheRequests() {
         powerOn()
         _ = registry.add(a, .service)
         _ = registry.add(b, .service)
-        _ = registry.told(b, .registered)
-        _ = registry.told(a, .registered)
+        _ = registry.stateChanged(b, .registered)
+        _ = registry.stateChanged(a, .registered)
         XCTAssertEqual(added, [a, b])
     }
 
@@ -201,7 +201,7 @@ final class ServiceRequestTests: XCTestCase {
         _ = registry.add(b, .service)
         XCTAssertEqual(
             registry.endAll(), [.cancelTimer(.request(b)), .unregister(b), .drop(b), .settle(b, .managerEnded)])
-        XCTAssertEqual(registry.told(b, .registered), [])
+        XCTAssertEqual(registry.stateChanged(b, .registered), [])
     }
 
     func testServicesStayWhilePowerIsOff() {
@@ -218,7 +218,8 @@ final class ServiceRequestTests: XCTestCase {
         _ = registry.add(b, .service)
         XCTAssertEqual(registry.placeChanged(), [.register(a), .register(b)])
         XCTAssertEqual(
-            registry.told(a, .refused(refusal)), [], "It was added, and is tried again by itself.")
+            registry.stateChanged(a, .refused(refusal)), [],
+            "It was added; its registration is retried without a request.")
         XCTAssertEqual(added, [a])
     }
 }
@@ -236,10 +237,10 @@ final class AdvertisementRequestTests: XCTestCase {
 
     private func powerOn() { _ = registry.managerStateChanged(.poweredOn) }
 
-    private func onAir(_ number: Number, isMain: Bool = false) {
+    private func startAdvertising(_ number: Number, isMain: Bool = false) {
         _ = registry.add(number, .advertisement(isMain: isMain))
         _ = registry.limitsKnown(number, refusal: nil)
-        _ = registry.told(number, .registered)
+        _ = registry.stateChanged(number, .registered)
         XCTAssertEqual(registry.state.stage(of: number), .registered)
     }
 
@@ -250,8 +251,8 @@ final class AdvertisementRequestTests: XCTestCase {
         XCTAssertTrue(isAdvertising)
         XCTAssertTrue(registry.state.hasMainAdvertisement)
         XCTAssertEqual(registry.limitsKnown(a, refusal: nil), [.register(a)])
-        XCTAssertEqual(registry.told(a, .registering), [])
-        XCTAssertEqual(registry.told(a, .registered), [.cancelTimer(.request(a)), .settle(a, nil)])
+        XCTAssertEqual(registry.stateChanged(a, .registering), [])
+        XCTAssertEqual(registry.stateChanged(a, .registered), [.cancelTimer(.request(a)), .settle(a, nil)])
     }
 
     func testWithoutPowerItWaitsAndThenFails() {
@@ -293,7 +294,7 @@ final class AdvertisementRequestTests: XCTestCase {
         _ = registry.add(a, .advertisement(isMain: true))
         _ = registry.limitsKnown(a, refusal: nil)
         XCTAssertEqual(
-            registry.told(a, .refused(refusal)),
+            registry.stateChanged(a, .refused(refusal)),
             [
                 .cancelTimer(.request(a)), .settle(a, .advertisementRefused(busFailure)),
                 .ended(a, .refused(busFailure)), .unregister(a),
@@ -308,7 +309,7 @@ final class AdvertisementRequestTests: XCTestCase {
             _ = registry.add(a, .advertisement(isMain: true))
             XCTAssertEqual(registry.limitsKnown(a, refusal: nil, capacity: capacity), [.register(a)])
             XCTAssertTrue(
-                registry.told(a, .refused(full)).contains(.settle(a, .tooManyAdvertisements(capacity ?? 0))))
+                registry.stateChanged(a, .refused(full)).contains(.settle(a, .tooManyAdvertisements(capacity ?? 0))))
             _ = registry.confirmedEnd(a)
         }
     }
@@ -317,7 +318,7 @@ final class AdvertisementRequestTests: XCTestCase {
         powerOn()
         _ = registry.add(a, .advertisement(isMain: true))
         _ = registry.limitsKnown(a, refusal: nil)
-        XCTAssertEqual(registry.told(a, .waiting(.support)), [])
+        XCTAssertEqual(registry.stateChanged(a, .waiting(.support)), [])
         XCTAssertEqual(
             registry.timerFired(a), [.settle(a, .advertisingNotSupported), .ended(a, .notStarted), .unregister(a)])
     }
@@ -331,7 +332,7 @@ final class AdvertisementRequestTests: XCTestCase {
         for (event, failure) in events {
             _ = registry.add(a, .advertisement(isMain: true), timeout: 1)
             _ = registry.limitsKnown(a, refusal: nil)
-            _ = registry.told(a, event)
+            _ = registry.stateChanged(a, event)
             XCTAssertEqual(registry.timerFired(a), [.settle(a, failure), .ended(a, .notStarted), .unregister(a)])
             _ = registry.confirmedEnd(a)
         }
@@ -349,7 +350,7 @@ final class AdvertisementRequestTests: XCTestCase {
         _ = registry.add(a, .advertisement(isMain: true))
         _ = registry.limitsKnown(a, refusal: nil)
         XCTAssertEqual(
-            registry.told(a, .refused(RecordedPeripheralState.noReply)),
+            registry.stateChanged(a, .refused(RecordedPeripheralState.noReply)),
             [
                 .cancelTimer(.request(a)), .settle(a, .startAdvertisingTimeout),
                 .ended(a, .refused(BusFailure(RecordedPeripheralState.noReply))), .unregister(a),
@@ -358,31 +359,31 @@ final class AdvertisementRequestTests: XCTestCase {
 
     func testItComesBackByItself() {
         powerOn()
-        onAir(a)
-        XCTAssertEqual(registry.told(a, .waiting(.adapter)), [])
+        startAdvertising(a)
+        XCTAssertEqual(registry.stateChanged(a, .waiting(.adapter)), [])
         XCTAssertEqual(registry.state.stage(of: a), .returning)
         XCTAssertTrue(isAdvertising)
-        XCTAssertEqual(registry.told(a, .registered), [])
+        XCTAssertEqual(registry.stateChanged(a, .registered), [])
         XCTAssertEqual(registry.state.stage(of: a), .registered)
     }
 
     func testARefusalLaterEndsIt() {
         powerOn()
-        onAir(a)
-        XCTAssertEqual(registry.told(a, .refused(refusal)), [.ended(a, .refused(busFailure)), .unregister(a)])
+        startAdvertising(a)
+        XCTAssertEqual(registry.stateChanged(a, .refused(refusal)), [.ended(a, .refused(busFailure)), .unregister(a)])
     }
 
     func testItsTimeOutEndsIt() {
         powerOn()
-        onAir(a)
-        XCTAssertEqual(registry.told(a, .timedOut), [.ended(a, .timedOut), .unregister(a)])
+        startAdvertising(a)
+        XCTAssertEqual(registry.stateChanged(a, .timedOut), [.ended(a, .timedOut), .unregister(a)])
         XCTAssertFalse(isAdvertising)
     }
 
     func testAStopWaitsForBlueZ() {
         powerOn()
-        onAir(a)
-        onAir(b)
+        startAdvertising(a)
+        startAdvertising(b)
         let (stop, effects) = registry.stop(nil, timeout: 3)
         XCTAssertEqual(
             effects,
@@ -394,7 +395,7 @@ final class AdvertisementRequestTests: XCTestCase {
 
     func testAStopThatTakesTooLongFails() {
         powerOn()
-        onAir(a)
+        startAdvertising(a)
         let (stop, _) = registry.stop(nil, timeout: 3)
         XCTAssertEqual(registry.stopTimerFired(stop), [.settleStop(stop, isInTime: false)])
         XCTAssertEqual(registry.confirmedEnd(a), [])
@@ -403,7 +404,7 @@ final class AdvertisementRequestTests: XCTestCase {
 
     func testASecondStopWaitsForWhatTheFirstOneEnds() {
         powerOn()
-        onAir(a)
+        startAdvertising(a)
         let (first, _) = registry.stop(nil, timeout: .infinity)
         let (second, effects) = registry.stop(nil, timeout: .infinity)
         XCTAssertEqual(effects, [])
@@ -443,7 +444,7 @@ final class AdvertisementRequestTests: XCTestCase {
 
     func testTheManagersEndSettlesEverybody() {
         powerOn()
-        onAir(a)
+        startAdvertising(a)
         let (stop, _) = registry.stop(nil, timeout: 3)
         _ = registry.add(b, .advertisement(isMain: true))
         XCTAssertEqual(
@@ -457,9 +458,9 @@ final class AdvertisementRequestTests: XCTestCase {
 
     func testAnotherAdapterAdvertisesWhatTheFormerOneDid() {
         powerOn()
-        onAir(a)
+        startAdvertising(a)
         _ = registry.add(b, .advertisement(isMain: false))
         XCTAssertEqual(registry.placeChanged(), [.register(a)])
-        XCTAssertEqual(registry.told(a, .registered), [], "It was told before.")
+        XCTAssertEqual(registry.stateChanged(a, .registered), [], "It was reported before.")
     }
 }

@@ -112,7 +112,7 @@ final class UpdateQueueTests: RandomTestCase {
         XCTAssertEqual(queue.pending, data(2..<5))
         XCTAssertEqual(queue.dropped, 2)
         queue.limit(to: 1)
-        XCTAssertEqual(queue.pending, data(2..<5), "Lowering the limit drops nothing by itself.")
+        XCTAssertEqual(queue.pending, data(2..<5), "Lowering the limit alone drops nothing.")
         XCTAssertEqual(queue.add(value(5)), .dropped(values(2..<5)))
         XCTAssertEqual(queue.pending, data([5]))
         queue.subscribed()

@@ -1,7 +1,7 @@
 import Foundation
 
 /// What `hci0` has sent and received of pairings from ``begin()`` on, by `btmon`; `Tests/RadioLab/btmon.py` lists the events.
-struct AirLog: CustomStringConvertible {
+struct SecurityLog: CustomStringConvertible {
     private let events: [String]
 
     static func begin() throws { try RadioLab.order(.server, "monitor", "start") }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// The radio: advertisements, and the links between adapters, virtual peripherals and virtual centrals. A pure value: orders,
-/// verdicts and the time go in; events and questions come out.
-struct Air: Sendable {
+/// What the controllers and the virtual devices do over the radio: advertisements, and the links between adapters, virtual
+/// peripherals and virtual centrals. A pure value: commands, verdicts and the time go in; events and questions come out.
+struct LinkLayer: Sendable {
     private enum Due: Hashable {
         case connection(CentralEnd)
         case timeout(CentralEnd)
@@ -20,7 +20,7 @@ struct Air: Sendable {
     /// The adapters by their addresses.
     private var hosts: [VirtualAddress: HostAnnouncement] = [:]
     private var deadlines = DeadlineQueue<Due>()
-    private var events: [AirEvent] = []
+    private var events: [LinkLayerEvent] = []
     private var questions: [Question] = []
     /// The time of what is being done.
     var now: TimeInterval = 0
@@ -120,7 +120,7 @@ struct Air: Sendable {
 
     // MARK: In and out
 
-    mutating func take(_ order: AirOrder) {
+    mutating func take(_ order: LinkLayerCommand) {
         switch order {
         case .connect(let key): connect(key)
         case .disconnect(let key): drop(.adapter(key), .local, server: .remote)
@@ -184,7 +184,7 @@ struct Air: Sendable {
         for end in ends { drop(end, .authentication) }
     }
 
-    mutating func takeEvents() -> [AirEvent] {
+    mutating func takeEvents() -> [LinkLayerEvent] {
         defer { events.removeAll(keepingCapacity: true) }
         return events
     }
