@@ -253,6 +253,21 @@ final class PairingMachineTests: RandomTestCase {
         XCTAssertEqual(machine.disconnected(), settled(.failed(.rejectedByUser, nil)))
     }
 
+    /// Otherwise a device with the address of a bonded one could end the bond.
+    func testAnOlderBondStaysIfThePolicyRejectsThePasskey() {
+        for isReceived in [true, false] {
+            var machine = Machine()
+            _ = machine.factsChanged(bonded)
+            let orders = machine.requested(8, isDisplay: true, isReceived: isReceived)
+            let refused = isReceived ? machine.answered(8, .reject(.rejectedByPolicy)) : orders
+            XCTAssertEqual(refused.last, .callDisconnect)
+            XCTAssertFalse(refused.contains(.noteRefusal))
+        }
+        var machine = Machine()
+        _ = machine.factsChanged(bonded)
+        XCTAssertEqual(refuseDisplay(&machine), [.noteRefusal, .callDisconnect])
+    }
+
     func testADisplayEndsWithItsPairing() {
         let ended: [PairingMachine.Order] = [.cancelTimer(.display), .endRequest(8, .ended)]
         func display(_ facts: PairingMachine.Facts) -> Machine {

@@ -126,6 +126,8 @@ package struct PairingMachine {
     private var question: AgentRequest.Number?
     /// A displayed passkey, about which BlueZ waits for no reply, and whose end it does not report.
     private var display: AgentRequest.Number?
+    /// Whether BlueZ had keys of the device when it asked last.
+    private var hadKeys = false
 
     package init() {}
 
@@ -330,7 +332,7 @@ package struct PairingMachine {
     /// BlueZ asks the agent, so the link is up.
     /// - Parameter isReceived: Whether a manager receives the request; otherwise it is rejected.
     mutating func requested(_ number: AgentRequest.Number, isDisplay: Bool, isReceived: Bool) -> [Order] {
-        hadLink = true
+        (hadLink, hadKeys) = (true, facts.hasKeys)
         guard isReceived else { return isDisplay ? displayRefused(.rejectedByPolicy) : refused(.rejectedByPolicy) }
         guard isDisplay else {
             question = number
@@ -382,14 +384,15 @@ package struct PairingMachine {
 
     /// This process has rejected a passkey that is displayed, which BlueZ does not ask about: the pairing is cancelled, or, if
     /// this process has not begun it or it has succeeded meanwhile, the link is ended. BlueZ ends it two seconds after
-    /// `Disconnect`, and until then the peer's user can enter the passkey. So a bond is removed, also one that is older: BlueZ
-    /// does not report whether the pairing has replaced its keys.
+    /// `Disconnect`, and until then the peer's user can enter the passkey. So a bond is removed, also an older one if the user has
+    /// rejected the passkey: BlueZ does not report whether the pairing has replaced its keys. If the policy has rejected it, an
+    /// older bond stays: otherwise a device with the address of a bonded one could end the bond.
     mutating func displayRefused(_ cause: PairingCause) -> [Order] {
+        let note: [Order] = hadKeys && cause == .rejectedByPolicy ? [] : [.noteRefusal]
         switch state {
         case .pairing: return cancel(.failed(cause, nil))
-        case .cancelling, .cleaning: return [.noteRefusal]
-        case .idle, .preparing, .unlinking, .queued, .bonding, .foreign:
-            return [.noteRefusal] + clean(.failed(cause, nil))
+        case .cancelling, .cleaning: return note
+        case .idle, .preparing, .unlinking, .queued, .bonding, .foreign: return note + clean(.failed(cause, nil))
         }
     }
 
