@@ -33,7 +33,7 @@ final class BatteryTests: XCTestCase {
     func testALevelComesChangesAndGoes() throws {
         var tree = makeTree([("org.bluez.Device1", BlueZMessages.fullDevice)])
         let handle = try XCTUnwrap(tree.handle(of: try device()))
-        let change = Change.deviceChanged(handle, .battery, isHeard: false)
+        let change = Change.deviceChanged(handle, .battery, isAdvertised: false)
         changes.removeAll()
         tree.apply(
             BlueZMessages.interfacesAdded(devicePath, [("org.bluez.Battery1", [("Percentage", .byte(85))])]),

@@ -143,10 +143,10 @@ final class RecordingObserver: BlueZObserver, @unchecked Sendable {
         case .adapterAdded(let key): log.append("+\(tree.path(of: key) ?? "?")")
         case .adapterChanged(let key, _): log.append("~\(tree.path(of: key) ?? "?")")
         case .adapterRemoved(let key): log.append("-\(tree.path(of: key) ?? "?")")
-        case .deviceAdded(let handle, let isHeard):
-            log.append("+\(tree[handle].address)\(isHeard ? " received" : "")")
-        case .deviceChanged(let handle, _, let isHeard):
-            log.append("~\(tree[handle].address)\(isHeard ? " received" : "")")
+        case .deviceAdded(let handle, let isAdvertised):
+            log.append("+\(tree[handle].address)\(isAdvertised ? " received" : "")")
+        case .deviceChanged(let handle, _, let isAdvertised):
+            log.append("~\(tree[handle].address)\(isAdvertised ? " received" : "")")
         case .deviceRemoved(let handle): log.append("-\(tree[handle].address)")
         case .attributeAdded(let key, let kind): log.append("+\(kind) \(key.handle)")
         case .attributeChanged(let key, _):

@@ -49,7 +49,7 @@ final class ObjectTreeTests: XCTestCase {
         let tree = makeTree([(devicePath, BlueZMessages.fullDevice)])
         let hci0 = try XCTUnwrap(hci0)
 
-        XCTAssertEqual(changes.changes, [.adapterAdded(hci0), .deviceAdded(try handle(in: tree), isHeard: true)])
+        XCTAssertEqual(changes.changes, [.adapterAdded(hci0), .deviceAdded(try handle(in: tree), isAdvertised: true)])
         XCTAssertEqual(tree.adapterKeys, [hci0])
         XCTAssertEqual(tree.deviceCount, 1)
     }
@@ -104,7 +104,7 @@ final class ObjectTreeTests: XCTestCase {
 
     func testADeviceThatIsMerelyRememberedIsNotDiscovered() throws {
         let tree = makeTree([(devicePath, [("Address", .string("C0:26:DF:12:34:56")), ("Paired", .bool(true))])])
-        XCTAssertEqual(changes.changes.last, .deviceAdded(try handle(in: tree), isHeard: false))
+        XCTAssertEqual(changes.changes.last, .deviceAdded(try handle(in: tree), isAdvertised: false))
         XCTAssertNil(tree[try handle(in: tree)].rssi)
     }
 
@@ -142,7 +142,7 @@ final class ObjectTreeTests: XCTestCase {
         change(&tree, [("RSSI", .int16(-40)), ("ManufacturerData", .manufacturerData([(0x0059, [9])]))])
 
         let handle = try handle(in: tree)
-        XCTAssertEqual(changes.changes, [.deviceChanged(handle, [.rssi, .manufacturerData], isHeard: true)])
+        XCTAssertEqual(changes.changes, [.deviceChanged(handle, [.rssi, .manufacturerData], isAdvertised: true)])
         XCTAssertEqual(tree[handle].rssi, -40)
         XCTAssertEqual(tree[handle].manufacturerData.dictionary, [0x0059: [9]])
         XCTAssertEqual(tree[handle].name, "Heart of Gold")
@@ -153,7 +153,7 @@ final class ObjectTreeTests: XCTestCase {
         change(&tree, [("Connected", .bool(false)), ("ServicesResolved", .bool(false))])
         XCTAssertEqual(
             changes.changes,
-            [.deviceChanged(try handle(in: tree), [.isConnected, .areServicesResolved], isHeard: false)])
+            [.deviceChanged(try handle(in: tree), [.isConnected, .areServicesResolved], isAdvertised: false)])
         XCTAssertFalse(tree[try handle(in: tree)].isConnected)
     }
 
@@ -161,7 +161,7 @@ final class ObjectTreeTests: XCTestCase {
         var tree = makeTreeWithDevice()
         change(&tree, [], invalidated: ["RSSI", "TxPower"])
         let handle = try handle(in: tree)
-        XCTAssertEqual(changes.changes, [.deviceChanged(handle, [.rssi, .txPower], isHeard: false)])
+        XCTAssertEqual(changes.changes, [.deviceChanged(handle, [.rssi, .txPower], isAdvertised: false)])
         XCTAssertNil(tree[handle].rssi)
         XCTAssertNil(tree[handle].txPower)
         XCTAssertFalse(tree[handle].fields.contains(.rssi))
@@ -170,7 +170,7 @@ final class ObjectTreeTests: XCTestCase {
     func testAnRSSIOf127IsASightingWithoutAStrength() throws {
         var tree = makeTreeWithDevice()
         change(&tree, [("RSSI", .int16(127))])
-        XCTAssertEqual(changes.changes, [.deviceChanged(try handle(in: tree), .rssi, isHeard: true)])
+        XCTAssertEqual(changes.changes, [.deviceChanged(try handle(in: tree), .rssi, isAdvertised: true)])
         XCTAssertNil(tree[try handle(in: tree)].rssi)
     }
 
@@ -310,7 +310,7 @@ final class ObjectTreeTests: XCTestCase {
                     ("org.freedesktop.DBus.Introspectable", []), ("org.bluez.Device1", BlueZMessages.fullDevice),
                     ("org.freedesktop.DBus.Properties", []),
                 ]), into: &changes)
-        XCTAssertEqual(changes.changes, [.deviceAdded(try handle(in: tree), isHeard: true)])
+        XCTAssertEqual(changes.changes, [.deviceAdded(try handle(in: tree), isAdvertised: true)])
     }
 
     func testARemovedDeviceCanBeReadUntilTheSweepAndItsPlaceIsUsedAgain() throws {
@@ -367,7 +367,7 @@ final class ObjectTreeTests: XCTestCase {
         tree.apply(
             BlueZMessages.propertiesChanged("/test/radio/thing", "org.bluez.Device1", [("RSSI", .int16(-1))]),
             into: &changes)
-        XCTAssertEqual(changes.changes, [.deviceChanged(handle, .rssi, isHeard: true)])
+        XCTAssertEqual(changes.changes, [.deviceChanged(handle, .rssi, isAdvertised: true)])
         tree.apply(BlueZMessages.interfacesRemoved("/test/radio", ["org.bluez.Adapter1"]), into: &changes)
         tree.sweep()
         XCTAssertEqual(tree.deviceCount, 0)

@@ -3,13 +3,6 @@ import Foundation
 import GATT
 import Reactor
 
-/// Identifies a scan of a manager.
-struct ScanNumber: Hashable, Comparable, Sendable {
-    let rawValue: UInt32
-
-    static func < (left: ScanNumber, right: ScanNumber) -> Bool { left.rawValue < right.rawValue }
-}
-
 /// Everything that a `CentralManager` decides, as a value: events go in, orders come out.
 ///
 /// It uses the ids of scans and peripherals; promises, clocks and the bus belong to the session.

@@ -2,6 +2,13 @@ import BlueZ
 import Foundation
 import GATT
 
+/// Identifies a scan of a manager.
+struct ScanNumber: Hashable, Comparable, Sendable {
+    let rawValue: UInt32
+
+    static func < (left: ScanNumber, right: ScanNumber) -> Bool { left.rawValue < right.rawValue }
+}
+
 /// The arguments of one call of `startScanning`, checked and ready to compare with sightings.
 struct ScanRequest: Equatable {
     /// The services of which a peripheral must advertise one to be reported; `nil` for every peripheral.

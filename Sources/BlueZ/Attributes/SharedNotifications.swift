@@ -182,24 +182,21 @@ package final class SharedNotifications: @unchecked Sendable {
     }
 
     /// Handles a change of the tree. Returns whether it was a value for subscribers and nothing else.
-    func follow(_ change: Change) -> Bool {
-        guard !entries.isEmpty else { return false }
-        switch change {
-        case .attributeChanged(let key, let fields):
-            guard let entry = entries[key] else { return false }
-            if fields.contains(.isNotifying), let isNotifying = daemon.objects.characteristic(key)?.isNotifying {
-                self.change(entry) { $0.notifyingChanged(isNotifying, into: &$1) }
-            }
-            return fields.contains(.value) && signalled(daemon.objects.value(of: key), entry) && fields == .value
-        case .attributeRemoved(let key, _): if let entry = entries[key] { self.change(entry) { $0.removed(into: &$1) } }
-        case .deviceChanged(let handle, let fields, _) where fields.contains(.battery):
-            guard let device = daemon.objects.key(of: handle), let entry = entries[.battery(of: device)] else { break }
-            _ = signalled(daemon.objects.batteryLevel(of: device).map { Data([$0]) }, entry)
-        case .deviceChanged, .deviceAdded, .deviceRemoved, .adapterAdded, .adapterChanged, .adapterRemoved,
-            .attributeAdded:
-            break
+    func attributeChanged(_ key: AttributeKey, _ fields: AttributeFields) -> Bool {
+        guard let entry = entries[key] else { return false }
+        if fields.contains(.isNotifying), let isNotifying = daemon.objects.characteristic(key)?.isNotifying {
+            change(entry) { $0.notifyingChanged(isNotifying, into: &$1) }
         }
-        return false
+        return fields.contains(.value) && signalled(daemon.objects.value(of: key), entry) && fields == .value
+    }
+
+    func attributeRemoved(_ key: AttributeKey) {
+        if let entry = entries[key] { change(entry) { $0.removed(into: &$1) } }
+    }
+
+    func batteryChanged(of handle: DeviceHandle) {
+        guard let device = daemon.objects.key(of: handle), let entry = entries[.battery(of: device)] else { return }
+        _ = signalled(daemon.objects.batteryLevel(of: device).map { Data([$0]) }, entry)
     }
 
     private func signalled(_ value: Data?, _ entry: Entry) -> Bool {

@@ -117,8 +117,8 @@ extension BlueZClient {
         if daemon.objects.isLoaded {
             for key in daemon.objects.adapterKeys { observer.treeChanged(.adapterAdded(key), in: daemon.objects) }
             daemon.objects.forEachDevice { handle in
-                let isHeard = daemon.objects[handle].fields.contains(.rssi)
-                observer.treeChanged(.deviceAdded(handle, isHeard: isHeard), in: daemon.objects)
+                let isAdvertised = daemon.objects[handle].fields.contains(.rssi)
+                observer.treeChanged(.deviceAdded(handle, isAdvertised: isAdvertised), in: daemon.objects)
                 guard let device = daemon.objects.key(of: handle) else { return }
                 for (key, kind) in daemon.objects.attributes(of: device) {
                     observer.treeChanged(.attributeAdded(key, kind), in: daemon.objects)
@@ -182,15 +182,32 @@ extension BlueZClient: DaemonLinkHandler {
         forEachObserver { $0.availabilityChanged(availability, in: self) }
     }
 
+    /// Passes a change to the parts that it concerns, and then to the managers. Most changes are notified values and sightings,
+    /// which concern one part.
     func treeChanged(_ change: Change) {
-        if notifications.follow(change) { return }
-        hasNews = true
-        if case .attributeChanged = change {
-        } else {
-            discovery.follow(change)
-            connector.follow(change)
-            pairings.follow(change)
+        switch change {
+        case .attributeChanged(let attribute, let fields):
+            if notifications.attributeChanged(attribute, fields) { return }
+        case .attributeRemoved(let attribute, _): notifications.attributeRemoved(attribute)
+        case .attributeAdded: break
+        case .deviceAdded(let handle, let isAdvertised):
+            if isAdvertised { discovery.received(on: daemon.objects.adapter(of: handle)) }
+            pairings.deviceChanged(handle, isLinkChange: true)
+        case .deviceChanged(let handle, let fields, let isAdvertised):
+            if isAdvertised { discovery.received(on: daemon.objects.adapter(of: handle)) }
+            if fields.contains(.battery) { notifications.batteryChanged(of: handle) }
+            guard !fields.isDisjoint(with: .ofLink) else { break }
+            let isLinkChange = fields.contains(.isConnected)
+            if isLinkChange, !daemon.objects[handle].isConnected { connector.linkEnded(of: handle) }
+            pairings.deviceChanged(handle, isLinkChange: isLinkChange)
+        case .deviceRemoved(let handle):
+            connector.linkEnded(of: handle)
+            pairings.deviceRemoved(handle)
+        case .adapterAdded(let adapter), .adapterChanged(let adapter, _), .adapterRemoved(let adapter):
+            discovery.adapterChanged(adapter, change)
+            pairings.adaptersChanged()
         }
+        hasNews = true
         forEachObserver { $0.treeChanged(change, in: daemon.objects) }
     }
 

@@ -226,10 +226,9 @@ package final class Connector: @unchecked Sendable {
     // MARK: Changes
 
     /// The tree shows that a device is not connected.
-    func follow(_ change: Change) {
-        guard !sessions.isEmpty, let handle = daemon.objects.disconnected(by: change),
-            let device = daemon.objects.key(of: handle)
-        else { return }
+    /// A link has ended, or its device has disappeared.
+    func linkEnded(of handle: DeviceHandle) {
+        guard !sessions.isEmpty, let device = daemon.objects.key(of: handle) else { return }
         let adapter = daemon.objects.adapter(of: handle)
         guard sessions[adapter]?.machine.isFalling(device) == true else { return }
         // Not inside a report.

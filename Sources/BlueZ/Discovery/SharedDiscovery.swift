@@ -115,22 +115,21 @@ package final class SharedDiscovery: @unchecked Sendable {
 
     // MARK: Changes
 
-    func follow(_ change: Change) {
-        guard !sessions.isEmpty else { return }
+    /// An adapter has received an advertisement.
+    func received(on adapter: ObjectKey) {
+        if !sessions.isEmpty { activeAdapters.insert(adapter) }
+    }
+
+    /// An adapter has appeared, changed or disappeared.
+    func adapterChanged(_ adapter: ObjectKey, _ change: Change) {
+        guard let values = daemon.objects[adapter: adapter] else { return run(adapter) { $0.adapterRemoved() } }
         switch change {
-        case .deviceAdded(let handle, isHeard: true), .deviceChanged(let handle, _, isHeard: true):
-            activeAdapters.insert(daemon.objects.adapter(of: handle))
-        case .deviceAdded, .deviceChanged, .deviceRemoved, .attributeAdded, .attributeChanged, .attributeRemoved:
-            return
-        case .adapterAdded(let adapter):
-            if daemon.objects[adapter: adapter]?.isPowered == true { run(adapter) { $0.poweredOn() } }
-        case .adapterChanged(let adapter, let fields):
-            guard let values = daemon.objects[adapter: adapter] else { return }
+        case .adapterAdded: if values.isPowered { run(adapter) { $0.poweredOn() } }
+        case .adapterChanged(_, let fields):
             // Power first: a controller that was switched off has stopped discovering, as expected.
             if fields.contains(.isPowered) { run(adapter) { values.isPowered ? $0.poweredOn() : $0.poweredOff() } }
             if fields.contains(.isDiscovering) { run(adapter) { $0.discoveringChanged(values.isDiscovering) } }
-        case .adapterRemoved(let adapter):
-            run(adapter) { $0.adapterRemoved() }
+        default: run(adapter) { $0.adapterRemoved() }
         }
     }
 

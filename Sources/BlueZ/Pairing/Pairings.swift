@@ -228,36 +228,30 @@ package final class Pairings: @unchecked Sendable {
 
     // MARK: Changes
 
-    func follow(_ change: Change) {
-        switch change {
-        case .deviceAdded(let handle, _): followDevice(handle, hasNewLink: true)
-        case .deviceChanged(let handle, let fields, _):
-            followDevice(handle, hasNewLink: fields.contains(.isConnected))
-        case .deviceRemoved(let handle):
-            guard let device = daemon.objects.key(of: handle) else { return }
-            linkCapabilities[device] = nil
-            run(device) { $0.deviceGone(.noSuchObject) }
-            reportSettled()
-        case .adapterAdded, .adapterChanged: if !daemon.objects.notes.isEmpty { removeAllRefused() }
-        case .adapterRemoved, .attributeAdded, .attributeChanged, .attributeRemoved: return
-        }
+    func adaptersChanged() { if !daemon.objects.notes.isEmpty { removeAllRefused() } }
+
+    func deviceRemoved(_ handle: DeviceHandle) {
+        guard let device = daemon.objects.key(of: handle) else { return }
+        linkCapabilities[device] = nil
+        run(device) { $0.deviceGone(.noSuchObject) }
+        reportSettled()
     }
 
-    private func followDevice(_ handle: DeviceHandle, hasNewLink: Bool) {
-        guard hasNewLink || !sessions.isEmpty || !daemon.objects.notes.isEmpty,
-            let device = daemon.objects.key(of: handle)
-        else { return }
+    /// A device's link or bond has changed, or the device has appeared.
+    /// - Parameter isLinkChange: Whether there may be another link than before.
+    func deviceChanged(_ handle: DeviceHandle, isLinkChange: Bool) {
+        guard let device = daemon.objects.key(of: handle) else { return }
         let values = daemon.objects[handle]
-        if hasNewLink {
+        if isLinkChange {
             linkCapabilities[device] = values.isConnected ? agent.state.capability : nil
         }
         if let note = daemon.objects.note(about: device) {
             // Not inside a report.
-            daemon.loop.post { [weak self] in self?.followNote(device, note, isReported: hasNewLink) }
+            daemon.loop.post { [weak self] in self?.followNote(device, note, isReported: isLinkChange) }
         }
         guard let session = sessions[device], let facts = facts(of: device) else { return }
         if facts.isConnected { endTurn(session) }
-        run(session) { $0.factsChanged(facts, hasLinkEnded: hasNewLink && !values.isConnected) }
+        run(session) { $0.factsChanged(facts, hasLinkEnded: isLinkChange && !values.isConnected) }
     }
 
     // MARK: The end of the client

@@ -76,7 +76,7 @@ extension ObjectTree {
         if let slot, old.isRefused != new.isRefused {
             settleNote(ofDeviceAt: slot)
             if devices[slot].device.hasKeys {
-                changes.append(.deviceChanged(handle(slot: slot), [.isPaired, .isBonded], isHeard: false))
+                changes.append(.deviceChanged(handle(slot: slot), [.isPaired, .isBonded], isAdvertised: false))
             }
         }
         return (old, new)

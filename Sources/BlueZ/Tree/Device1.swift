@@ -68,11 +68,14 @@ extension Device1 {
         /// Not a property: the level of the device's battery (``ObjectTree/batteryLevel(of:)``).
         package static let battery = Fields(rawValue: 1 << 23)
 
+        /// Those that concern the device's link and its bond.
+        static let ofLink: Fields = [.isConnected, .areServicesResolved, .isPaired, .isBonded, .isRefused]
+
         /// The properties that `bluetoothd` sets only from an advertisement.
         ///
         /// RSSI is signalled for every advertisement while a filter is set, changed or not (`device_set_rssi_with_delta`,
         /// with a delta of 0), so a new value of one of these means that the device was discovered.
-        package static let heard: Fields = [
+        package static let ofAdvertisements: Fields = [
             .rssi, .txPower, .manufacturerData, .serviceData, .advertisingFlags, .advertisingData,
         ]
     }

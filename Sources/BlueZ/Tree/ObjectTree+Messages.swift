@@ -118,7 +118,7 @@ extension ObjectTree {
         guard !all.isEmpty else { return }
         settle(slot, all)
         if !set.isDisjoint(with: [.isConnected, .areServicesResolved]) { forgetOldLinkEnd(at: slot) }
-        changes.append(.deviceChanged(handle(slot: slot), all, isHeard: !set.isDisjoint(with: .heard)))
+        changes.append(.deviceChanged(handle(slot: slot), all, isAdvertised: !set.isDisjoint(with: .ofAdvertisements)))
     }
 
     /// Stores the daemon's reply whether a device is connected. The change is reported also if the value is as before.
@@ -131,7 +131,7 @@ extension ObjectTree {
         } else {
             devices[slot].device.truths.remove(.isConnected)
         }
-        changes.append(.deviceChanged(handle(slot: slot), .isConnected, isHeard: false))
+        changes.append(.deviceChanged(handle(slot: slot), .isConnected, isAdvertised: false))
     }
 
     private mutating func adapterChanged(
@@ -213,7 +213,7 @@ extension ObjectTree {
     ) {
         var device = Device1(address: key.address ?? BluetoothAddress(rawValue: 0), adapter: adapter(above: key))
         device.read(&reader, Device1.table, ignored: &ignoredProperties)
-        let isHeard = device.fields.contains(.rssi)
+        let isAdvertised = device.fields.contains(.rssi)
         if device.fields.contains(.hasCablePairing) { learn(into: &changes) { $0.hasCablePairing = true } }
         if let slot = slot(of: key) {
             device.isRefused = devices[slot].device.isRefused
@@ -222,11 +222,11 @@ extension ObjectTree {
             let fields = devices[slot].device.fields.union(device.fields)
             devices[slot].device = device
             settle(slot, fields)
-            changes.append(.deviceChanged(handle(slot: slot), fields, isHeard: isHeard))
+            changes.append(.deviceChanged(handle(slot: slot), fields, isAdvertised: isAdvertised))
         } else {
             let handle = insertDevice(key, device)
             settle(Int(handle.slot), device.fields)
-            changes.append(.deviceAdded(handle, isHeard: isHeard))
+            changes.append(.deviceAdded(handle, isAdvertised: isAdvertised))
         }
     }
 
@@ -343,7 +343,7 @@ extension ObjectTree {
     private func reportBattery(_ key: ObjectKey, into changes: inout ChangeBuffer) {
         // The interfaces of an object have no order: the battery may be read before its device is added.
         guard let slot = slot(of: key) else { return }
-        changes.append(.deviceChanged(handle(slot: slot), .battery, isHeard: false))
+        changes.append(.deviceChanged(handle(slot: slot), .battery, isAdvertised: false))
     }
 
     /// The reason for which the last link of a device ended; `nil` if the daemon has not signalled one, and while there is

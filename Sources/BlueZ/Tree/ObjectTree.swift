@@ -134,18 +134,6 @@ package struct ObjectTree: ~Copyable {
         for slot in devices.indices where devices[slot].isLive { body(handle(slot: slot)) }
     }
 
-    /// The device that a change shows to be disconnected; `nil` for another change.
-    func disconnected(by change: Change) -> DeviceHandle? {
-        switch change {
-        case .deviceChanged(let handle, let fields, _):
-            fields.contains(.isConnected) && !self[handle].isConnected ? handle : nil
-        case .deviceRemoved(let handle): handle
-        case .deviceAdded, .adapterAdded, .adapterChanged, .adapterRemoved, .attributeAdded, .attributeChanged,
-            .attributeRemoved:
-            nil
-        }
-    }
-
     // MARK: Paths
 
     /// The object's path on the bus, for calls to it.
@@ -267,10 +255,10 @@ package enum Change: Hashable, Sendable {
     /// These properties were set or have gone.
     case adapterChanged(ObjectKey, Adapter1.Fields)
     case adapterRemoved(ObjectKey)
-    /// `isHeard`: the device has an RSSI, so it advertises at this moment; otherwise BlueZ merely remembers it.
-    case deviceAdded(DeviceHandle, isHeard: Bool)
-    /// These properties were set or have gone. `isHeard`: the signal stems from an advertisement.
-    case deviceChanged(DeviceHandle, Device1.Fields, isHeard: Bool)
+    /// `isAdvertised`: the device has an RSSI, so it advertises at this moment; otherwise BlueZ merely remembers it.
+    case deviceAdded(DeviceHandle, isAdvertised: Bool)
+    /// These properties were set or have gone. `isAdvertised`: the signal stems from an advertisement.
+    case deviceChanged(DeviceHandle, Device1.Fields, isAdvertised: Bool)
     /// Its values can be read for the last time. Its attributes were reported as removed before.
     case deviceRemoved(DeviceHandle)
     /// The device and what contains the attribute are reported before it.
