@@ -126,6 +126,27 @@ final class SubscriptionSetUpTests: XCTestCase {
         XCTAssertEqual(event(lost), [.unsubscribe(call(3)), .deliver(.peripheral(.disconnected))])
     }
 
+    /// The random faults of an hour have found that an interruption counted as an attempt.
+    func testAnInterruptionIsNoAttempt() {
+        _ = askLasting()
+        _ = event(.began(call(1)))
+        _ = event(.interrupted(call(1)))
+        XCTAssertFalse(machine.isStarting)
+        XCTAssertEqual(event(lost), [.unsubscribe(call(1))])
+        for number in 2...3 as ClosedRange<UInt32> {
+            _ = event(.attributesReady)
+            XCTAssertEqual(event(lost), [.unsubscribe(call(number))])
+        }
+    }
+
+    func testAnAttemptAfterAnInterruptionCounts() {
+        _ = askLasting()
+        _ = event(.failed(call(1), .peripheral(.disconnected)))
+        XCTAssertFalse(machine.isStarting)
+        _ = event(.asked(call(2)))
+        XCTAssertTrue(machine.isStarting)
+    }
+
     func testAnEstablishedSubscriptionIsNotLostWithAnotherAsk() {
         _ = event(.startAsked(id(1), .signals))
         _ = event(.began(call(1)))
