@@ -104,6 +104,8 @@ struct SubscriptionMachine {
     private var hasRepeatedCall = false
     private var endedAttempts = 0
     private var call = Call(rawValue: 0)
+    /// The last subscription, until its end is reported: before that BlueZ is not asked for the next one.
+    private var ending: Call?
 
     // MARK: Queries
 
@@ -112,7 +114,7 @@ struct SubscriptionMachine {
     /// The transport of the subscription, with a link or without; `nil` if there is no subscription.
     var wanted: NotificationTransport? { state == .off ? nil : transport }
     /// Whether BlueZ is executing a request to begin.
-    var isStarting: Bool { state == .starting }
+    var isStarting: Bool { state == .starting && ending == nil }
     /// Whether the subscription waits for a pairing.
     var isSecuring: Bool { state == .securing(isSecured: false) }
     /// Whether the subscription waits for the link after a pairing.
@@ -152,7 +154,7 @@ struct SubscriptionMachine {
         case .pairingRejected(let error):
             guard state == .starting else { return }
             // From 5.67 on BlueZ would take another request for one that is under way.
-            orders.append(.unsubscribe(call))
+            leave(&orders)
             fail(.characteristic(.pairingFailed(error)), &orders)
             proceed(&orders)
         case .secured(let error):
@@ -161,6 +163,7 @@ struct SubscriptionMachine {
             state = .securing(isSecured: true)
             resume(&orders)
         case .stopped(let call, let failure):
+            if call == ending { ending = nil }
             for operation in operations where operation.ending == call { settle(operation.id, failure, &orders) }
             operations.removeAll { $0.ending == call }
         case .attribute(let attribute, let error, let keepsSecuring):
@@ -212,7 +215,7 @@ struct SubscriptionMachine {
         let index = operations.firstIndex { $0.id == id } ?? 0
         if isWaiting || state == .on {
             operations[index].ending = call
-            orders.append(.unsubscribe(call))
+            leave(&orders)
         } else if state == .off, let last = operations.last(where: { $0.ending != nil }) {
             operations[index].ending = last.ending
         } else {
@@ -254,8 +257,10 @@ struct SubscriptionMachine {
     }
 
     /// Ends the request to BlueZ, if there is one. The caller changes the state.
-    private func leave(_ orders: inout Orders) {
-        if isWaiting || state == .on { orders.append(.unsubscribe(call)) }
+    private mutating func leave(_ orders: inout Orders) {
+        guard isWaiting || state == .on else { return }
+        ending = call
+        orders.append(.unsubscribe(call))
     }
 
     private mutating func began(_ orders: inout Orders) {
@@ -318,7 +323,7 @@ struct SubscriptionMachine {
     }
 
     private mutating func linkWentDown(_ error: PeripheralError, _ orders: inout Orders) {
-        let isAttempt = state == .starting && error != .forcedDisconnect
+        let isAttempt = isStarting && error != .forcedDisconnect
         leave(&orders)
         var isWanted = state != .off
         var kept: [Operation] = []
