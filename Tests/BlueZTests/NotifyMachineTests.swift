@@ -97,7 +97,7 @@ final class NotifyMachineTests: RandomTestCase {
 
     func testASubscriptionAfterARefusalIsMadeLaterIfAskedSo() {
         XCTAssertEqual(subscribe(isRepeated: true), [.startTimer(1)])
-        XCTAssertEqual(timer(), [.cancelTimer, .start(1)])
+        XCTAssertEqual(timer(), [.cancelTimer, .report(id(1), .asked), .start(1)])
     }
 
     // MARK: Several subscribers
@@ -193,7 +193,7 @@ final class NotifyMachineTests: RandomTestCase {
         XCTAssertEqual(
             notifying(false), [.report(id(1), .interrupted), .report(id(2), .interrupted), .startTimer(1)])
         XCTAssertTrue(machine.passesSignals, "BlueZ may notify again by itself.")
-        XCTAssertEqual(timer(), [.cancelTimer, .start(2)])
+        XCTAssertEqual(timer(), [.cancelTimer, .report(id(1), .asked), .report(id(2), .asked), .start(2)])
         XCTAssertEqual(started(2), [.report(id(1), .began), .report(id(2), .began)])
     }
 
@@ -208,7 +208,7 @@ final class NotifyMachineTests: RandomTestCase {
         XCTAssertEqual(
             effects { $0.socketClosed(into: &$1) }, [.closeSocket, .report(id(1), .interrupted), .startTimer(1)])
         XCTAssertEqual(notifying(true), [])
-        XCTAssertEqual(timer(), [.cancelTimer, .acquire(2)])
+        XCTAssertEqual(timer(), [.cancelTimer, .report(id(1), .asked), .acquire(2)])
     }
 
     func testAnInterruptedSubscriptionIsTurnedOffWhenTheLinkFalls() {
@@ -262,6 +262,7 @@ final class NotifyMachineTests: RandomTestCase {
                     switch effect {
                     case .start, .acquire, .stop: calls.append(effect)
                     case .report(let id, .interrupted): waiting.insert(id)
+                    case .report(_, .asked): break
                     case .report(let id, _): waiting.remove(id)
                     case .stopped: stops = 0
                     case .startTimer: isTimerSet = true

@@ -70,6 +70,7 @@ private final class NotificationChannel: @unchecked Sendable {
         case .interrupted:
             isGapDue = true
             session.send(.interrupted(call), to: subject)
+        case .asked: session.send(.asked(call), to: subject)
         case .failed(let error):
             session.send(.failed(call, PeripheralFailure(subscribing: error)), to: subject)
         }

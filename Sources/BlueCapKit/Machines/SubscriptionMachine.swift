@@ -8,7 +8,8 @@ import Foundation
 /// |---|---|---|
 /// | off | nothing | startAsked, restored |
 /// | suspended | nothing; the subscription starts when the characteristic is present | attribute, stopAsked, timedOut |
-/// | starting | a subscriber that waits, for the first time or after an interruption | began, failed, stopAsked, timedOut |
+/// | starting | a subscriber that waits for BlueZ's reply | began, failed, stopAsked, timedOut |
+/// | interrupted | a subscriber, without values, until BlueZ is asked again | asked, began, failed, stopAsked, timedOut |
 /// | securing | nothing; the subscription starts again after a pairing | secured, stopAsked, timedOut |
 /// | on | a subscriber | interrupted, stopAsked |
 ///
@@ -19,7 +20,7 @@ struct SubscriptionMachine {
     struct Call: Hashable, Sendable { let rawValue: UInt32 }
 
     enum State: Hashable, Sendable {
-        case off, suspended, starting, on
+        case off, suspended, starting, interrupted, on
         /// `isSecured`: the pairing has succeeded, and the subscription only waits for the characteristic.
         case securing(isSecured: Bool)
     }
@@ -47,6 +48,8 @@ struct SubscriptionMachine {
         case began(Call)
         /// Values have ended although the link is up: usually the link is about to be lost. BlueZ is asked again.
         case interrupted(Call)
+        /// BlueZ is asked again.
+        case asked(Call)
         case failed(Call, Failure)
         /// The request was refused for lack of security, and there will be a pairing.
         case securityNeeded(Call)
@@ -101,6 +104,8 @@ struct SubscriptionMachine {
     private var hasRepeatedCall = false
     private var endedAttempts = 0
     private var call = Call(rawValue: 0)
+    /// The last subscription, until its end is reported: before that BlueZ is not asked for the next one.
+    private var ending: Call?
 
     // MARK: Queries
 
@@ -109,12 +114,14 @@ struct SubscriptionMachine {
     /// The transport of the subscription, with a link or without; `nil` if there is no subscription.
     var wanted: NotificationTransport? { state == .off ? nil : transport }
     /// Whether BlueZ is executing a request to begin.
-    var isStarting: Bool { state == .starting }
+    var isStarting: Bool { state == .starting && ending == nil }
     /// Whether the subscription waits for a pairing.
     var isSecuring: Bool { state == .securing(isSecured: false) }
     /// Whether the subscription waits for the link after a pairing.
     var isAwaitingLink: Bool { state == .securing(isSecured: true) && attribute == .away }
 
+    /// Whether `began` or `failed` follows.
+    private var isWaiting: Bool { state == .starting || state == .interrupted }
     private var isReady: Bool { if case .ready = attribute { true } else { false } }
 
     // MARK: Events
@@ -137,16 +144,17 @@ struct SubscriptionMachine {
             (isEstablished, isResumption) = (true, true)
             resume(&orders)
         case .began(let call) where call == self.call: began(&orders)
-        case .interrupted(let call) where call == self.call && state == .on: state = .starting
-        case .failed(let call, let failure) where call == self.call && state == .starting: failed(failure, &orders)
+        case .interrupted(let call) where call == self.call && state == .on: state = .interrupted
+        case .asked(let call) where call == self.call && state == .interrupted: state = .starting
+        case .failed(let call, let failure) where call == self.call && isWaiting: failed(failure, &orders)
         case .securityNeeded(let call) where call == self.call && state == .starting:
             state = .securing(isSecured: false)
         case .valuesCame(let call) where call == self.call: hasBegun = state != .off
-        case .began, .interrupted, .failed, .securityNeeded, .valuesCame: break
+        case .began, .interrupted, .asked, .failed, .securityNeeded, .valuesCame: break
         case .pairingRejected(let error):
             guard state == .starting else { return }
             // From 5.67 on BlueZ would take another request for one that is under way.
-            orders.append(.unsubscribe(call))
+            leave(&orders)
             fail(.characteristic(.pairingFailed(error)), &orders)
             proceed(&orders)
         case .secured(let error):
@@ -155,6 +163,7 @@ struct SubscriptionMachine {
             state = .securing(isSecured: true)
             resume(&orders)
         case .stopped(let call, let failure):
+            if call == ending { ending = nil }
             for operation in operations where operation.ending == call { settle(operation.id, failure, &orders) }
             operations.removeAll { $0.ending == call }
         case .attribute(let attribute, let error, let keepsSecuring):
@@ -204,9 +213,9 @@ struct SubscriptionMachine {
         guard let id = operations.first(where: \.isQueuedStop)?.id else { return false }
         settleWaiting(.cancelled, &orders)
         let index = operations.firstIndex { $0.id == id } ?? 0
-        if state == .starting || state == .on {
+        if isWaiting || state == .on {
             operations[index].ending = call
-            orders.append(.unsubscribe(call))
+            leave(&orders)
         } else if state == .off, let last = operations.last(where: { $0.ending != nil }) {
             operations[index].ending = last.ending
         } else {
@@ -236,7 +245,7 @@ struct SubscriptionMachine {
     /// - Parameter isRepeated: Whether BlueZ has just refused, so that it is asked after a pause.
     private mutating func begin(isRepeated: Bool = false, _ orders: inout Orders) {
         call = Call(rawValue: call.rawValue &+ 1)
-        state = .starting
+        state = isRepeated ? .interrupted : .starting
         if isRepeated { isResumption = true }
         orders.append(.subscribe(call, transport, afterGap: hasBegun, isRepeated: isRepeated))
     }
@@ -248,12 +257,14 @@ struct SubscriptionMachine {
     }
 
     /// Ends the request to BlueZ, if there is one. The caller changes the state.
-    private func leave(_ orders: inout Orders) {
-        if state == .starting || state == .on { orders.append(.unsubscribe(call)) }
+    private mutating func leave(_ orders: inout Orders) {
+        guard isWaiting || state == .on else { return }
+        ending = call
+        orders.append(.unsubscribe(call))
     }
 
     private mutating func began(_ orders: inout Orders) {
-        guard state == .starting else { return }
+        guard isWaiting else { return }
         orders.append(.subscribed(afterGap: hasBegun))
         (state, isEstablished, isResumption, hasBegun) = (.on, true, true, true)
         (hasRepeatedCall, endedAttempts) = (false, 0)
@@ -312,7 +323,7 @@ struct SubscriptionMachine {
     }
 
     private mutating func linkWentDown(_ error: PeripheralError, _ orders: inout Orders) {
-        let isAttempt = state == .starting && error != .forcedDisconnect
+        let isAttempt = isStarting && error != .forcedDisconnect
         leave(&orders)
         var isWanted = state != .off
         var kept: [Operation] = []
@@ -344,7 +355,7 @@ struct SubscriptionMachine {
 
     /// BlueZ has removed the characteristic's object during the link. To a request under way it will still reply.
     private mutating func removed(_ orders: inout Orders) {
-        if state == .on {
+        if state == .on || state == .interrupted {
             leave(&orders)
             state = .suspended
         } else if case .securing = state {

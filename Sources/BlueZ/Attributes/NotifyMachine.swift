@@ -93,7 +93,12 @@ struct NotifyMachine {
 
     private mutating func begin(_ effects: inout Effects) {
         guard let first = subscribers.first else { return }
-        if state == .interrupted { effects.append(.cancelTimer) } else { usesSocket = first.overSocket }
+        if state == .interrupted {
+            effects.append(.cancelTimer)
+            report(.asked, &effects)
+        } else {
+            usesSocket = first.overSocket
+        }
         if isVirtual { return usesSocket ? fail(.noSocket, &effects) : turnedOn(&effects) }
         call &+= 1
         if usesSocket, isTried || !first.isReplyUncertain {

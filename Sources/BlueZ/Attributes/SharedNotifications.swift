@@ -17,6 +17,8 @@ package final class SharedNotifications: @unchecked Sendable {
         /// There are no values, although the link seems to be up. BlueZ is asked again after a second, unless it notifies
         /// again by itself before; `began` or `failed` follows.
         case interrupted
+        /// BlueZ is asked again.
+        case asked
         /// BlueZ has refused, and the subscription has ended.
         case failed(BlueZError)
     }

@@ -32,7 +32,7 @@ final class SubscriptionChanceTests: RandomTestCase {
             case 2: return .stopAsked(newID())
             case 3: return .linkWentDown(.disconnected, keepsSecuring: Bool.random(using: &random))
             case 4, 5: return .attributesReady
-            case 6: return .interrupted(lastCall)
+            case 6: return Bool.random(using: &random) ? .interrupted(lastCall) : .asked(lastCall)
             case 7: return Bool.random(using: &random) ? .securityNeeded(lastCall) : .pairingRejected(.timedOut)
             case 8: return .secured(Bool.random(using: &random) ? .timedOut : nil)
             case 9: return Bool.random(using: &random) ? .attributeRemoved : .invalidated

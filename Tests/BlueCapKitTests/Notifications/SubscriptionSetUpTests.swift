@@ -121,9 +121,36 @@ final class SubscriptionSetUpTests: XCTestCase {
         _ = askLasting()
         for number in 1...2 as ClosedRange<UInt32> {
             XCTAssertEqual(event(lost), [.unsubscribe(call(number))])
+            _ = event(.stopped(call(number), nil))
             _ = event(.attributesReady)
         }
         XCTAssertEqual(event(lost), [.unsubscribe(call(3)), .deliver(.peripheral(.disconnected))])
+        // BlueZ has not ended the last one, so it was not asked for this one.
+        _ = event(.attributesReady)
+        XCTAssertFalse(machine.isStarting)
+        XCTAssertEqual(event(lost), [.unsubscribe(call(4))])
+    }
+
+    /// The random faults of an hour have found that an interruption counted as an attempt.
+    func testAnInterruptionIsNoAttempt() {
+        _ = askLasting()
+        _ = event(.began(call(1)))
+        _ = event(.interrupted(call(1)))
+        XCTAssertFalse(machine.isStarting)
+        XCTAssertEqual(event(lost), [.unsubscribe(call(1))])
+        for number in 2...3 as ClosedRange<UInt32> {
+            _ = event(.stopped(call(number - 1), nil))
+            _ = event(.attributesReady)
+            XCTAssertEqual(event(lost), [.unsubscribe(call(number))])
+        }
+    }
+
+    func testAnAttemptAfterAnInterruptionCounts() {
+        _ = askLasting()
+        _ = event(.failed(call(1), .peripheral(.disconnected)))
+        XCTAssertFalse(machine.isStarting)
+        _ = event(.asked(call(2)))
+        XCTAssertTrue(machine.isStarting)
     }
 
     func testAnEstablishedSubscriptionIsNotLostWithAnotherAsk() {
