@@ -43,7 +43,7 @@ final class LeftoverTests: XCTestCase {
         }
     }
 
-    private var descriptors: Int { entries(of: "/proc/self/fd").count }
+    private var descriptors: Int { openDescriptors().count }
 
     private func entries(of directory: String) -> [String] {
         (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []

@@ -16,7 +16,7 @@ final class ConnectionSoakTests: ConnectionStage {
         // The disk's queue may still be at work for the managers of earlier tests.
         RestorationKeeper.waitForAll()
         try Shortage.warmUp()
-        let descriptors = openDescriptors
+        let descriptors = openDescriptors()
         weak var goneManager: CentralManager?
         weak var goneSession: CentralSession?
         do {
@@ -54,7 +54,7 @@ final class ConnectionSoakTests: ConnectionStage {
         // Another thread may have a file open at this moment; what leaks stays.
         var left: [String: String] = [:]
         let isClean = Shortage.wait(limit: 10) {
-            let now = openDescriptors
+            let now = openDescriptors()
             left = now.filter { descriptors[$0.key] != $0.value }
             return now.count <= descriptors.count
         }
@@ -86,18 +86,6 @@ final class ConnectionSoakTests: ConnectionStage {
             XCTAssertLessThanOrEqual(uses.map(\.connections.count).reduce(0, +), 4)
             XCTAssertTrue(uses.allSatisfy { $0.attempt == nil && $0.searches.isEmpty })
         }
-    }
-
-    /// The files of the process's descriptors by their numbers, without timers: libdispatch makes those, at any moment, and the
-    /// library makes none.
-    private var openDescriptors: [String: String] {
-        let numbers = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
-        let files = numbers.compactMap { number in
-            (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(number)")).map { (number, $0) }
-        }
-        .filter { $0.1 != "anon_inode:[timerfd]" }
-        // Without the directory that was read.
-        return Dictionary(uniqueKeysWithValues: files)
     }
 
     // MARK: Faults

@@ -1,6 +1,7 @@
 import BlueCapKit
 import BlueZSimulator
 import Futures
+import TestSupport
 import XCTest
 
 /// Objects and descriptors of subscriptions that are no longer needed.
@@ -35,7 +36,7 @@ final class NotificationLeftoverTests: XCTestCase {
         let characteristic = try stage.characteristic("2A37")
         let journal = NotificationJournal()
         journal.watch(characteristic.receiveNotificationUpdates())
-        let before = try descriptorCount()
+        let before = openDescriptors().count
         for round in 0..<1_000 {
             try stage.start(characteristic, over: round.isMultiple(of: 2) ? .socket : .signals)
             stage.simulator.notify(AttributeStage.address, characteristic: .uuid("2A37"), value: [1])
@@ -45,11 +46,7 @@ final class NotificationLeftoverTests: XCTestCase {
         XCTAssertEqual(stage.subscriptionCount(), 0)
         stage.simulator.advance(by: 1)
         // Threads of earlier tests may have closed descriptors since.
-        XCTAssertLessThanOrEqual(try descriptorCount(), before)
-    }
-
-    private func descriptorCount() throws -> Int {
-        try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+        XCTAssertLessThanOrEqual(openDescriptors().count, before, "\(openDescriptors())")
     }
 
     /// So that nothing that the body held is held by the test's frame.
