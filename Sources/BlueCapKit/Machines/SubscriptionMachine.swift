@@ -184,6 +184,8 @@ struct SubscriptionMachine {
     /// Executes the requests until one has to wait.
     private mutating func proceed(_ orders: inout Orders) {
         while true {
+            // A pairing has failed that was to make a new link.
+            if state == .off, attribute == .away { settleWaiting(refusal, &orders, where: \.failsWithLink) }
             if state == .on {
                 settleWaiting(nil, &orders)
             } else if state == .off, let transport = waiting.first?.transport {

@@ -185,6 +185,17 @@ final class SubscriptionMachineTests: XCTestCase {
         XCTAssertEqual(machine.state, .off)
     }
 
+    func testAFailedPairingFailsEachThatWaitsForTheLinkThatItEnded() {
+        _ = event(.startAsked(id(1), .signals))
+        _ = event(.startAsked(id(2), .socket))
+        _ = event(.securityNeeded(call(1)))
+        _ = event(.linkWentDown(.disconnected, keepsSecuring: true))
+        XCTAssertEqual(
+            event(.secured(.timedOut)),
+            [.settle(id(1), .characteristic(.pairingFailed(.timedOut))), .settle(id(2), .peripheral(.disconnected))])
+        XCTAssertEqual(machine.state, .off)
+    }
+
     func testALostLinkEndsTheWaitForAPairing() {
         _ = event(.startAsked(id(1), .signals))
         _ = event(.securityNeeded(call(1)))
