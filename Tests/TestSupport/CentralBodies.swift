@@ -132,7 +132,8 @@ public struct CentralBodies: StagePlayer {
         expect("the end") { $0.connectionEvents == [.connect, .disconnect] }
         try stage.serve(.kitchen)
         peripheral.reconnect()
-        expect("the link") { $0.connectionEvents == [.connect, .disconnect, .connect] }
+        // That link may have ended since.
+        expect("the link") { $0.connectionEvents.starts(with: [.connect, .disconnect, .connect]) }
         XCTAssertEqual(journal.states, [.poweredOn, .resetting, .poweredOn])
         do {
             try discoverAll(of: peripheral)
