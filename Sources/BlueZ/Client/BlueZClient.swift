@@ -203,9 +203,13 @@ extension BlueZClient: DaemonLinkHandler {
         case .deviceRemoved(let handle):
             connector.linkEnded(of: handle)
             pairings.deviceRemoved(handle)
-        case .adapterAdded(let adapter), .adapterChanged(let adapter, _), .adapterRemoved(let adapter):
-            discovery.adapterChanged(adapter, change)
+        case .adapterAdded(let adapter):
+            discovery.adapterAdded(adapter)
             pairings.adaptersChanged()
+        case .adapterChanged(let adapter, let fields):
+            discovery.adapterChanged(adapter, fields)
+            pairings.adaptersChanged()
+        case .adapterRemoved(let adapter): discovery.adapterRemoved(adapter)
         }
         hasNews = true
         forEachObserver { $0.treeChanged(change, in: daemon.objects) }

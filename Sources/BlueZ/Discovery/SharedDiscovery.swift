@@ -120,18 +120,18 @@ package final class SharedDiscovery: @unchecked Sendable {
         if !sessions.isEmpty { activeAdapters.insert(adapter) }
     }
 
-    /// An adapter has appeared, changed or disappeared.
-    func adapterChanged(_ adapter: ObjectKey, _ change: Change) {
-        guard let values = daemon.objects[adapter: adapter] else { return run(adapter) { $0.adapterRemoved() } }
-        switch change {
-        case .adapterAdded: if values.isPowered { run(adapter) { $0.poweredOn() } }
-        case .adapterChanged(_, let fields):
-            // Power first: a controller that was switched off has stopped discovering, as expected.
-            if fields.contains(.isPowered) { run(adapter) { values.isPowered ? $0.poweredOn() : $0.poweredOff() } }
-            if fields.contains(.isDiscovering) { run(adapter) { $0.discoveringChanged(values.isDiscovering) } }
-        default: run(adapter) { $0.adapterRemoved() }
-        }
+    func adapterAdded(_ adapter: ObjectKey) {
+        if daemon.objects[adapter: adapter]?.isPowered == true { run(adapter) { $0.poweredOn() } }
     }
+
+    func adapterChanged(_ adapter: ObjectKey, _ fields: Adapter1.Fields) {
+        guard let values = daemon.objects[adapter: adapter] else { return }
+        // Power first: a controller that was switched off has stopped discovering, as expected.
+        if fields.contains(.isPowered) { run(adapter) { values.isPowered ? $0.poweredOn() : $0.poweredOff() } }
+        if fields.contains(.isDiscovering) { run(adapter) { $0.discoveringChanged(values.isDiscovering) } }
+    }
+
+    func adapterRemoved(_ adapter: ObjectKey) { run(adapter) { $0.adapterRemoved() } }
 
     func batchEnded() {
         guard !activeAdapters.isEmpty else { return }
