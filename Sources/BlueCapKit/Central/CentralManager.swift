@@ -135,7 +135,7 @@ public final class CentralManager: Sendable {
     /// The discovered peripherals that have not expired, in the order of their discovery.
     public var peripherals: [Peripheral] {
         session.core.withLock { core in
-            core.state.peripherals.listed { $0.discoveredAt }.sorted { $0.part < $1.part }
+            core.state.peripherals.listed.sorted { $0.discoveredAt < $1.discoveredAt }
                 .compactMap { listed in core.objects[objectOf: listed.key] }
         }
     }

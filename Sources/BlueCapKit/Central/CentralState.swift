@@ -316,7 +316,7 @@ struct CentralState {
     /// reasons of its own (the end of the scan, a restart), and a peripheral that was discovered recently stays on the
     /// list.
     mutating func deviceRemoved(_ key: PeripheralKey, into orders: inout Orders) {
-        guard isListening, managerState == .poweredOn, peripherals[key]?.isInUse != true else { return }
+        guard isListening, managerState == .poweredOn, peripherals.use(of: key)?.state.isInUse != true else { return }
         expire(key, into: &orders)
     }
 
@@ -354,11 +354,7 @@ struct CentralState {
         let wasInUse = use.state.isInUse
         decision(&use.state, &orders)
         use.state.follow(into: &orders)
-        let isInUse = use.state.isInUse
-        guard isInUse != wasInUse else { return }
-        // It stays on the list while it is connected, or to be connected.
-        _ = peripherals.update(key) { $0.isInUse = isInUse }
-        if use.isReleased, !isInUse { orders.append(.endUse) }
+        if use.isReleased, wasInUse, !use.state.isInUse { orders.append(.endUse) }
     }
 
     private mutating func makeUse(of key: PeripheralKey) -> PeripheralUse {

@@ -29,8 +29,6 @@ struct PeripheralRecord {
         /// The scan that reported it last.
         var reportedBy: ScanNumber?
         var isListed = false
-        /// Whether it neither expires nor can be evicted, because it is connected or being connected.
-        var isInUse = false
 
         init(device: ObjectKey, discoveredAt: Date, lastReceived: Instant) {
             self.device = device
@@ -92,6 +90,9 @@ struct PeripheralRecord {
     var isRestored = false
     /// Whether this manager has made its bond.
     var isBondOurs = false
+
+    /// Whether it neither expires nor can be evicted, because it is connected or being connected.
+    var isInUse: Bool { use?.state.isInUse ?? false }
 
     var isEmpty: Bool {
         listing == nil && object.isEmpty && status == nil && use == nil && !isRestored && !isBondOurs

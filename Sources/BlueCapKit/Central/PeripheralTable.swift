@@ -96,14 +96,25 @@ struct PeripheralTable {
         records.update(key) { $0.listing == nil ? nil : change(&$0.listing!) } ?? nil
     }
 
-    /// Returns what `part` reads from the listing of each listed peripheral.
-    func listed<Part>(_ part: (borrowing PeripheralRecord.Listing) -> Part) -> [(key: PeripheralKey, part: Part)] {
-        var listed: [(key: PeripheralKey, part: Part)] = []
+    /// Returns when each listed peripheral was discovered.
+    var listed: [(key: PeripheralKey, discoveredAt: Date)] {
+        var listed: [(key: PeripheralKey, discoveredAt: Date)] = []
         listed.reserveCapacity(listedCount)
         forEach { key, record in
-            if let listing = record.listing, listing.isListed { listed.append((key, part(listing))) }
+            if let listing = record.listing, listing.isListed { listed.append((key, listing.discoveredAt)) }
         }
         return listed
+    }
+
+    /// The listed peripherals that may leave the list, with when each was last received and how long it may be silent.
+    private var idle: [(key: PeripheralKey, lastReceived: Instant, patience: TimeInterval)] {
+        var idle: [(key: PeripheralKey, lastReceived: Instant, patience: TimeInterval)] = []
+        forEach { key, record in
+            if let listing = record.listing, listing.isListed, !record.isInUse {
+                idle.append((key, listing.lastReceived, listing.patience))
+            }
+        }
+        return idle
     }
 
     /// Lists a peripheral. Returns the peripherals that are evicted for it, the longest silent first.
@@ -135,8 +146,7 @@ struct PeripheralTable {
         guard listedCount > capacity else { return [] }
         // An eighth is evicted at once: finding the longest silent peripherals reads all records, so it must not happen
         // each time.
-        return listed { ($0.isInUse, $0.lastReceived) }.filter { !$0.part.0 && $0.key != key }
-            .sorted { $0.part.1 < $1.part.1 }
+        return idle.filter { $0.key != key }.sorted { $0.lastReceived < $1.lastReceived }
             .prefix(max(1, capacity / 8))
             .map(\.key)
             .filter { unlist($0) }
@@ -156,7 +166,7 @@ struct PeripheralTable {
 
     /// Returns the listed peripherals that have been silent for too long.
     func silent(at now: Instant) -> [PeripheralKey] {
-        listed { !$0.isInUse && now.seconds(since: $0.lastReceived) >= $0.patience }.filter(\.part).map(\.key)
+        idle.filter { now.seconds(since: $0.lastReceived) >= $0.patience }.map(\.key)
     }
 
     /// Removes what belongs to the object of a peripheral, which was released. A listed peripheral keeps its listing.

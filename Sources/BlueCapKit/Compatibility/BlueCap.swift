@@ -27,7 +27,7 @@ extension CentralManager {
     /// Removes peripherals from the list. Active operations on them continue.
     private func remove(where isRemoved: (PeripheralKey) -> Bool) {
         session.decide { core in
-            for (key, _) in core.state.peripherals.listed({ _ in }) where isRemoved(key) {
+            for (key, _) in core.state.peripherals.listed where isRemoved(key) {
                 core.state.forget(key, into: &core.shell.orders)
             }
         }
