@@ -2,7 +2,7 @@
 
 When all programs of the machine wait, its clock goes on at once to the time of the next timer: that is as it should be when they
 wait for a timer or for one another, and not when one of them waits for the host to read a file. A page of a program that was not
-used before then costs seconds of the machine's time, or more than ten on a busy host, and who waits for that program gives up.
+used before then costs seconds of the machine's time, or more than ten on a busy host, and calls to that program time out.
 So while the kernel has an open request to the host, this program keeps the processor busy, at a priority below all others: the
 clock then counts the instructions that this takes.
 

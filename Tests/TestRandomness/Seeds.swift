@@ -31,7 +31,7 @@ enum Seeds {
             11_964_810_282_476_630_951, 7_426_121_578_548_599_122,
             // The test's model: a policy that accepts incoming pairings, set later.
             15_440_390_303_866_533_561,
-            // A subscription over the other transport waited for ever after a pairing that ended the link and failed.
+            // A subscription over the other transport was never settled, after a pairing that ended the link and failed.
             15_777_270_451_717_908_397,
         ],
         // A question that was refused became a bond at the next operation.

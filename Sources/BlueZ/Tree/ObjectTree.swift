@@ -185,7 +185,8 @@ package struct ObjectTree: ~Copyable {
         if key.isForeign { foreign.remove(key) }
     }
 
-    /// Frees the places of removed devices and the values of removed attributes. To be called after the changes were reported, before the next message.
+    /// Frees the places of removed devices and the values of removed attributes. To be called after the changes were reported,
+    /// before the next message.
     package mutating func sweep() {
         removedValues = [:]
         guard !removedSlots.isEmpty else { return }
