@@ -14,7 +14,13 @@ final class ManyThreadsTests: BluejayCase, @unchecked Swift.Sendable {
             let numbers = random.split()
             DispatchQueue.global().async(group: threads) { [bluejay] in
                 var random = numbers
-                for _ in 0..<1_000 { Self.ask(bluejay!, identifier, asked, &random) }
+                // On a busy machine many requests come while nothing is connected: it takes more of them until each kind has
+                // succeeded.
+                var count = 0
+                while count < 1_000 || !asked.hasSuccesses && count < 50_000 {
+                    Self.ask(bluejay!, identifier, asked, &random)
+                    count += 1
+                }
             }
         }
         while threads.wait(timeout: .now()) == .timedOut {
@@ -32,7 +38,7 @@ final class ManyThreadsTests: BluejayCase, @unchecked Swift.Sendable {
         pass(60, step: 1)
         XCTAssertEqual(asked.complaints, [])
         XCTAssertGreaterThan(asked.count, 500)
-        for kind in ["connect", "read", "run"] { XCTAssertGreaterThan(asked.successes(of: kind), 0, kind) }
+        XCTAssertTrue(asked.hasSuccesses)
     }
 
     /// One request of any kind.
@@ -104,7 +110,7 @@ private final class Tally: @unchecked Swift.Sendable {
     private var last = 0
     private var open: Set<String> = []
     private var wrong: [String] = []
-    private var successes: [String: Int] = [:]
+    private var successes: Set<String> = []
 
     var count: Int { lock.withLock { last } }
     /// What came twice or late, and what never came.
@@ -118,9 +124,10 @@ private final class Tally: @unchecked Swift.Sendable {
         }
     }
 
-    func succeeded(_ kind: String) { lock.withLock { successes[kind, default: 0] += 1 } }
+    func succeeded(_ kind: String) { lock.withLock { _ = successes.insert(kind) } }
 
-    func successes(of kind: String) -> Int { lock.withLock { successes[kind] ?? 0 } }
+    /// Whether a request of each kind that reports its success has succeeded.
+    var hasSuccesses: Bool { lock.withLock { successes.isSuperset(of: ["connect", "read", "run"]) } }
 
     func mayCome(_ name: String) {
         lock.withLock { if !open.contains(name) { wrong.append("\(name) late") } }
