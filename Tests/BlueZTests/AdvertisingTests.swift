@@ -171,9 +171,7 @@ final class AdvertisingTests: XCTestCase {
         daemon.errors["UnregisterAdvertisement"] = [DBusError(name: "org.bluez.Error.DoesNotExist", message: "")]
         let client = client()
         let ended = Locked(false)
-        var advertising: Advertising? = advertise(AdvertisementData(), client)
-        advertising?.end { ended.withLock { $0 = true } }
-        advertising = nil
+        advertise(AdvertisementData(), client).end { ended.withLock { $0 = true } }
         daemon.loop.advance(by: 300)
         XCTAssertEqual(daemon.count("UnregisterAdvertisement"), 1)
         XCTAssertTrue(ended.withLock { $0 }, "BlueZ has answered, and has none.")
@@ -183,10 +181,9 @@ final class AdvertisingTests: XCTestCase {
 
     func testItsEndIsTheLastReport() {
         let client = client()
-        var advertising: Advertising? = advertise(AdvertisementData(), client)
+        let advertising = advertise(AdvertisementData(), client)
         XCTAssertEqual(states.last, .registered)
-        advertising?.end()
-        advertising = nil
+        advertising.end()
         daemon.loop.run()
         XCTAssertEqual(daemon.count("UnregisterAdvertisement"), 1)
         XCTAssertEqual(states.last, .idle)

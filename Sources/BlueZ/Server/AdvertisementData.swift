@@ -58,7 +58,7 @@ package struct AdvertisementData: Hashable, Sendable {
 /// gets all properties at once; those without a value are left out. It then writes `TxPower`, and ignores that this is
 /// refused.
 enum AdvertisementTable {
-    static let table = InterfaceTable<AdvertisementContent>(
+    static let table = InterfaceTable<Advertising>(
         "org.bluez.LEAdvertisement1",
         methods: [.init("Release") { $0.releaseCalled($1) }],
         properties: [
@@ -88,29 +88,29 @@ enum AdvertisementTable {
     private static func optional<Value>(
         _ name: StaticString, _ signature: StaticString, _ value: @escaping @Sendable (AdvertisementData) -> Value?,
         write: @escaping @Sendable (inout MessageWriter, Value) -> Void
-    ) -> InterfaceTable<AdvertisementContent>.Property {
+    ) -> InterfaceTable<Advertising>.Property {
         .init(
             name, signature, exists: { value($0.data) != nil },
-            get: { content, writer in
-                if let value = value(content.data) { write(&writer, value) }
+            get: { advertising, writer in
+                if let value = value(advertising.data) { write(&writer, value) }
             })
     }
 
     private static func uuids(
         _ name: StaticString, _ value: @escaping @Sendable (AdvertisementData) -> [CBUUID]
-    ) -> InterfaceTable<AdvertisementContent>.Property {
+    ) -> InterfaceTable<Advertising>.Property {
         optional(name, "as", { value($0).map(\.busText).nonEmpty }) { $0.strings($1) }
     }
 
     private static func manufacturerData(
         _ name: StaticString, _ value: @escaping @Sendable (AdvertisementData) -> [UInt16: Data]
-    ) -> InterfaceTable<AdvertisementContent>.Property {
+    ) -> InterfaceTable<Advertising>.Property {
         byteArrays(name, "a{qv}", key: "q", { value($0).map { ($0, $1) } }) { $0.uint16($1) }
     }
 
     private static func serviceData(
         _ name: StaticString, _ value: @escaping @Sendable (AdvertisementData) -> [CBUUID: Data]
-    ) -> InterfaceTable<AdvertisementContent>.Property {
+    ) -> InterfaceTable<Advertising>.Property {
         byteArrays(name, "a{sv}", key: "s", { value($0).map { ($0.busText, $1) } }) { $0.string($1) }
     }
 
@@ -119,7 +119,7 @@ enum AdvertisementTable {
         _ name: StaticString, _ signature: StaticString, key: String,
         _ entries: @escaping @Sendable (AdvertisementData) -> [(Key, Data)],
         writeKey: @escaping @Sendable (inout MessageWriter, Key) -> Void
-    ) -> InterfaceTable<AdvertisementContent>.Property {
+    ) -> InterfaceTable<Advertising>.Property {
         optional(name, signature, { entries($0).sorted { $0.0 < $1.0 }.nonEmpty }) { writer, entries in
             writer.dictionary(key: key, value: "v") { dictionary in
                 for (key, bytes) in entries {

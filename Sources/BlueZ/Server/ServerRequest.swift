@@ -107,18 +107,7 @@ package protocol ServerDelegate: AnyObject, Sendable {
     func writeAuthorizationRequested(_ request: ServerRequest, _ answer: ServerAnswer)
 
     /// The centrals that are subscribed to the characteristic have changed, as far as BlueZ reports it: see
-    /// ``SubscriberTable``. With none left, or with the registration lost, the list is empty, and what was not sent has
-    /// failed.
+    /// ``SubscriberTable``. With none left, or with the registration lost, the list is empty, and no update is under
+    /// way any more.
     func subscribersChanged(of characteristic: ServerAttributeID, to subscribers: [ServerSubscriber])
-
-    /// A central has confirmed an indication.
-    func confirmed(_ characteristic: ServerAttributeID)
-}
-
-extension ServerDelegate {
-    package func writeAuthorizationRequested(_ request: ServerRequest, _ answer: ServerAnswer) {
-        answer.succeed()
-    }
-    package func subscribersChanged(of characteristic: ServerAttributeID, to subscribers: [ServerSubscriber]) {}
-    package func confirmed(_ characteristic: ServerAttributeID) {}
 }

@@ -103,7 +103,7 @@ extension PeripheralManagerSession {
             return decide { $0.state.refused(number, error, into: &$0.shell.orders) }
         }
         served.application?.end()
-        let application = client.serve(on: adapter, delegate: served.delegate) { [weak self] state in
+        let application = client.serve(served.definition, on: adapter, delegate: served.delegate) { [weak self] state in
             self?.registrationChanged(number, state)
         }
         let isAdded = core.withLock { core in
@@ -111,7 +111,6 @@ extension PeripheralManagerSession {
             return served.isRestored || core.state.isAdded(number)
         }
         if isAdded { for characteristic in served.characteristics { characteristic.begin(self, application) } }
-        application.update([served.definition])
     }
 
     func becameAdded(_ served: Served) {
