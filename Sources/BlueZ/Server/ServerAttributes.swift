@@ -123,7 +123,7 @@ extension GattFlags {
     }
 
     /// Whether BlueZ adds 0x2902.
-    var canBeSubscribedTo: Bool { notifies || indicates }
+    package var canBeSubscribedTo: Bool { notifies || indicates }
 
     var notifies: Bool {
         !isDisjoint(with: [.notify, .encryptNotify, .encryptAuthenticatedNotify, .secureNotify])

@@ -8,9 +8,6 @@ import Reactor
 // several calls wake the loop once.
 
 extension MutableCharacteristic {
-    /// Whether centrals can subscribe to the characteristic.
-    var canNotify: Bool { propertyEnabled(.notifying.union(.indicating)) }
-
     // MARK: Updating
 
     /// Sets the value and sends it to all subscribed centrals.
@@ -186,7 +183,7 @@ extension MutableCharacteristic {
 
     private func checkUpdating() throws(MutableCharacteristicError) {
         guard core.withLock({ $0.session != nil }) else { throw MutableCharacteristicError.unconfigured }
-        guard canNotify else { throw MutableCharacteristicError.notifyNotSupported }
+        guard flags.canBeSubscribedTo else { throw MutableCharacteristicError.notifyNotSupported }
     }
 
     @discardableResult
@@ -201,7 +198,7 @@ extension MutableCharacteristic {
         let (awaited, isUpdating) = try core.withLock {
             core throws(MutableCharacteristicError) -> (ServerApplication?, Bool) in
             guard core.session != nil else { throw MutableCharacteristicError.unconfigured }
-            guard canNotify else { throw MutableCharacteristicError.notifyNotSupported }
+            guard flags.canBeSubscribedTo else { throw MutableCharacteristicError.notifyNotSupported }
             guard value.count <= AttributeProtocol.longestValue else {
                 throw MutableCharacteristicError.tooLong(count: value.count, maximum: AttributeProtocol.longestValue)
             }
