@@ -18,10 +18,8 @@ final class AdvertisingTests: XCTestCase {
         data.solicitedUUIDs = [CBUUID(string: "180F")]
         data.manufacturerData = [0x004C: Data([2, 21]), 1: Data()]
         data.serviceData = [CBUUID(string: "FEAA"): Data([0x10])]
-        data.data = [0x16: Data([1])]
         data.isDiscoverable = false
-        data.discoverableTimeout = 60
-        data.includes = [.txPower, .appearance]
+        data.includesTxPower = true
         data.localName = "Kitchen"
         data.appearance = 833
         data.duration = 2
@@ -95,7 +93,7 @@ final class AdvertisingTests: XCTestCase {
         let place = accept()
         let types = [
             "Type": "s", "ServiceUUIDs": "as", "SolicitUUIDs": "as", "ManufacturerData": "a{qv}",
-            "ServiceData": "a{sv}", "Data": "a{yv}", "Discoverable": "b", "DiscoverableTimeout": "q", "Includes": "as",
+            "ServiceData": "a{sv}", "Discoverable": "b", "Includes": "as",
             "LocalName": "s", "Appearance": "q", "Duration": "q", "Timeout": "q", "SecondaryChannel": "s",
             "MinInterval": "u", "MaxInterval": "u", "TxPower": "n",
         ]

@@ -109,15 +109,13 @@ extension MutableCharacteristic {
 
     // MARK: Events; on the loop
 
-    /// A central begins a long write. The application decides when it receives the value.
+    /// The application decides when it receives the value.
     func writeAuthorizationRequested(_ answer: ServerAnswer) {
         let isDelivered = core.withLock { $0.requests.writes != nil }
         _ = isDelivered ? answer.succeed() : answer.refuse(.insufficientAuthorization)
     }
 
-    func requested(
-        _ request: ServerRequest, from central: Central, _ answer: ServerAnswer, _ session: PeripheralManagerSession
-    ) {
+    func requested(_ request: ServerRequest, _ answer: ServerAnswer, _ session: PeripheralManagerSession) {
         let isRead = request.value == nil
         guard permissions.allows(reading: isRead) else {
             return _ = answer.refuse(isRead ? .readNotPermitted : .writeNotPermitted)
@@ -125,7 +123,7 @@ extension MutableCharacteristic {
         guard isRead || request.expectsAnswer else {
             answer.succeed()
             guard let stream = core.withLock({ $0.requests.writes }) else { return }
-            return deliver(request, nil, from: central, to: stream, session)
+            return deliver(request, nil, to: stream, session)
         }
         guard let (number, stream) = core.withLock({ $0.requests.open(answer, isRead: isRead) }) else {
             if permissions.contains(.authorizationRequired) { return _ = answer.refuse(.insufficientAuthorization) }
@@ -135,13 +133,14 @@ extension MutableCharacteristic {
             let expired = self?.core.withLock { $0.requests.take(number) }
             withExtendedLifetime(expired) {}
         }
-        deliver(request, number, from: central, to: stream, session)
+        deliver(request, number, to: stream, session)
     }
 
     private func deliver(
-        _ request: ServerRequest, _ number: UInt64?, from central: Central, to stream: StreamPromise<Request>,
+        _ request: ServerRequest, _ number: UInt64?, to stream: StreamPromise<Request>,
         _ session: PeripheralManagerSession
     ) {
+        let central = session.central(request.peer)
         let request = ATTRequest(
             characteristicUUID: uuid, offset: request.offset, value: request.value,
             expectsAnswer: request.expectsAnswer, security: permissions.security(reading: request.value == nil),
@@ -159,37 +158,25 @@ extension MutableCharacteristic {
 
     /// No manager offers it any more: its requests are refused, its streams end, and waiting calls fail.
     func end(_ session: PeripheralManagerSession) {
-        struct Left {
-            var answers: [ServerAnswer] = []
-            var streams: [StreamPromise<Request>] = []
-            var subscribers: StreamPromise<[any CBCentralInjectable]>?
-            var waiting: [Promise<Void>] = []
-            var updates: [ServerUpdate] = []
-            var session: PeripheralManagerSession?
-            var application: ServerApplication?
-        }
-        let left = core.withLock { core -> Left in
-            var left = Left()
-            (left.answers, left.streams) = core.requests.close()
-            left.subscribers = core.subscriberPromise
-            left.waiting = core.whenSent
-            left.updates = core.updates.removeAll()
-            left.session = core.session
-            left.application = core.application
-            core.application = nil
-            (core.subscriberPromise, core.session) = (nil, nil)
+        // What is removed under the lock is released after it.
+        let (left, (answers, streams)) = core.withLock { core in
+            let left = core
+            (core.application, core.session, core.subscriberPromise) = (nil, nil, nil)
             (core.whenSent, core.subscribers) = ([], [])
-            return left
+            _ = core.updates.removeAll()
+            return (left, core.requests.close())
         }
-        for answer in left.answers { answer.refuse(.unlikelyError) }
+        for answer in answers { answer.refuse(.unlikelyError) }
         session.complete {
-            for promise in left.waiting { promise.failure(MutableCharacteristicError.unconfigured) }
-            for promise in left.streams { promise.finish() }
-            left.subscribers?.finish()
+            for promise in left.whenSent { promise.failure(MutableCharacteristicError.unconfigured) }
+            for promise in streams { promise.finish() }
+            left.subscriberPromise?.finish()
         }
         withExtendedLifetime(left) {}
     }
 }
+
+extension MutableCharacteristic: ServedAttribute {}
 
 /// The streams of requests that the application has started, and the requests that wait for its response.
 struct CentralRequests {
