@@ -39,7 +39,7 @@ final class AdvertisingTests: XCTestCase {
 
     private func advertise(_ data: AdvertisementData, _ client: BlueZClient) -> Advertising {
         let reported = reported
-        let advertising = client.advertise(data, on: ServerScene.adapter) { state in
+        let advertising = Advertising(data, on: ServerScene.adapter, client: client) { state in
             reported.withLock { $0.append(state) }
         }
         daemon.loop.run()

@@ -182,7 +182,6 @@ final class ServerApplicationTests: XCTestCase {
         XCTAssertEqual(scene.delegate.log, ["read 2"])
         let request = scene.delegate.state.withLock { $0.reads[0] }
         XCTAssertEqual(request.peer.mtu, 23)
-        XCTAssertEqual(request.peer.link, .lowEnergy)
         XCTAssertEqual(request.peer.address?.description, "C0:26:DF:12:34:56")
         XCTAssertEqual(scene.read("/service0/char0", offset: 5).prefix(13), "InvalidOffset")
     }

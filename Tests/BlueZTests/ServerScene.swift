@@ -120,7 +120,7 @@ final class ServerScene {
 
     func serve(_ service: ServerService) {
         let states = states
-        application = client.serve(service, on: Self.adapter, delegate: delegate) { state in
+        application = ServerApplication(service, on: Self.adapter, client: client, delegate: delegate) { state in
             states.withLock { $0.append(state) }
         }
         daemon.loop.run()

@@ -9,7 +9,7 @@ import Reactor
 package final class Advertising: Registration, @unchecked Sendable {
     private(set) var data: AdvertisementData
 
-    fileprivate init(
+    package init(
         _ data: AdvertisementData, on adapter: ObjectKey, client: BlueZClient,
         stateChanged: @escaping @Sendable (RegistrationState) -> Void
     ) {
@@ -49,17 +49,6 @@ package final class Advertising: Registration, @unchecked Sendable {
 }
 
 extension BlueZClient {
-    /// Advertises on an adapter, as soon as it is there and on. Any thread.
-    /// - Parameter stateChanged: Called on the loop at each change, never inside a call.
-    package func advertise(
-        _ data: AdvertisementData, on adapter: ObjectKey,
-        stateChanged: @escaping @Sendable (RegistrationState) -> Void
-    ) -> Advertising {
-        let advertising = Advertising(data, on: adapter, client: self, stateChanged: stateChanged)
-        advertising.begin()
-        return advertising
-    }
-
     /// Asks what an adapter can advertise. Any thread; `completion` runs on the loop. It fails with `unknownObject` if
     /// the adapter or its `LEAdvertisingManager1` is not there.
     /// - Parameter timeout: In seconds, up to a day.

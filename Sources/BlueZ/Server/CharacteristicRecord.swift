@@ -105,7 +105,9 @@ extension CharacteristicRecord {
 
     func acquireNotifyCalled(_ invocation: Invocation) {
         guard givesNotifySocket else { return invocation.fail(.refusal(.requestNotSupported, ofRead: false)) }
-        guard let (socket, peer) = makeSocket(invocation, refuses: hasSocket) else { return }
+        let peer = ServerOptions(invocation).peer
+        guard !hasSocket(peer) else { return invocation.fail(.secondSocket) }
+        guard let socket = makeSocket(invocation, for: peer) else { return }
         let number = application.client.makeID()
         notifySockets[number] = socket
         socket.start(
@@ -139,7 +141,8 @@ extension CharacteristicRecord {
 
     func acquireWriteCalled(_ invocation: Invocation) {
         guard givesWriteSocket else { return invocation.fail(.refusal(.requestNotSupported, ofRead: false)) }
-        guard let (socket, peer) = makeSocket(invocation) else { return }
+        let peer = ServerOptions(invocation).peer
+        guard let socket = makeSocket(invocation, for: peer) else { return }
         writeSockets.append(socket)
         socket.start(
             onPackets: { [weak self] packets in
@@ -156,15 +159,7 @@ extension CharacteristicRecord {
     }
 
     /// Replies with one end of a pair of sockets; returns the other.
-    private func makeSocket(
-        _ invocation: Invocation, refuses: (ServerPeer) -> Bool = { _ in false }
-    ) -> (AcquiredSocket, ServerPeer)? {
-        var reader = invocation.reader
-        let peer = ServerOptions(&reader).peer
-        guard !refuses(peer) else {
-            invocation.fail(.secondSocket)
-            return nil
-        }
+    private func makeSocket(_ invocation: Invocation, for peer: ServerPeer) -> AcquiredSocket? {
         var ends: [Int32] = [-1, -1]
         let type = Int32(SOCK_SEQPACKET.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         guard socketpair(AF_UNIX, type, 0, &ends) == 0 else {
@@ -179,7 +174,7 @@ extension CharacteristicRecord {
             writer.descriptor(theirs.rawValue ?? -1)
             writer.uint16(UInt16(clamping: mtu))
         }
-        return (socket, peer)
+        return socket
     }
 
     // MARK: Sending

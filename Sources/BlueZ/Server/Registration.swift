@@ -30,6 +30,7 @@ package class Registration: BlueZObserver, @unchecked Sendable {
     private var whenEnded: [@Sendable () -> Void] = []
     private var observation: CancelHandle?
 
+    /// Begins to register it, on any thread. The adapter need not be there.
     /// - Parameter stateChanged: Called on the loop at each change, never inside a call.
     init(
         _ rules: RegistrationMachine.Rules, on adapter: ObjectKey, client: BlueZClient,
@@ -44,10 +45,6 @@ package class Registration: BlueZObserver, @unchecked Sendable {
         machine = RegistrationMachine(rules)
         timer = LoopTimer(on: client.loop)
         patience = LoopTimer(on: client.loop)
-    }
-
-    /// Any thread.
-    func begin() {
         let observation = client.observe(self)
         client.loop.perform { self.observation = observation }
     }
@@ -113,16 +110,14 @@ package class Registration: BlueZObserver, @unchecked Sendable {
         for order in orders {
             switch order {
             case .register(let request): register(request)
-            case .unregister: unregister(timeout: endTimeout) { _ in }
-            case .unregisterLast(let request):
-                unregister(timeout: rules.lastTimeout, completion: reply(to: request))
+            case .unregister: unregister(timeout: endTimeout, for: nil)
+            case .unregisterLast(let request): unregister(timeout: rules.lastTimeout, for: request)
             case .forgetHandles: forgetHandles()
             case .startTimer(let seconds):
                 timer.start(after: seconds) { [weak self] in
                     guard let self else { return }
                     perform(machine.timerFired())
                 }
-            case .cancelTimer: timer.cancel()
             case .report(let state): report(state)
             case .withdrawn: confirmEnd()
             case .ended: finish()
@@ -132,7 +127,7 @@ package class Registration: BlueZObserver, @unchecked Sendable {
 
     private func register(_ request: RequestID) {
         if export() { machine.handlesChosen() }
-        call("Register", timeout: registerTimeout, completion: reply(to: request)) { [path] in
+        call("Register", timeout: registerTimeout, for: request) { [path] in
             $0.objectPath(path)
             $0.dictionary(key: "s", value: "v") { _ in }
         }
@@ -142,24 +137,18 @@ package class Registration: BlueZObserver, @unchecked Sendable {
         }
     }
 
-    private func unregister(timeout: Double, completion: @escaping @Sendable (BlueZError?) -> Void) {
+    private func unregister(timeout: Double, for request: RequestID?) {
         withdraw()
-        call("Unregister", timeout: timeout, completion: completion) { [path] in $0.objectPath(path) }
+        call("Unregister", timeout: timeout, for: request) { [path] in $0.objectPath(path) }
     }
 
-    private func call(
-        _ verb: String, timeout: Double, completion: @escaping @Sendable (BlueZError?) -> Void,
-        body: (inout MessageWriter) -> Void
-    ) {
+    /// - Parameter request: The request that receives the reply, if one does.
+    private func call(_ verb: String, timeout: Double, for request: RequestID?, body: (inout MessageWriter) -> Void) {
         client.daemon.call(
-            adapter, interface: rules.manager, member: verb + rules.noun, timeout: timeout, body: body,
-            completion: { completion($0.failure) })
-    }
-
-    private func reply(to request: RequestID) -> @Sendable (BlueZError?) -> Void {
-        { [weak self] error in
-            guard let self else { return }
-            perform(machine.replied(request, error: error))
+            adapter, interface: rules.manager, member: verb + rules.noun, timeout: timeout, body: body
+        ) { [weak self] (result: Result<Message, BlueZError>) in
+            guard let self, let request else { return }
+            perform(machine.replied(request, error: result.failure))
         }
     }
 

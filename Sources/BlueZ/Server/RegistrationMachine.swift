@@ -70,8 +70,8 @@ package struct RegistrationMachine {
         case unregisterLast(RequestID)
         /// The handles that BlueZ has given may be taken by another program: ask for new ones.
         case forgetHandles
+        /// Start the timer, or start it again. One that nothing waits for any more may fire.
         case startTimer(seconds: Double)
-        case cancelTimer
         case report(RegistrationState)
         /// BlueZ has answered the last `Unregister…`. A `Register…` call is still unanswered, and is unregistered if it
         /// succeeds.
@@ -120,7 +120,6 @@ package struct RegistrationMachine {
     // unregistered once more.
     private var unregistering: RequestID?
     private var registering: Set<RequestID> = []
-    private var isTimerRunning = false
 
     private var hasHandles = false
     private var handleTries = RegistrationMachine.mostHandleTries
@@ -158,7 +157,7 @@ package struct RegistrationMachine {
             return []
         case .idle, .waiting, .backingOff, .refused:
             state = .ended
-            return cancelTimer() + [.report(.idle), .ended]
+            return [.report(.idle), .ended]
         case .registering(let request):
             defer { overdue = [] }
             return [.report(.idle), unregisterLast(registering: overdue.union([request]))]
@@ -246,7 +245,7 @@ package struct RegistrationMachine {
         switch state {
         case .registered where isLimited:
             state = .ended
-            return cancelTimer() + [.report(.timedOut), .ended]
+            return [.report(.timedOut), .ended]
         case .registered, .registering:
             // A daemon that is about to go releases it as well; its going is reported before the pause is over.
             failures += 1
@@ -257,7 +256,6 @@ package struct RegistrationMachine {
     }
 
     package mutating func timerFired() -> [Order] {
-        isTimerRunning = false
         switch state {
         case .backingOff:
             return [register()]
@@ -271,26 +269,15 @@ package struct RegistrationMachine {
 
     // MARK: Deciding
 
-    private mutating func startTimer(_ seconds: Double) -> Order {
-        isTimerRunning = true
-        return .startTimer(seconds: seconds)
-    }
-
-    private mutating func cancelTimer() -> [Order] {
-        defer { isTimerRunning = false }
-        return isTimerRunning ? [.cancelTimer] : []
-    }
-
     private mutating func forgetFailures() { (failures, hasCleared, patience) = (0, false, Self.firstPatience) }
 
     private mutating func startOver() -> [Order] {
         forgetFailures()
-        let cancelled = cancelTimer()
         if let obstacle {
             state = .waiting
-            return cancelled + [.report(.waiting(obstacle))]
+            return [.report(.waiting(obstacle))]
         }
-        return cancelled + [.report(.registering), register()]
+        return [.report(.registering), register()]
     }
 
     private mutating func register() -> Order {
@@ -312,7 +299,7 @@ package struct RegistrationMachine {
         }
         // What is released again and again must not be registered without a pause: its failures still count.
         (hasCleared, patience) = (false, Self.firstPatience)
-        return [.report(.registered), startTimer(calm)]
+        return [.report(.registered), .startTimer(seconds: calm)]
     }
 
     /// An error is tried again only if it is known to pass. What BlueZ has registered before is tried again after nearly
@@ -333,26 +320,27 @@ package struct RegistrationMachine {
                 hasCleared = true
                 return [.unregister, register()]
             }
-            return retry(isKnown ? Self.mostAgain : 0, error)
+            return retry(0, error)
         case .invalidArguments, .notSupported, .accessDenied, .notAuthorized:
             return giveUp(error)
         case .failed:
-            return retry(isKnown ? Self.mostAgain : rules.mostFailures, error)
+            return retry(rules.mostFailures, error)
         // The kernel is busy, or the adapter or the daemon is about to go, which is reported separately.
         case .inProgress, .notReady, .blocked, .unknownObject, .unknownMethod, .serviceGone, .disconnected:
-            return retry(isKnown ? Self.mostAgain : Self.mostAtFirst, error)
+            return retry(Self.mostAtFirst, error)
         // "Maximum advertisements reached" is `notPermitted`; names that are not in the table are `other`.
         case .notPermitted, .notAvailable, .doesNotExist, .alreadyConnected, .notConnected, .authenticationCanceled,
             .authenticationFailed, .authenticationRejected, .authenticationTimeout, .connectionAttemptFailed, .other:
-            return retry(isKnown ? Self.mostAgain : 0, error)
+            return retry(0, error)
         }
     }
 
-    private mutating func retry(_ most: Int, _ error: BlueZError) -> [Order] {
-        guard failures < most else { return giveUp(error) }
+    /// - Parameter mostAtFirst: How often it is tried before BlueZ has ever registered it.
+    private mutating func retry(_ mostAtFirst: Int, _ error: BlueZError) -> [Order] {
+        guard failures < (isKnown ? Self.mostAgain : mostAtFirst) else { return giveUp(error) }
         state = .backingOff
         let delay = min(Self.firstDelay * Double(1 << (failures - 1)), Self.longestDelay)
-        return [.report(.retrying(error)), startTimer(delay)]
+        return [.report(.retrying(error)), .startTimer(seconds: delay)]
     }
 
     private mutating func giveUp(_ error: BlueZError) -> [Order] {

@@ -19,7 +19,7 @@ package final class ServerApplication: Registration, @unchecked Sendable {
     /// What BlueZ has given, or 0.
     var handles: [ServerAttributeID: UInt16] = [:]
 
-    fileprivate init(
+    package init(
         _ service: ServerService, on adapter: ObjectKey, client: BlueZClient, delegate: any ServerDelegate,
         stateChanged: @escaping @Sendable (RegistrationState) -> Void
     ) {
@@ -144,19 +144,6 @@ package final class ServerApplication: Registration, @unchecked Sendable {
 }
 
 extension BlueZClient {
-    /// Begins to offer a service on an adapter, which need not be there. Any thread.
-    ///
-    /// - Parameter stateChanged: Called on the loop at each change, never inside a call.
-    package func serve(
-        _ service: ServerService, on adapter: ObjectKey, delegate: any ServerDelegate,
-        stateChanged: @escaping @Sendable (RegistrationState) -> Void
-    ) -> ServerApplication {
-        let application = ServerApplication(
-            service, on: adapter, client: self, delegate: delegate, stateChanged: stateChanged)
-        application.begin()
-        return application
-    }
-
     /// Whether BlueZ keeps what a central has subscribed to when its link ends (`device_is_bonded`).
     func keepsSubscriptions(of device: ObjectKey) -> Bool {
         daemon.objects.handle(of: device).map { daemon.objects[$0].keepsKeys } ?? false

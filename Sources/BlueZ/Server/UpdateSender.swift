@@ -92,9 +92,8 @@ final class UpdateSender: @unchecked Sendable {
     private let confirmTimer: LoopTimer
     private var source: (any UpdateSource)?
     private var step = Step.none
-    private var way = Way.bus
-    /// Whether something was sent this way that `bluetoothd` may not have read.
-    private var isWayUsed = false
+    /// The way of what was sent that `bluetoothd` may not have read; `nil` if it has read everything.
+    private var way: Way?
     /// Counts the calls of ``reset()``, so that outcomes of earlier values are ignored.
     private var turn = 0
 
@@ -119,9 +118,8 @@ final class UpdateSender: @unchecked Sendable {
         let sockets = update.centrals.map { $0.compactMap { record.socket(of: $0) } }
         if let sockets, sockets.isEmpty { return endWhenDrained(.unreachable) }
         let needed: Way = sockets == nil ? .bus : .sockets
-        guard needed == way || !isWayUsed else { return changeWay(for: update) }
+        guard needed == way ?? needed else { return changeWay(for: update) }
         way = needed
-        isWayUsed = true
         if let sockets {
             write(update.value, to: sockets)
         } else if record.isConfirmed {
@@ -187,8 +185,7 @@ final class UpdateSender: @unchecked Sendable {
             record.closeUnreadSockets()
             guard turn == self.turn else { return }
         }
-        isWayUsed = false
-        step = .none
+        (step, way) = (.none, nil)
         send(update)
         proceed()
     }
@@ -259,6 +256,6 @@ final class UpdateSender: @unchecked Sendable {
     func reset() {
         turn += 1
         confirmTimer.cancel()
-        (step, way, isWayUsed) = (.none, .bus, false)
+        (step, way) = (.none, nil)
     }
 }

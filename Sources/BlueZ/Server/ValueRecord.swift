@@ -38,8 +38,7 @@ extension ValueRecord {
     func readCalled(_ invocation: Invocation) {
         // An attribute that may be neither read nor written has no permissions in 5.66, which then allows both.
         guard flags.allowsReading else { return invocation.fail(.refusal(.readNotPermitted, ofRead: true)) }
-        var reader = invocation.reader
-        let options = ServerOptions(&reader)
+        let options = ServerOptions(invocation)
         if let value = snapshot(options) { return reply(value, options, invocation) }
         give(nil, at: options.offset, options, invocation)
     }
@@ -145,6 +144,11 @@ struct ServerOptions {
     /// Whether a long write is only asked for.
     var asksForAuthorization = false
 
+    init(_ invocation: Invocation) {
+        var reader = invocation.reader
+        self.init(&reader)
+    }
+
     init(_ reader: inout MessageReader) {
         reader.dictionary { entry in
             guard let key = entry.string() else { return }
@@ -158,7 +162,6 @@ struct ServerOptions {
             guard var path = value.objectPath()?.rawValue else { return }
             peer.device = path.withUTF8 { ObjectKey(path: $0) }
         case "mtu": peer.mtu = value.uint16().map(Int.init)
-        case "link": peer.link = value.string().flatMap(ServerPeer.Link.init)
         case "offset": offset = Int(value.uint16() ?? 0)
         case "prepare-authorize": asksForAuthorization = value.bool() ?? false
         default: break

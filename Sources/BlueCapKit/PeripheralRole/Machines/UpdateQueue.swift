@@ -195,10 +195,7 @@ struct UpdateQueue {
         head += 1
         inFlight = max(inFlight - 1, 0)
         attempts = 0
-        if head == updates.count {
-            updates.removeAll(keepingCapacity: true)
-            head = 0
-        } else if head >= 256, head * 2 >= updates.count {
+        if head * 2 >= updates.count {
             updates.removeFirst(head)
             head = 0
         }

@@ -129,10 +129,6 @@ extension MutableCharacteristic {
             if permissions.contains(.authorizationRequired) { return _ = answer.refuse(.insufficientAuthorization) }
             return _ = isRead ? answer.succeed(value ?? Data()) : answer.refuse(.requestNotSupported)
         }
-        answer.whenExpired { [weak self] in
-            let expired = self?.core.withLock { $0.requests.take(number) }
-            withExtendedLifetime(expired) {}
-        }
         deliver(request, number, to: stream, session)
     }
 
@@ -182,32 +178,33 @@ extension MutableCharacteristic: ServedAttribute {}
 struct CentralRequests {
     typealias Request = MutableCharacteristic.Request
 
-    private(set) var writes: StreamPromise<Request>?
-    private var reads: StreamPromise<Request>?
+    /// The stream of reads, and that of writes, by whether it has reads.
+    private var streams: [Bool: StreamPromise<Request>] = [:]
+    /// The replies that the application can give. One whose time has passed is removed at the next request.
     private var answers: [UInt64: ServerAnswer] = [:]
     private var lastNumber: UInt64 = 0
 
     /// The number of requests that wait for a response.
-    var count: Int { answers.count }
+    var count: Int { answers.values.count { $0.isOpen } }
+
+    var writes: StreamPromise<Request>? { streams[false] }
 
     /// Returns the stream of reads or writes, and starts it if there is none.
     mutating func start(isRead: Bool, capacity: Int) -> FutureStream<Request> {
-        let promise = (isRead ? reads : writes) ?? StreamPromise(capacity: capacity)
-        if isRead { reads = promise } else { writes = promise }
+        let promise = streams[isRead] ?? StreamPromise(capacity: capacity)
+        streams[isRead] = promise
         return promise.stream
     }
 
     /// Returns the stream that ends.
-    mutating func stop(isRead: Bool) -> StreamPromise<Request>? {
-        defer { if isRead { reads = nil } else { writes = nil } }
-        return isRead ? reads : writes
-    }
+    mutating func stop(isRead: Bool) -> StreamPromise<Request>? { streams.removeValue(forKey: isRead) }
 
     /// Keeps the reply to a request. Returns its number and the stream of the request, or `nil` if the application has
     /// not started that stream.
     mutating func open(_ answer: ServerAnswer, isRead: Bool) -> (number: UInt64, stream: StreamPromise<Request>)? {
-        guard let stream = isRead ? reads : writes else { return nil }
+        guard let stream = streams[isRead] else { return nil }
         lastNumber += 1
+        answers = answers.filter { $0.value.isOpen }
         answers[lastNumber] = answer
         return (lastNumber, stream)
     }
@@ -216,7 +213,7 @@ struct CentralRequests {
 
     /// Returns the replies that were not sent, in the sequence of their requests, and the streams.
     mutating func close() -> (answers: [ServerAnswer], streams: [StreamPromise<Request>]) {
-        defer { (writes, reads, answers) = (nil, nil, [:]) }
-        return (answers.sorted { $0.key < $1.key }.map(\.value), [writes, reads].compactMap { $0 })
+        defer { (streams, answers) = ([:], [:]) }
+        return (answers.sorted { $0.key < $1.key }.map(\.value), [false, true].compactMap { streams[$0] })
     }
 }

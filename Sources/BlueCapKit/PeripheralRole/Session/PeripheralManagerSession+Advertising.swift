@@ -142,7 +142,7 @@ extension PeripheralManagerSession {
     }
 
     func advertise(_ data: AdvertisingData, _ number: Number, on adapter: ObjectKey) {
-        let advertising = client.advertise(AdvertisementData(data), on: adapter) { [weak self] state in
+        let advertising = Advertising(AdvertisementData(data), on: adapter, client: client) { [weak self] state in
             self?.registrationChanged(number, state)
         }
         let old = core.withLock { core in

@@ -87,7 +87,8 @@ extension PeripheralManagerSession {
             return decide { $0.state.refused(number, error, into: &$0.shell.orders) }
         }
         served.application?.end()
-        let application = client.serve(served.definition, on: adapter, delegate: served.delegate) { [weak self] state in
+        let application = ServerApplication(served.definition, on: adapter, client: client, delegate: served.delegate) {
+            [weak self] state in
             self?.registrationChanged(number, state)
         }
         let isAdded = core.withLock { core in
