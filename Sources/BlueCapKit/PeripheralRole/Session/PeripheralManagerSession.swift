@@ -7,8 +7,8 @@ import Reactor
 
 /// Owns the lock and the state of a `PeripheralManager`, and performs the orders that the state returns.
 ///
-/// Values and their updates are behind the locks of their characteristics. Lock order: session, characteristic, tree, counts.
-/// No application code runs under any of them.
+/// Values and their updates are behind the locks of their characteristics. Lock order: session, service or characteristic,
+/// tree, counts. No application code runs under any of them.
 final class PeripheralManagerSession: ManagerSession {
     typealias Number = PeripheralManagerState.Number
 
