@@ -29,7 +29,7 @@ final class CharacteristicRecord: ValueRecord, @unchecked Sendable {
     }
 
     /// Whether a value that is sent to all reaches a central, as far as BlueZ reports it.
-    var isSubscribed: Bool { !table.subscribers.isEmpty }
+    var isSubscribed: Bool { !reported.isEmpty }
     var givesNotifySocket: Bool { characteristic.givesNotifySocket && canSend }
     var givesWriteSocket: Bool {
         characteristic.givesWriteSocket && flags.contains(.writeWithoutResponse)
