@@ -18,10 +18,8 @@ final class AdvertisingTests: XCTestCase {
         data.solicitedUUIDs = [CBUUID(string: "180F")]
         data.manufacturerData = [0x004C: Data([2, 21]), 1: Data()]
         data.serviceData = [CBUUID(string: "FEAA"): Data([0x10])]
-        data.data = [0x16: Data([1])]
         data.isDiscoverable = false
-        data.discoverableTimeout = 60
-        data.includes = [.txPower, .appearance]
+        data.includesTxPower = true
         data.localName = "Kitchen"
         data.appearance = 833
         data.duration = 2
@@ -41,7 +39,7 @@ final class AdvertisingTests: XCTestCase {
 
     private func advertise(_ data: AdvertisementData, _ client: BlueZClient) -> Advertising {
         let reported = reported
-        let advertising = client.advertise(data, on: ServerScene.adapter) { state in
+        let advertising = Advertising(data, on: ServerScene.adapter, client: client) { state in
             reported.withLock { $0.append(state) }
         }
         daemon.loop.run()
@@ -95,7 +93,7 @@ final class AdvertisingTests: XCTestCase {
         let place = accept()
         let types = [
             "Type": "s", "ServiceUUIDs": "as", "SolicitUUIDs": "as", "ManufacturerData": "a{qv}",
-            "ServiceData": "a{sv}", "Data": "a{yv}", "Discoverable": "b", "DiscoverableTimeout": "q", "Includes": "as",
+            "ServiceData": "a{sv}", "Discoverable": "b", "Includes": "as",
             "LocalName": "s", "Appearance": "q", "Duration": "q", "Timeout": "q", "SecondaryChannel": "s",
             "MinInterval": "u", "MaxInterval": "u", "TxPower": "n",
         ]
@@ -171,9 +169,7 @@ final class AdvertisingTests: XCTestCase {
         daemon.errors["UnregisterAdvertisement"] = [DBusError(name: "org.bluez.Error.DoesNotExist", message: "")]
         let client = client()
         let ended = Locked(false)
-        var advertising: Advertising? = advertise(AdvertisementData(), client)
-        advertising?.end { ended.withLock { $0 = true } }
-        advertising = nil
+        advertise(AdvertisementData(), client).end { ended.withLock { $0 = true } }
         daemon.loop.advance(by: 300)
         XCTAssertEqual(daemon.count("UnregisterAdvertisement"), 1)
         XCTAssertTrue(ended.withLock { $0 }, "BlueZ has answered, and has none.")
@@ -183,10 +179,9 @@ final class AdvertisingTests: XCTestCase {
 
     func testItsEndIsTheLastReport() {
         let client = client()
-        var advertising: Advertising? = advertise(AdvertisementData(), client)
+        let advertising = advertise(AdvertisementData(), client)
         XCTAssertEqual(states.last, .registered)
-        advertising?.end()
-        advertising = nil
+        advertising.end()
         daemon.loop.run()
         XCTAssertEqual(daemon.count("UnregisterAdvertisement"), 1)
         XCTAssertEqual(states.last, .idle)

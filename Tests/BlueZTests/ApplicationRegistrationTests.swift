@@ -14,78 +14,52 @@ final class ApplicationRegistrationTests: XCTestCase {
     private func registeredMachine() -> Machine {
         var machine = Machine(.application)
         _ = machine.obstacleChanged(nil)
-        _ = machine.requested(1)
+        _ = machine.changed()
         _ = machine.replied(1, error: nil)
-        XCTAssertEqual(machine.state, .registered(1))
+        XCTAssertEqual(machine.state, .registered)
         return machine
     }
 
     func testARequestWaitsForTheAdapter() {
         var machine = Machine(.application)
-        XCTAssertEqual(machine.requested(1), [.report(.waiting(.adapter))])
+        XCTAssertEqual(machine.changed(), [.report(.waiting(.adapter))])
         XCTAssertEqual(machine.obstacleChanged(.support), [.report(.waiting(.support))])
-        XCTAssertEqual(machine.obstacleChanged(nil), [.report(.registering), .register(1, 1)])
-        XCTAssertEqual(machine.replied(1, error: nil), [.report(.registered), .settled(1, nil)])
+        XCTAssertEqual(machine.obstacleChanged(nil), [.report(.registering), .register(1)])
+        XCTAssertEqual(machine.replied(1, error: nil), [.report(.registered)])
         XCTAssertEqual(machine.obstacleChanged(nil), [])
-    }
-
-    func testANewSetTakesTheOldOnesPlaceInOneSwap() {
-        var machine = registeredMachine()
-        XCTAssertEqual(
-            machine.requested(2), [.unregister(1), .report(.registering), .register(2, 2)])
-        XCTAssertEqual(machine.replied(2, error: nil), [.report(.registered), .settled(2, nil)])
-    }
-
-    func testRequestsDuringARegistrationBecomeOneSwapBehindIt() {
-        var machine = Machine(.application)
-        _ = machine.obstacleChanged(nil)
-        _ = machine.requested(1)
-        XCTAssertEqual(machine.requested(2), [])
-        XCTAssertEqual(machine.requested(3), [])
-        XCTAssertEqual(
-            machine.replied(1, error: nil), [.unregister(1), .report(.registering), .register(3, 2)])
-        XCTAssertEqual(machine.replied(2, error: nil), [.report(.registered), .settled(3, nil)])
-    }
-
-    func testAnEmptySetIsOnlyUnregistered() {
-        var machine = registeredMachine()
-        XCTAssertEqual(machine.requested(2, isEmpty: true), [.unregister(1), .report(.idle), .settled(2, nil)])
-        XCTAssertEqual(machine.obstacleChanged(.adapter), [])
-        XCTAssertEqual(machine.obstacleChanged(nil), [])
-        XCTAssertEqual(machine.state, .idle)
     }
 
     func testItIsRegisteredAgainWhenTheDaemonComesBack() {
         var machine = registeredMachine()
         XCTAssertEqual(machine.obstacleChanged(.adapter), [.report(.waiting(.adapter))])
-        XCTAssertEqual(machine.obstacleChanged(nil), [.report(.registering), .register(1, 2)])
+        XCTAssertEqual(machine.obstacleChanged(nil), [.report(.registering), .register(2)])
         XCTAssertEqual(machine.replied(1, error: nil), [], "an answer of the daemon that has gone")
-        XCTAssertEqual(machine.replied(2, error: nil), [.report(.registered), .settled(1, nil)])
+        XCTAssertEqual(machine.replied(2, error: nil), [.report(.registered)])
     }
 
     func testARefusedFirstSetIsReportedAtOnce() {
         var machine = Machine(.application)
         _ = machine.obstacleChanged(nil)
-        _ = machine.requested(1)
-        XCTAssertEqual(machine.replied(1, error: failed), [.report(.refused(failed)), .settled(1, failed)])
-        XCTAssertEqual(machine.requested(2), [.report(.registering), .register(2, 2)])
+        _ = machine.changed()
+        XCTAssertEqual(machine.replied(1, error: failed), [.report(.refused(failed))])
+        XCTAssertEqual(machine.changed(), [.report(.registering), .register(2)])
     }
 
-    func testARefusedSetGivesWayToTheLastThatWasTaken() {
+    func testHandlesThatMayBeTakenAreForgottenBeforeItFails() {
         var machine = registeredMachine()
-        _ = machine.requested(2)
-        XCTAssertEqual(machine.replied(2, error: failed), [.forgetHandles, .register(2, 3)], "handles may be taken")
-        XCTAssertEqual(machine.replied(3, error: failed), [.settled(2, failed), .restoreHandles, .register(1, 4)])
-        XCTAssertEqual(machine.replied(4, error: nil), [.report(.registered), .settled(1, nil)])
+        _ = machine.obstacleChanged(.adapter)
+        _ = machine.obstacleChanged(nil)
+        XCTAssertEqual(machine.replied(2, error: failed), [.forgetHandles, .register(3)])
+        XCTAssertEqual(machine.replied(3, error: failed), [.report(.retrying(failed)), .startTimer(seconds: 0.5)])
     }
 
     func testLeftoversOfALostAnswerAreUnregisteredFirst() {
         for error in [noReply, exists] {
             var machine = Machine(.application)
             _ = machine.obstacleChanged(nil)
-            _ = machine.requested(1)
-            XCTAssertEqual(machine.replied(1, error: error), [.unregister(1), .register(1, 2)])
-            XCTAssertEqual(machine.replied(2, error: error), [.report(.refused(error)), .settled(1, error)])
+            _ = machine.changed()
+            XCTAssertEqual(machine.replied(1, error: error), [.unregister, .register(2)])
+            XCTAssertEqual(machine.replied(2, error: error), [.report(.refused(error))])
         }
     }
 
@@ -104,13 +78,13 @@ final class ApplicationRegistrationTests: XCTestCase {
             let error = BlueZError(name: name, message: "Words")
             var machine = Machine(.application)
             _ = machine.obstacleChanged(nil)
-            _ = machine.requested(1)
+            _ = machine.changed()
             let effects = machine.replied(1, error: error)
             XCTAssertEqual(
                 effects,
                 passing.contains(name)
                     ? [.report(.retrying(error)), .startTimer(seconds: 0.5)]
-                    : [.report(.refused(error)), .settled(1, error)], name)
+                    : [.report(.refused(error))], name)
         }
     }
 
@@ -120,24 +94,24 @@ final class ApplicationRegistrationTests: XCTestCase {
         _ = machine.obstacleChanged(.adapter)
         _ = machine.obstacleChanged(nil)
         XCTAssertEqual(machine.replied(2, error: strange), [.report(.retrying(strange)), .startTimer(seconds: 0.5)])
-        XCTAssertEqual(machine.timerFired(), [.register(1, 3)])
-        XCTAssertEqual(machine.replied(3, error: nil), [.report(.registered), .settled(1, nil)])
+        XCTAssertEqual(machine.timerFired(), [.register(3)])
+        XCTAssertEqual(machine.replied(3, error: nil), [.report(.registered)])
     }
 
     func testTriesBecomeRarerAndEnd() {
         var machine = Machine(.application)
         _ = machine.obstacleChanged(nil)
-        _ = machine.requested(1)
+        _ = machine.changed()
         var pauses: [Double] = []
         for request in 1...UInt32(Machine.mostAtFirst) {
             guard case .startTimer(let seconds)? = machine.replied(request, error: busy).last else { break }
             pauses.append(seconds)
-            XCTAssertEqual(machine.timerFired(), [.register(1, request + 1)])
+            XCTAssertEqual(machine.timerFired(), [.register(request + 1)])
         }
         XCTAssertEqual(pauses, [0.5, 1, 2, 4])
         XCTAssertEqual(machine.state, .refused)
         XCTAssertEqual(machine.obstacleChanged(.adapter), [.report(.waiting(.adapter))])
-        XCTAssertEqual(machine.obstacleChanged(nil), [.report(.registering), .register(1, 6)])
+        XCTAssertEqual(machine.obstacleChanged(nil), [.report(.registering), .register(6)])
     }
 
     func testWhatWasTakenIsTriedForHalfAMinute() {
@@ -148,7 +122,7 @@ final class ApplicationRegistrationTests: XCTestCase {
         for request in 2...UInt32(Machine.mostAgain + 1) {
             guard case .startTimer(let seconds)? = machine.replied(request, error: busy).last else { break }
             pauses.append(seconds)
-            XCTAssertEqual(machine.timerFired(), [.register(1, request + 1)])
+            XCTAssertEqual(machine.timerFired(), [.register(request + 1)])
         }
         XCTAssertEqual(pauses, [0.5, 1, 2, 4, 8, 8, 8])
         XCTAssertEqual(machine.state, .refused)
@@ -162,34 +136,23 @@ final class ApplicationRegistrationTests: XCTestCase {
         _ = machine.obstacleChanged(nil)
         XCTAssertEqual(machine.patience, 20)
         XCTAssertEqual(machine.unanswered(1), [], "It has its answer.")
-        XCTAssertEqual(machine.unanswered(2), [.unregister(1), .register(1, 3)])
+        XCTAssertEqual(machine.unanswered(2), [.unregister, .register(3)])
         XCTAssertEqual(machine.patience, 40)
         XCTAssertEqual(machine.replied(2, error: nil), [], "The answer to the later call decides.")
-        XCTAssertEqual(machine.replied(3, error: exists), [.unregister(1), .register(1, 4)])
-        XCTAssertEqual(machine.replied(4, error: nil), [.report(.registered), .settled(1, nil)])
+        XCTAssertEqual(machine.replied(3, error: exists), [.unregister, .register(4)])
+        XCTAssertEqual(machine.replied(4, error: nil), [.report(.registered)])
         XCTAssertEqual(machine.patience, 20)
         XCTAssertEqual(machine.unanswered(4), [])
-    }
-
-    func testAWantedSetReplacesOneWithoutAnAnswerAndALateSuccessIsUnregistered() {
-        var machine = registeredMachine()
-        _ = machine.requested(2)
-        XCTAssertEqual(machine.requested(3), [])
-        XCTAssertEqual(machine.unanswered(2), [.unregister(2), .report(.registering), .register(3, 3)])
-        XCTAssertEqual(machine.replied(3, error: nil), [.report(.registered), .settled(3, nil)])
-        XCTAssertEqual(machine.replied(2, error: nil), [.unregister(2)])
-        XCTAssertEqual(machine.replied(2, error: nil), [])
-        XCTAssertEqual(machine.state, .registered(3))
     }
 
     func testTheEndWaitsForEveryRegistrationWithoutAnAnswer() {
         var machine = Machine(.application)
         _ = machine.obstacleChanged(nil)
-        _ = machine.requested(1)
+        _ = machine.changed()
         _ = machine.unanswered(1)
-        XCTAssertEqual(machine.end(), [.settled(1, .closedApplication), .report(.idle), .unregisterLast(1, 3)])
+        XCTAssertEqual(machine.end(), [.report(.idle), .unregisterLast(3)])
         XCTAssertEqual(machine.replied(3, error: noReply), [.withdrawn])
-        XCTAssertEqual(machine.replied(1, error: nil), [.unregisterLast(1, 4)])
+        XCTAssertEqual(machine.replied(1, error: nil), [.unregisterLast(4)])
         XCTAssertEqual(machine.replied(4, error: noReply), [.withdrawn])
         XCTAssertEqual(machine.replied(2, error: failed), [.ended])
     }
@@ -199,8 +162,8 @@ final class ApplicationRegistrationTests: XCTestCase {
     func testTheEndUnregistersAndWaitsForTheAnswer() {
         var machine = registeredMachine()
         XCTAssertEqual(
-            machine.end(), [.settled(1, .closedApplication), .report(.idle), .unregisterLast(1, 2)])
-        XCTAssertEqual(machine.requested(2), [.settled(2, .closedApplication)])
+            machine.end(), [.report(.idle), .unregisterLast(2)])
+        XCTAssertEqual(machine.changed(), [])
         XCTAssertEqual(machine.replied(2, error: nil), [.ended])
         XCTAssertEqual(machine.end(), [])
     }
@@ -216,9 +179,9 @@ final class ApplicationRegistrationTests: XCTestCase {
     private func endedWhileRegistering() -> Machine {
         var machine = Machine(.application)
         _ = machine.obstacleChanged(nil)
-        _ = machine.requested(1)
+        _ = machine.changed()
         XCTAssertEqual(
-            machine.end(), [.settled(1, .closedApplication), .report(.idle), .unregisterLast(1, 2)])
+            machine.end(), [.report(.idle), .unregisterLast(2)])
         return machine
     }
 
@@ -233,7 +196,7 @@ final class ApplicationRegistrationTests: XCTestCase {
             var machine = endedWhileRegistering()
             XCTAssertEqual(machine.replied(2, error: error), [.withdrawn], "It may be registered yet.")
             XCTAssertEqual(machine.end(), [.withdrawn])
-            XCTAssertEqual(machine.replied(1, error: nil), [.unregisterLast(1, 3)])
+            XCTAssertEqual(machine.replied(1, error: nil), [.unregisterLast(3)])
             XCTAssertEqual(machine.replied(3, error: nil), [.ended])
         }
     }
@@ -249,7 +212,7 @@ final class ApplicationRegistrationTests: XCTestCase {
 
     func testTheEndWhileWaitingIsImmediate() {
         var machine = Machine(.application)
-        _ = machine.requested(1)
-        XCTAssertEqual(machine.end(), [.settled(1, .closedApplication), .report(.idle), .ended])
+        _ = machine.changed()
+        XCTAssertEqual(machine.end(), [.report(.idle), .ended])
     }
 }

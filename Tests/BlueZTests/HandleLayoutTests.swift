@@ -15,16 +15,15 @@ final class HandleLayoutTests: XCTestCase {
 
     func testAServiceThatDoesNotFitBehindTheOthersBeginsAtTheFirstHandle() {
         var layout = HandleLayout()
-        XCTAssertEqual(layout.place(service(1, characteristics: 28_000), includes: 0)[ServerAttributeID(1)], 0x1000)
-        let second = layout.place(service(100_000, characteristics: 10_000), includes: 0)
+        XCTAssertEqual(layout.place(service(1, characteristics: 28_000))[ServerAttributeID(1)], 0x1000)
+        let second = layout.place(service(100_000, characteristics: 10_000))
         XCTAssertEqual(second[ServerAttributeID(100_000)], 0x1000)
         XCTAssertEqual(second[ServerAttributeID(110_000)], 0x1000 + 20_000)
     }
 
     func testAServiceThatIsLongerThanAllHandlesGetsNone() {
         var layout = HandleLayout()
-        XCTAssertEqual(layout.place(service(1, characteristics: 31_000), includes: 0), [:])
-        XCTAssertEqual(layout.place(service(1, characteristics: 1), includes: 0)[ServerAttributeID(1)], 0x1000)
-        XCTAssertEqual(layout.place(service(1, characteristics: 1), includes: 70_000), [:])
+        XCTAssertEqual(layout.place(service(1, characteristics: 31_000)), [:])
+        XCTAssertEqual(layout.place(service(1, characteristics: 1))[ServerAttributeID(1)], 0x1000)
     }
 }

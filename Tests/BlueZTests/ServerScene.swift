@@ -60,9 +60,34 @@ final class RecordingDelegate: ServerDelegate {
     func subscribers(of characteristic: UInt64) -> [ServerSubscriber] {
         state.withLock { $0.subscribers[ServerAttributeID(characteristic)] ?? [] }
     }
+}
 
-    func confirmed(_ characteristic: ServerAttributeID) {
-        state.withLock { $0.log.append("confirmed \(characteristic.rawValue)") }
+/// The updates of a characteristic, and the outcomes of those that were sent.
+final class RecordingSource: UpdateSource {
+    private struct State {
+        var waiting: [ServerUpdate] = []
+        var underWay: [ServerUpdate] = []
+        var outcomes: [String] = []
+    }
+
+    private let state = Locked(State())
+    var outcomes: [String] { state.withLock { $0.outcomes } }
+
+    func add(_ update: ServerUpdate) { state.withLock { $0.waiting.append(update) } }
+
+    func nextUpdate() -> ServerUpdate? {
+        state.withLock { state in
+            guard !state.waiting.isEmpty else { return nil }
+            state.underWay.append(state.waiting.removeFirst())
+            return state.underWay.last
+        }
+    }
+
+    func updateEnded(_ outcome: UpdateOutcome) {
+        state.withLock { state in
+            let update = state.underWay.isEmpty ? nil : state.underWay.removeFirst()
+            state.outcomes.append("\(outcome) \(update.map { [UInt8]($0.value) } ?? [])")
+        }
     }
 }
 
@@ -74,7 +99,7 @@ final class ServerScene {
     let client: BlueZClient
     let delegate = RecordingDelegate()
     let states = Locked<[RegistrationState]>([])
-    let results = Locked<[String]>([])
+    let source = RecordingSource()
     private(set) var application: ServerApplication?
     /// What the application exports, by path: interfaces, and their properties with the signatures of the values.
     private(set) var objects: [String: [String: [String: String]]] = [:]
@@ -93,30 +118,16 @@ final class ServerScene {
         daemon.appear()
     }
 
-    func serve(_ services: [ServerService]) {
+    func serve(_ service: ServerService) {
         let states = states
-        application = client.serve(on: Self.adapter, delegate: delegate) { state in
+        application = ServerApplication(service, on: Self.adapter, client: client, delegate: delegate) { state in
             states.withLock { $0.append(state) }
-        }
-        update(services)
-    }
-
-    func update(_ services: [ServerService]) {
-        let results = results
-        application?.update(services) { result in
-            results.withLock { list in
-                switch result {
-                case .success: list.append("ok")
-                case .failure(let error): list.append("\(error.cause)")
-                }
-            }
         }
         daemon.loop.run()
     }
 
-    /// Releases the application.
-    func release() {
-        application = nil
+    func end() {
+        application?.end()
         daemon.loop.run()
     }
 
@@ -310,15 +321,8 @@ final class ServerScene {
     var values: [[UInt8]] { signals.withLock { $0 } }
 
     func notify(_ id: UInt64, _ value: [UInt8], for centrals: [ObjectKey]? = nil) {
-        let results = results
-        application?.notify(ServerAttributeID(id), [ServerUpdate(Data(value), for: centrals)]) { result in
-            results.withLock { list in
-                switch result {
-                case .success: list.append("sent \(value)")
-                case .failure(let error): list.append("\(error.cause) \(value)")
-                }
-            }
-        }
+        source.add(ServerUpdate(Data(value), for: centrals))
+        application?.sendUpdates(of: ServerAttributeID(id), from: source)
         daemon.loop.run()
     }
 }

@@ -37,12 +37,12 @@ final class ServerWireTests: XCTestCase, StartsPrograms {
 
         let delegate = RecordingDelegate()
         let client = BlueZClient.shared(at: bus.address)
-        let application = client.serve(on: ServerScene.adapter, delegate: delegate)
         let registered = expectation(description: "the application is registered")
         let service = ServerService(
             id: ServerAttributeID(1), uuid: CBUUID(string: "180F"), characteristics: [level])
-        application.update([service]) { result in
-            if case .success = result { registered.fulfill() }
+        let application = ServerApplication(service, on: ServerScene.adapter, client: client, delegate: delegate) {
+            state in
+            if state == .registered { registered.fulfill() }
         }
         wait(for: [registered], timeout: 60)
         let call = try XCTUnwrap(registration.withLock { $0 })
@@ -66,11 +66,9 @@ final class ServerWireTests: XCTestCase, StartsPrograms {
         var acquired = try ask("AcquireNotify", of: characteristic, call.sender, daemon).reader
         let socket = try XCTUnwrap(acquired.descriptor())
         XCTAssertEqual(acquired.uint16(), 23)
-        let sent = expectation(description: "the value was taken")
-        application.notify(ServerAttributeID(2), [ServerUpdate(Data([98]))]) { result in
-            if case .success = result { sent.fulfill() }
-        }
-        wait(for: [sent], timeout: 60)
+        let source = RecordingSource()
+        source.add(ServerUpdate(Data([98])))
+        application.sendUpdates(of: ServerAttributeID(2), from: source)
         wait(for: [received], timeout: 60)
         XCTAssertEqual(try ServerScene.packets(socket), [], "A value for all goes over the bus.")
 
@@ -78,6 +76,7 @@ final class ServerWireTests: XCTestCase, StartsPrograms {
         let ended = expectation(description: "the application has ended")
         application.end { ended.fulfill() }
         wait(for: [ended], timeout: 60)
+        XCTAssertEqual(source.outcomes, ["sent [98]"])
         XCTAssertEqual(delegate.log, ["read 2", "+2", "-2"])
         daemon.close()
     }

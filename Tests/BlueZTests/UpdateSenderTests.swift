@@ -15,11 +15,9 @@ final class UpdateSenderTests: XCTestCase {
         let scene = ServerScene(minor: minor)
         let characteristic = ServerCharacteristic(
             id: ServerAttributeID(2), uuid: CBUUID(string: "2A19"), flags: flags, givesNotifySocket: true)
-        scene.serve([
-            ServerService(id: ServerAttributeID(1), uuid: CBUUID(string: "180F"), characteristics: [characteristic])
-        ])
+        scene.serve(
+            ServerService(id: ServerAttributeID(1), uuid: CBUUID(string: "180F"), characteristics: [characteristic]))
         scene.accept()
-        scene.results.withLock { $0 = [] }
         scene.listen()
         for number in 1...centrals { scene.meet(number) }
         return (scene, try (1...centrals).map { try scene.acquire($0) })
@@ -35,7 +33,7 @@ final class UpdateSenderTests: XCTestCase {
             for value: [UInt8] in [[1], [1], [], [2]] { scene.notify(2, value) }
             XCTAssertEqual(scene.values, [[1], [1], [], [2]])
             XCTAssertEqual(try sockets.map { try ServerScene.packets($0) }, [[], []])
-            XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]", "sent [1]", "sent []", "sent [2]"])
+            XCTAssertEqual(scene.source.outcomes, ["sent [1]", "sent [1]", "sent []", "sent [2]"])
             XCTAssertEqual(pings(scene), 0)
         }
     }
@@ -52,7 +50,8 @@ final class UpdateSenderTests: XCTestCase {
         sockets[1].close()
         XCTAssertTrue(scene.daemon.loop.wait(until: { scene.delegate.log.last == "-2" }, limit: 5))
         scene.notify(2, [1])
-        XCTAssertEqual(scene.results.withLock { $0 }, ["notConnected [1]"])
+        XCTAssertEqual(scene.values, [])
+        XCTAssertEqual(scene.source.outcomes, [])
     }
 
     /// bluez#1452: the socket of the first is closed because the second has lost its link.
@@ -67,7 +66,7 @@ final class UpdateSenderTests: XCTestCase {
         scene.notify(2, [1])
         scene.notify(2, [2], for: [key(1)])
         XCTAssertEqual(scene.values, [[1]])
-        XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]", "other [2]"])
+        XCTAssertEqual(scene.source.outcomes, ["sent [1]", "unreachable [2]"])
         // BlueZ counts it, and calls this when it leaves.
         scene.send("/service0/char0", "StopNotify")
         XCTAssertEqual(scene.delegate.log.last, "-2")
@@ -114,7 +113,7 @@ final class UpdateSenderTests: XCTestCase {
         scene.notify(2, [2], for: [key(3), key(1)])
         XCTAssertEqual(try sockets.map { try ServerScene.packets($0) }, [[[2]], [[1]], [[2]]])
         XCTAssertEqual(scene.values, [])
-        XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]", "sent [2]"])
+        XCTAssertEqual(scene.source.outcomes, ["sent [1]", "sent [2]"])
     }
 
     func testEarlierBlueZCannotSendToOne() throws {
@@ -123,7 +122,7 @@ final class UpdateSenderTests: XCTestCase {
             scene.notify(2, [1], for: [key(2)])
             XCTAssertEqual(try sockets.map { try ServerScene.packets($0) }, [[], []])
             XCTAssertEqual(scene.values, [])
-            XCTAssertEqual(scene.results.withLock { $0 }, ["other [1]"])
+            XCTAssertEqual(scene.source.outcomes, ["unreachable [1]"])
             XCTAssertEqual(scene.delegate.subscribers(of: 2).map(\.directWay), [.unsupported, .unsupported])
         }
     }
@@ -143,11 +142,11 @@ final class UpdateSenderTests: XCTestCase {
         scene.daemon.answerLate("Ping")
         scene.daemon.loop.advance(by: 0.2)
         XCTAssertEqual(scene.values, [[1]], "The socket has not been read yet.")
-        XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]", "sent [2]", "sent [3]"])
+        XCTAssertEqual(scene.source.outcomes, ["sent [1]", "sent [2]", "sent [3]"])
         XCTAssertEqual(try ServerScene.packets(sockets[0]), [[2], [3]])
         scene.daemon.loop.advance(by: 0.1)
         XCTAssertEqual(scene.values, [[1], [4]])
-        XCTAssertEqual(scene.results.withLock { $0.last }, "sent [4]")
+        XCTAssertEqual(scene.source.outcomes.last, "sent [4]")
     }
 
     func testWhatIsForACentralThatHasLeftFailsAlone() throws {
@@ -163,7 +162,7 @@ final class UpdateSenderTests: XCTestCase {
         XCTAssertEqual(try ServerScene.packets(sockets[1]), [[3]])
         scene.daemon.answerLate("Ping")
         XCTAssertEqual(scene.values, [[1], [4]])
-        XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]", "other [2]", "sent [3]", "sent [4]"])
+        XCTAssertEqual(scene.source.outcomes, ["sent [1]", "unreachable [2]", "sent [3]", "sent [4]"])
     }
 
     func testAnIndicationIsTakenWhenEachSubscriberHasConfirmedIt() throws {
@@ -175,7 +174,7 @@ final class UpdateSenderTests: XCTestCase {
             scene.send("/service0/char0", "Confirm")
         }
         XCTAssertEqual(scene.values, [[1], [2]])
-        XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]"])
+        XCTAssertEqual(scene.source.outcomes, ["sent [1]"])
         withExtendedLifetime(sockets) {}
     }
 
@@ -197,12 +196,12 @@ final class UpdateSenderTests: XCTestCase {
         scene.notify(2, [1], for: [key(1)])
         scene.notify(2, [2], for: [key(1)])
         XCTAssertEqual(try ServerScene.packets(sockets[0]), [[1]])
-        XCTAssertEqual(scene.results.withLock { $0 }, [])
+        XCTAssertEqual(scene.source.outcomes, [])
         XCTAssertNil([UInt8]([1]).withUnsafeBytes { sendPacket($0, to: sockets[0].rawValue ?? -1) })
-        XCTAssertTrue(scene.daemon.loop.wait(until: { scene.results.withLock { $0 } == ["sent [1]"] }, limit: 5))
+        XCTAssertTrue(scene.daemon.loop.wait(until: { scene.source.outcomes == ["sent [1]"] }, limit: 5))
         XCTAssertEqual(try ServerScene.packets(sockets[0]), [[2]])
         scene.daemon.loop.advance(by: 31)
-        XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]", "noReply [2]"])
+        XCTAssertEqual(scene.source.outcomes, ["sent [1]", "unconfirmed [2]"])
     }
 
     /// Until it has read the first answer, `bluetoothd` asks again when the central writes its 0x2902 again.
@@ -270,17 +269,8 @@ final class UpdateSenderTests: XCTestCase {
         scene.notify(2, [3])
         XCTAssertEqual(pings(scene), 0)
         XCTAssertEqual(scene.values, [[1], [3]])
-        XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]", "other [2]", "sent [3]"])
+        XCTAssertEqual(scene.source.outcomes, ["sent [1]", "unreachable [2]", "sent [3]"])
         withExtendedLifetime(sockets) {}
-    }
-
-    /// A packet of no bytes would end the reading of the socket.
-    func testAnEmptyValueForOneIsRefused() throws {
-        let (scene, sockets) = try subscribed()
-        scene.notify(2, [], for: [key(1)])
-        XCTAssertEqual(scene.results.withLock { $0 }, ["invalidArguments []"])
-        scene.notify(2, [1], for: [key(1)])
-        XCTAssertEqual(try ServerScene.packets(sockets[0]), [[1]])
     }
 
     func testOneThatHasJustUnsubscribedNeedNotConfirm() throws {
@@ -291,7 +281,7 @@ final class UpdateSenderTests: XCTestCase {
         scene.notify(2, [2])
         scene.send("/service0/char0", "Confirm")
         XCTAssertEqual(scene.values, [[1], [2]])
-        XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]"])
+        XCTAssertEqual(scene.source.outcomes, ["sent [1]"])
     }
 
     func testTheConfirmationsThatHaveComeSufficeWhenTheMissingOneHasLeft() throws {
@@ -299,9 +289,9 @@ final class UpdateSenderTests: XCTestCase {
         scene.notify(2, [1])
         scene.send("/service0/char0", "Confirm")
         scene.send("/service0/char0", "Confirm")
-        XCTAssertEqual(scene.results.withLock { $0 }, [])
+        XCTAssertEqual(scene.source.outcomes, [])
         sockets[2].close()
-        XCTAssertTrue(scene.daemon.loop.wait(until: { scene.results.withLock { $0 } == ["sent [1]"] }, limit: 5))
+        XCTAssertTrue(scene.daemon.loop.wait(until: { scene.source.outcomes == ["sent [1]"] }, limit: 5))
     }
 
     /// It may have unsubscribed since, which BlueZ does not report.
@@ -315,7 +305,7 @@ final class UpdateSenderTests: XCTestCase {
         XCTAssertEqual(scene.delegate.subscribers(of: 2).map(\.directWay), [.closed, .open])
         scene.notify(2, [1])
         scene.send("/service0/char0", "Confirm")
-        XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]"])
+        XCTAssertEqual(scene.source.outcomes, ["sent [1]"])
     }
 
     func testAnIndicationThatOneHasConfirmedIsNotSentAgain() throws {
@@ -323,7 +313,7 @@ final class UpdateSenderTests: XCTestCase {
         scene.notify(2, [1])
         scene.send("/service0/char0", "Confirm")
         scene.daemon.loop.advance(by: 31)
-        XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]"])
+        XCTAssertEqual(scene.source.outcomes, ["sent [1]"])
         withExtendedLifetime(sockets) {}
     }
 
@@ -334,7 +324,7 @@ final class UpdateSenderTests: XCTestCase {
             scene.notify(2, [1], for: [key(1), key(2)])
             XCTAssertEqual(try ServerScene.packets(sockets[0]), [[1]])
             scene.daemon.loop.advance(by: 31)
-            isFull = scene.results.withLock { $0.count } < number
+            isFull = scene.source.outcomes.count < number
         }
         XCTAssertTrue(isFull)
         func confirm(_ index: Int) throws {
@@ -347,17 +337,17 @@ final class UpdateSenderTests: XCTestCase {
         XCTAssertTrue(
             scene.daemon.loop.wait(until: { (try? ServerScene.packets(sockets[1])) == [[1]] }, limit: 5))
         try confirm(1)
-        XCTAssertTrue(scene.daemon.loop.wait(until: { scene.results.withLock { $0.last } == "sent [1]" }, limit: 5))
+        XCTAssertTrue(scene.daemon.loop.wait(until: { scene.source.outcomes.last == "sent [1]" }, limit: 5))
     }
 
     func testFrom576To579AnIndicationForOneIsTakenWhenItIsSent() throws {
         let (scene, sockets) = try subscribed(.indicate, minor: 78)
         scene.notify(2, [1], for: [key(1)])
-        XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]"])
+        XCTAssertEqual(scene.source.outcomes, ["sent [1]"])
         XCTAssertEqual(try ServerScene.packets(sockets[0]), [[1]])
     }
 
-    func testWhatWaitsFailsWhenAllHaveLeft() throws {
+    func testWhatIsUnderWayHasNoOutcomeWhenAllHaveLeft() throws {
         let (scene, sockets) = try subscribed(by: 1)
         scene.daemon.silent.insert("Ping")
         scene.notify(2, [1], for: [key(1)])
@@ -365,8 +355,8 @@ final class UpdateSenderTests: XCTestCase {
         scene.notify(2, [3], for: [key(1)])
         sockets[0].close()
         XCTAssertTrue(scene.daemon.loop.wait(until: { scene.delegate.log.last == "-2" }, limit: 5))
-        XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]", "notConnected [2]", "notConnected [3]"])
         scene.daemon.answerLate("Ping")
+        XCTAssertEqual(scene.source.outcomes, ["sent [1]"])
         XCTAssertEqual(scene.values, [])
     }
 }

@@ -13,6 +13,8 @@ struct CentralLog: Sendable {
         write(.warning, "scan restarted", session, [("why", "\(reason)")])
     }
 
+    func restorationFailed(_ reason: String) { log.restorationFailed(reason) }
+
     /// Called before the order is executed, on the loop.
     func note(_ order: Order, of session: CentralSession) {
         switch order.action {
@@ -21,8 +23,6 @@ struct CentralLog: Sendable {
             return
 
         case .announce(let state): log.state(state, session.standing.explanation, adapter: adapter(of: session))
-        case .restored:
-            if let reason = session.keeper?.failure { log.restorationFailed(reason) }
         case .startScan(_, let request):
             write(
                 .info, "scan started", session,

@@ -224,7 +224,6 @@ final class CentralSession: ManagerSession {
                 core.objects.read(key, { $0.isListed }) == true ? nil : core.objects.weaken(key)
             }
             withExtendedLifetime(objects) {}
-        case .restored: completeRestoration()
 
         case .callConnect(let attempt, let pausesScans):
             connect(key, attempt, subject.device, pausesScans: pausesScans)
@@ -473,7 +472,8 @@ final class CentralSession: ManagerSession {
         }
     }
 
-    private func completeRestoration() {
+    func reportRestored() {
+        if let reason = keeper?.failure { log?.restorationFailed(reason) }
         let now = loop.now
         var restored = RestoredCentral()
         decide { core in

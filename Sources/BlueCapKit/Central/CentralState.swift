@@ -24,8 +24,6 @@ struct CentralState {
     static let sweepInterval: TimeInterval = 5
     /// The time that a restarted daemon has to find its adapters, in seconds.
     static let adapterGrace: TimeInterval = 5
-    /// The time for which the restored state waits for the state of Bluetooth, in seconds.
-    static let restorationPatience: TimeInterval = 5
 
     private var machine = ManagerStateMachine()
     private(set) var scan: Scan?
@@ -40,8 +38,6 @@ struct CentralState {
     private var aliases: [PeripheralKey: PeripheralKey] = [:]
     /// The number of restored peripherals that BlueZ has not reported yet.
     private var unlistedRestored = 0
-    /// Whether the restored state has not been reported yet.
-    private var isRestoring = false
     /// The seed of the random parts of back-offs.
     private let backOffSeed: UInt64
     private var policy = PairingPolicy.reject
@@ -92,7 +88,6 @@ struct CentralState {
             case .announce(let state):
                 orders.append(.announce(state))
                 for key in keysWithState { peripheral(key, into: &orders) { $0.managerStateChanged(state, into: &$1) } }
-                endRestoring(into: &orders)
             case .startGrace: orders.append(.startTimer(.adapterGrace, Self.adapterGrace))
             case .cancelGrace: orders.append(.cancelTimer(.adapterGrace))
             }
@@ -201,7 +196,6 @@ struct CentralState {
     ) {
         switch timer {
         case .adapterGrace: event(.graceEnded, into: &orders)
-        case .restoration: endRestoring(into: &orders)
         case .scanTimeout(let id):
             guard let scan, scan.id == id else { return }
             endScan(scan.hasReported ? nil : .peripheralScanTimeout, into: &orders)
@@ -541,8 +535,7 @@ struct CentralState {
         }
     }
 
-    /// Resumes what was under way in an earlier process. The restored state is reported when the state of Bluetooth is
-    /// known: then links that remained from that process are known as well.
+    /// Resumes what was under way in an earlier process.
     mutating func restore(_ kept: RestorationState, into orders: inout Orders) {
         for connection in kept.connections {
             let key = connection.key
@@ -550,17 +543,6 @@ struct CentralState {
             guard readState(of: key, { $0.connection.isWanted }) != true else { continue }
             peripheral(key, into: &orders) { $0.restore(connection, into: &$1) }
         }
-        isRestoring = true
-        guard managerState == .unknown else { return endRestoring(into: &orders) }
-        orders.append(.startTimer(.restoration, Self.restorationPatience))
-    }
-
-    /// Ends the restoration when the state of Bluetooth is known, or has taken too long.
-    private mutating func endRestoring(into orders: inout Orders) {
-        guard isRestoring else { return }
-        isRestoring = false
-        orders.append(.cancelTimer(.restoration))
-        orders.append(.restored)
     }
 
     var hasUnlistedRestored: Bool { unlistedRestored > 0 }

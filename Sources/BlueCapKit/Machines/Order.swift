@@ -23,7 +23,7 @@ struct Order: Equatable {
     /// Identifies a timer together with the peripheral of the order.
     enum Timer: Hashable, Sendable {
         case scanTimeout(ScanNumber)
-        case adapterGrace, expirySweep, restoration
+        case adapterGrace, expirySweep
         /// The time limit of an operation.
         case operation(OperationID)
         /// The time limit of a run.
@@ -74,8 +74,6 @@ struct Order: Equatable {
         case expired(PeripheralKey)
         /// Makes the references to the objects of a peripheral weak that has left the list.
         case drop(PeripheralKey)
-        /// Completes the future of the restored state.
-        case restored
 
         // MARK: The connection
 

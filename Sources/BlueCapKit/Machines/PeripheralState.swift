@@ -141,7 +141,7 @@ struct PeripheralState {
             pairing.searchTimedOut(into: &orders)
             endSecuring(.timedOut, into: &orders)
         case .encryption: pairing.encryptionDue(into: &orders)
-        case .scanTimeout, .adapterGrace, .expirySweep, .restoration: break
+        case .scanTimeout, .adapterGrace, .expirySweep: break
         }
     }
 

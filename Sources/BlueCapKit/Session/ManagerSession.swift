@@ -44,6 +44,8 @@ protocol ManagerSession: BlueZObserver {
     /// Restores what an earlier manager has kept, on the queue of the disk. Sets ``SessionShell/isKeeping`` in the same
     /// decision: a manager that ends before that leaves the state on the disk unchanged.
     func restore(_ kept: Core.Kept)
+    /// Reports what was restored, on the loop, when the manager's state is known or has not been known for too long.
+    func reportRestored()
 
     /// Ends everything under the lock, when the manager ends. ``SessionShell/isClosed`` is set already.
     /// - Returns: The state to write to the disk, if the state there belongs to this manager.
@@ -93,6 +95,8 @@ struct SessionShell<Orders: OrderQueue, Timer: Hashable> {
     fileprivate(set) var isClosed = false
     /// Whether the state on the disk was read: it may be replaced only after that.
     var isKeeping = false
+    /// Whether the restored state has not been reported yet.
+    fileprivate var isRestoring = false
     /// Whether a timer runs, after which the state is written to the disk.
     fileprivate var isWriteDue = false
     fileprivate(set) var streams = StateStreams()
@@ -196,11 +200,13 @@ extension ManagerSession {
 
     /// Performs the order to announce a state.
     func announce(_ state: ManagerState) {
-        let promise = core.withLock { core in
+        let (promise, isRestoring) = core.withLock { core in
             core.shell.count(state)
-            return core.shell.streams.states
+            return (core.shell.streams.states, core.shell.isRestoring)
         }
         complete { promise.success(state) }
+        // After what else the new state has caused.
+        if isRestoring { loop.post { self.endRestoring() } }
     }
 
     private func announce(_ capabilities: BluetoothCapabilities?) {
@@ -410,6 +416,8 @@ extension ManagerSession {
     private static var keepingDelay: Double { 0.25 }
     /// Seconds until a write that failed is repeated.
     private static var keepingPatience: Double { 30 }
+    /// Seconds for which the restored state waits for the manager's state.
+    private static var restorationPatience: Double { 5 }
     /// Seconds until a state is opened again if the process had no descriptor for it.
     private static var openingPatience: Double { 1 }
 
@@ -441,8 +449,21 @@ extension ManagerSession {
             // Completed later, because a handler must not delay the disk.
             loop.post { self.complete { self.restoredPromise.failure(error) } }
         case .kept(let state):
+            core.withLock { $0.shell.isRestoring = true }
             restore(state)
+            loop.post { [self] in
+                guard core.withLock({ $0.managerState }) == .unknown else { return endRestoring() }
+                loop.schedule(after: Self.restorationPatience) { [weak self] in self?.endRestoring() }
+            }
         }
+    }
+
+    private func endRestoring() {
+        let mustReport = core.withLock { core in
+            defer { core.shell.isRestoring = false }
+            return core.shell.isRestoring && !core.shell.isClosed
+        }
+        if mustReport { reportRestored() }
     }
 
     /// Writes the state to the disk soon, since it may have changed. On the loop.

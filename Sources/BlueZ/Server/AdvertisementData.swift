@@ -11,15 +11,6 @@ package struct AdvertisementData: Hashable, Sendable {
         case broadcast
     }
 
-    /// What BlueZ adds.
-    package enum Include: String, Hashable, Sendable, CaseIterable {
-        case txPower = "tx-power"
-        case appearance
-        /// The adapter's alias; goes into the scan response.
-        case localName = "local-name"
-        case resolvableSetIdentifier = "rsi"
-    }
-
     package var kind = Kind.peripheral
     package var serviceUUIDs: [CBUUID] = []
     package var solicitedUUIDs: [CBUUID] = []
@@ -30,14 +21,11 @@ package struct AdvertisementData: Hashable, Sendable {
     package var scanResponseServiceUUIDs: [CBUUID] = []
     package var scanResponseManufacturerData: [UInt16: Data] = [:]
     package var scanResponseServiceData: [CBUUID: Data] = [:]
-    /// By the type of the field; experimental at 5.66.
-    package var data: [UInt8: Data] = [:]
     /// General discoverable; as the adapter is, where nil.
     package var isDiscoverable: Bool?
-    /// In seconds.
-    package var discoverableTimeout: UInt16?
-    package var includes: Set<Include> = []
-    /// Goes into the scan response. Not together with the include.
+    /// Whether BlueZ adds the power at which it sends.
+    package var includesTxPower = false
+    /// Goes into the scan response.
     package var localName: String?
     package var appearance: UInt16?
     /// How long it is on the air before others get their turn, in seconds.
@@ -58,7 +46,7 @@ package struct AdvertisementData: Hashable, Sendable {
 /// gets all properties at once; those without a value are left out. It then writes `TxPower`, and ignores that this is
 /// refused.
 enum AdvertisementTable {
-    static let table = InterfaceTable<AdvertisementContent>(
+    static let table = InterfaceTable<Advertising>(
         "org.bluez.LEAdvertisement1",
         methods: [.init("Release") { $0.releaseCalled($1) }],
         properties: [
@@ -70,10 +58,8 @@ enum AdvertisementTable {
             uuids("ScanResponseServiceUUIDs") { $0.scanResponseServiceUUIDs },
             manufacturerData("ScanResponseManufacturerData") { $0.scanResponseManufacturerData },
             serviceData("ScanResponseServiceData") { $0.scanResponseServiceData },
-            byteArrays("Data", "a{yv}", key: "y", { $0.data.map { ($0, $1) } }) { $0.byte($1) },
             optional("Discoverable", "b", { $0.isDiscoverable }) { $0.bool($1) },
-            optional("DiscoverableTimeout", "q", { $0.discoverableTimeout }) { $0.uint16($1) },
-            optional("Includes", "as", { $0.includes.map(\.rawValue).sorted().nonEmpty }) { $0.strings($1) },
+            optional("Includes", "as", { $0.includesTxPower ? ["tx-power"] : nil }) { $0.strings($1) },
             optional("LocalName", "s", { $0.localName }) { $0.string($1) },
             optional("Appearance", "q", { $0.appearance }) { $0.uint16($1) },
             optional("Duration", "q", { $0.duration }) { $0.uint16($1) },
@@ -88,29 +74,29 @@ enum AdvertisementTable {
     private static func optional<Value>(
         _ name: StaticString, _ signature: StaticString, _ value: @escaping @Sendable (AdvertisementData) -> Value?,
         write: @escaping @Sendable (inout MessageWriter, Value) -> Void
-    ) -> InterfaceTable<AdvertisementContent>.Property {
+    ) -> InterfaceTable<Advertising>.Property {
         .init(
             name, signature, exists: { value($0.data) != nil },
-            get: { content, writer in
-                if let value = value(content.data) { write(&writer, value) }
+            get: { advertising, writer in
+                if let value = value(advertising.data) { write(&writer, value) }
             })
     }
 
     private static func uuids(
         _ name: StaticString, _ value: @escaping @Sendable (AdvertisementData) -> [CBUUID]
-    ) -> InterfaceTable<AdvertisementContent>.Property {
+    ) -> InterfaceTable<Advertising>.Property {
         optional(name, "as", { value($0).map(\.busText).nonEmpty }) { $0.strings($1) }
     }
 
     private static func manufacturerData(
         _ name: StaticString, _ value: @escaping @Sendable (AdvertisementData) -> [UInt16: Data]
-    ) -> InterfaceTable<AdvertisementContent>.Property {
+    ) -> InterfaceTable<Advertising>.Property {
         byteArrays(name, "a{qv}", key: "q", { value($0).map { ($0, $1) } }) { $0.uint16($1) }
     }
 
     private static func serviceData(
         _ name: StaticString, _ value: @escaping @Sendable (AdvertisementData) -> [CBUUID: Data]
-    ) -> InterfaceTable<AdvertisementContent>.Property {
+    ) -> InterfaceTable<Advertising>.Property {
         byteArrays(name, "a{sv}", key: "s", { value($0).map { ($0.busText, $1) } }) { $0.string($1) }
     }
 
@@ -119,7 +105,7 @@ enum AdvertisementTable {
         _ name: StaticString, _ signature: StaticString, key: String,
         _ entries: @escaping @Sendable (AdvertisementData) -> [(Key, Data)],
         writeKey: @escaping @Sendable (inout MessageWriter, Key) -> Void
-    ) -> InterfaceTable<AdvertisementContent>.Property {
+    ) -> InterfaceTable<Advertising>.Property {
         optional(name, signature, { entries($0).sorted { $0.0 < $1.0 }.nonEmpty }) { writer, entries in
             writer.dictionary(key: key, value: "v") { dictionary in
                 for (key, bytes) in entries {

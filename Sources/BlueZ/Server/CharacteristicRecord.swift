@@ -19,15 +19,17 @@ final class CharacteristicRecord: ValueRecord, @unchecked Sendable {
     var writeSockets: [AcquiredSocket] = []
     private(set) lazy var sender = UpdateSender(self)
 
-    init(_ characteristic: ServerCharacteristic, path: ObjectPath, parent: ObjectPath, content: ApplicationContent) {
+    init(
+        _ characteristic: ServerCharacteristic, path: ObjectPath, parent: ObjectPath, of application: ServerApplication
+    ) {
         self.characteristic = characteristic
-        settlingTimer = LoopTimer(on: content.client.loop)
+        settlingTimer = LoopTimer(on: application.client.loop)
         super.init(
-            characteristic.id, characteristic.uuid, characteristic.flags, path: path, parent: parent, content: content)
+            characteristic.id, characteristic.uuid, characteristic.flags, path: path, parent: parent, of: application)
     }
 
     /// Whether a value that is sent to all reaches a central, as far as BlueZ reports it.
-    var isSubscribed: Bool { !table.subscribers.isEmpty }
+    var isSubscribed: Bool { !reported.isEmpty }
     var givesNotifySocket: Bool { characteristic.givesNotifySocket && canSend }
     var givesWriteSocket: Bool {
         characteristic.givesWriteSocket && flags.contains(.writeWithoutResponse)
@@ -53,15 +55,14 @@ extension CharacteristicRecord {
 
     func confirmCalled(_ invocation: Invocation) {
         invocation.reply()
-        content.delegate?.confirmed(id)
         sender.confirmed()
     }
 
     func linkChanged(of device: ObjectKey, isConnected: Bool, isBonded: Bool) {
-        let now = content.client.loop.now
+        let now = application.client.loop.now
         guard !isConnected else { return change { $0.linkBegan(device, at: now) } }
         // Its socket ends with the link. One that `bluetoothd` does not know any more would stay open.
-        let ended = content.capabilities.opensSocketPerCentral ? table.socket(of: device) : nil
+        let ended = application.capabilities.opensSocketPerCentral ? table.socket(of: device) : nil
         let socket = ended.flatMap { notifySockets.removeValue(forKey: $0) }
         socket?.close()
         change { table in
@@ -74,11 +75,11 @@ extension CharacteristicRecord {
     /// Reports what has changed, and starts the timer for what is settled after a time.
     private func change(_ event: (inout SubscriberTable) -> Void) {
         event(&table)
-        let now = content.client.loop.now
+        let now = application.client.loop.now
         if let deadline = table.deadline {
             settlingTimer.start(after: deadline.seconds(since: now)) { [weak self] in
                 guard let self else { return }
-                let now = content.client.loop.now
+                let now = application.client.loop.now
                 change { $0.timePassed(now) }
             }
         } else {
@@ -89,27 +90,25 @@ extension CharacteristicRecord {
 
     /// Calls the delegate if the subscribers, or the ways to reach them, have changed.
     func report() {
-        let isDirected = content.capabilities.directedUpdates
+        let isDirected = application.capabilities.directedUpdates
         let subscribers = table.subscribers.map {
             isDirected ? $0 : ServerSubscriber(peer: $0.peer, directWay: .unsupported)
         }
         let before = reported
         reported = subscribers
-        if !subscribers.isEmpty {
-            sender.subscribersChanged()
-        } else if !before.isEmpty {
-            sender.fail(.nobodySubscribed)
-        }
+        if subscribers.isEmpty { sender.reset() } else { sender.subscribersChanged() }
         guard subscribers != before else { return }
-        content.delegate?.subscribersChanged(of: id, to: subscribers)
+        application.delegate?.subscribersChanged(of: id, to: subscribers)
     }
 
     // MARK: Sockets
 
     func acquireNotifyCalled(_ invocation: Invocation) {
         guard givesNotifySocket else { return invocation.fail(.refusal(.requestNotSupported, ofRead: false)) }
-        guard let (socket, peer) = makeSocket(invocation, refuses: hasSocket) else { return }
-        let number = content.client.makeID()
+        let peer = ServerOptions(invocation).peer
+        guard !hasSocket(peer) else { return invocation.fail(.secondSocket) }
+        guard let socket = makeSocket(invocation, for: peer) else { return }
+        let number = application.client.makeID()
         notifySockets[number] = socket
         socket.start(
             onPackets: { [weak self, weak socket] packets in
@@ -129,20 +128,21 @@ extension CharacteristicRecord {
     /// Whether `bluetoothd` has asked for a socket before it has read that there is one, since the central wrote its 0x2902 twice.
     /// It would not use the second one.
     private func hasSocket(_ peer: ServerPeer) -> Bool {
-        guard content.capabilities.opensSocketPerCentral, let device = peer.device else { return false }
+        guard application.capabilities.opensSocketPerCentral, let device = peer.device else { return false }
         return table.socket(of: device).flatMap { notifySockets[$0] }.map { !$0.isHungUp } ?? false
     }
 
     private func socketEnded(_ number: SubscriberTable.SocketNumber) {
-        guard content.capabilities.notificationSockets != .shared else { return change { $0.sharedSocketEnded() } }
-        let isBonded = table.peer(of: number)?.device.map { content.client.keepsSubscriptions(of: $0) } ?? false
-        let now = content.client.loop.now
+        guard application.capabilities.notificationSockets != .shared else { return change { $0.sharedSocketEnded() } }
+        let isBonded = table.peer(of: number)?.device.map { application.client.keepsSubscriptions(of: $0) } ?? false
+        let now = application.client.loop.now
         change { $0.socketEnded(number, isBonded: isBonded, at: now) }
     }
 
     func acquireWriteCalled(_ invocation: Invocation) {
         guard givesWriteSocket else { return invocation.fail(.refusal(.requestNotSupported, ofRead: false)) }
-        guard let (socket, peer) = makeSocket(invocation) else { return }
+        let peer = ServerOptions(invocation).peer
+        guard let socket = makeSocket(invocation, for: peer) else { return }
         writeSockets.append(socket)
         socket.start(
             onPackets: { [weak self] packets in
@@ -155,19 +155,11 @@ extension CharacteristicRecord {
 
     private func packetCame(_ value: Data, from peer: ServerPeer) {
         let request = ServerRequest(attribute: id, peer: peer, value: value, expectsAnswer: false)
-        content.delegate?.requested(request, ServerAnswer(loop: content.client.loop) { _ in })
+        application.delegate?.requested(request, ServerAnswer(loop: application.client.loop) { _ in })
     }
 
     /// Replies with one end of a pair of sockets; returns the other.
-    private func makeSocket(
-        _ invocation: Invocation, refuses: (ServerPeer) -> Bool = { _ in false }
-    ) -> (AcquiredSocket, ServerPeer)? {
-        var reader = invocation.reader
-        let peer = ServerOptions(&reader).peer
-        guard !refuses(peer) else {
-            invocation.fail(.secondSocket)
-            return nil
-        }
+    private func makeSocket(_ invocation: Invocation, for peer: ServerPeer) -> AcquiredSocket? {
         var ends: [Int32] = [-1, -1]
         let type = Int32(SOCK_SEQPACKET.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         guard socketpair(AF_UNIX, type, 0, &ends) == 0 else {
@@ -177,38 +169,26 @@ extension CharacteristicRecord {
         }
         let theirs = OwnedDescriptor(owning: ends[1])
         let mtu = peer.mtu ?? 23
-        let socket = AcquiredSocket(OwnedDescriptor(owning: ends[0]), mtu: mtu, loop: content.client.loop)
+        let socket = AcquiredSocket(OwnedDescriptor(owning: ends[0]), mtu: mtu, loop: application.client.loop)
         invocation.reply { writer in
             writer.descriptor(theirs.rawValue ?? -1)
             writer.uint16(UInt16(clamping: mtu))
         }
-        return (socket, peer)
+        return socket
     }
 
     // MARK: Sending
 
-    func notify(_ update: ServerUpdate, completion: @escaping BlueZCompletion<Void>) {
-        let count = update.value.count
-        guard count <= AttributeProtocol.longestValue else { return fail(completion, .valueTooLong(count)) }
-        guard update.centrals == nil || count > 0 else { return fail(completion, .emptyPacket) }
-        guard isSubscribed else { return fail(completion, .nobodySubscribed) }
-        sender.send(update, completion: completion)
-    }
-
-    private func fail(_ completion: @escaping BlueZCompletion<Void>, _ error: BlueZError) {
-        content.client.loop.post { completion(.failure(error)) }
-    }
-
     /// Each value is one signal, also one that equals the last.
     func emit(_ value: Data) {
         self.value = value
-        content.connection?.send(
+        application.connection?.send(
             .propertiesChanged(path, ServerTables.characteristic.bound(to: self), ["Value"]))
     }
 
     /// The open socket of a central, if what is written to it goes to that central alone.
     func socket(of device: ObjectKey) -> AcquiredSocket? {
-        guard content.capabilities.directedUpdates else { return nil }
+        guard application.capabilities.directedUpdates else { return nil }
         return table.socket(of: device).flatMap { notifySockets[$0] }
     }
 
@@ -235,25 +215,11 @@ extension CharacteristicRecord {
         for socket in Array(notifySockets.values) + writeSockets { socket.close() }
         notifySockets = [:]
         writeSockets = []
-        sender.fail(.nobodySubscribed)
+        sender.reset()
         reported = []
-        guard wasSubscribed, let delegate = content.delegate else { return }
+        guard wasSubscribed, let delegate = application.delegate else { return }
         // Not inside what the machine has ordered: the delegate may have new requests.
-        content.client.loop.post { [id] in delegate.subscribersChanged(of: id, to: []) }
-    }
-}
-
-extension BlueZError {
-    static let nobodySubscribed = BlueZError(
-        name: "org.bluez.Error.NotConnected", message: "No central has subscribed to the characteristic.")
-
-    fileprivate static let emptyPacket = BlueZError(
-        name: "org.bluez.Error.InvalidArguments", message: "BlueZ takes no value without bytes for single centrals.")
-
-    fileprivate static func valueTooLong(_ count: Int) -> BlueZError {
-        BlueZError(
-            name: "org.bluez.Error.InvalidArguments",
-            message: "A value has at most \(AttributeProtocol.longestValue) bytes, and this one \(count).")
+        application.client.loop.post { [id] in delegate.subscribersChanged(of: id, to: []) }
     }
 }
 

@@ -3,119 +3,34 @@ import Foundation
 import GATT
 import Reactor
 
-/// Services of this process as BlueZ offers them to centrals, from ``BlueZClient/serve(on:delegate:stateChanged:)`` on.
-/// They are registered again whenever daemon, bus or adapter return.
+/// A service of this process as BlueZ offers it to centrals, with the objects that BlueZ reads. It stays registered while the
+/// adapter is off.
 ///
-/// Every method may be called on any thread; completions run on the client's loop, once, never inside the call. Releasing
-/// this ends it.
-package final class ServerApplication: Sendable {
-    private let registration: Registration<ApplicationContent>
-
-    fileprivate init(_ registration: Registration<ApplicationContent>) { self.registration = registration }
-
-    deinit { end() }
-
-    /// Replaces the services by these, in one step. Attributes that keep their identifier keep their handle. All
-    /// subscriptions end: to BlueZ all of it is new.
-    ///
-    /// After an error that is known to pass BlueZ is asked again for 7.5 seconds, and for half a minute if it had taken the
-    /// same before; after any other one `completion` is called at once.
-    ///
-    /// - Parameter completion: Success when BlueZ has taken these or newer ones, which may be long: it waits for daemon and
-    ///   adapter, and for the answer of a daemon that hangs. When BlueZ refuses them it fails with the reason, and the
-    ///   services that it had before come back.
-    package func update(_ services: [ServerService], completion: @escaping BlueZCompletion<Void> = { _ in }) {
-        registration.client.loop.perform { [registration] in
-            registration.update(services, completion: completion)
-        }
-    }
-
-    /// Sends values to the subscribers of a characteristic, or to some of them: see ``UpdateSender``. Each value is sent, also
-    /// one that equals the last. Each subscriber receives its values in the order of the calls.
-    ///
-    /// - Parameter completion: Called for each value, in the order of the values. A notification succeeds when the bus or the
-    ///   sockets have taken it. If the characteristic only indicates, one value follows the other, and a value succeeds when
-    ///   as many confirmations have arrived as subscribers have a socket and a link. The first confirmation suffices if no
-    ///   subscriber has a socket, up to 5.68, and after 30 s. From 5.76 to 5.79 BlueZ does not report confirmations of what
-    ///   was written to a socket: the value succeeds when the socket has taken it. The errors:
-    ///   - `notConnected`: no central is subscribed, or all have left.
-    ///   - ``BlueZError/centralUnreachable``: no receiver has an open socket, or BlueZ cannot send to one central.
-    ///   - `noReply`: no confirmation in 30 s; the values queued behind it fail too.
-    ///   - `invalidArguments`: more than 512 bytes, or an empty value for chosen centrals.
-    package func notify(
-        _ characteristic: ServerAttributeID, _ updates: [ServerUpdate],
-        completion: @escaping BlueZCompletion<Void>
-    ) {
-        registration.client.loop.perform { [content = registration.content] in
-            for update in updates { content.notify(characteristic, update, completion: completion) }
-        }
-    }
-
-    /// Unregisters everything. What waits fails; the delegate is released. A second call does nothing.
-    ///
-    /// - Parameter completion: When BlueZ has confirmed it, or after 5 seconds; later only if BlueZ has not answered the
-    ///   registration yet.
-    package func end(completion: @escaping @Sendable () -> Void = {}) {
-        registration.client.loop.perform { [registration] in registration.end(completion: completion) }
-    }
-}
-
-extension BlueZClient {
-    /// Begins to offer services on an adapter, none at first. Any thread.
-    ///
-    /// The adapter need not be there. While it is off the services stay registered.
-    /// - Parameters:
-    ///   - delegate: Is held until the application was ended.
-    ///   - stateChanged: Called on the loop at each change, never inside a call.
-    package func serve(
-        on adapter: ObjectKey, delegate: any ServerDelegate,
-        stateChanged: @escaping @Sendable (RegistrationState) -> Void = { _ in }
-    ) -> ServerApplication {
-        let content = ApplicationContent(client: self, adapter: adapter, delegate: delegate)
-        let registration = Registration(content, on: adapter, client: self, stateChanged: stateChanged)
-        registration.begin()
-        return ServerApplication(registration)
-    }
-}
-
-/// The services of an application as the objects that BlueZ reads.
-///
-/// On the client's loop, and unchecked because of that.
-final class ApplicationContent: RegisteredContent, @unchecked Sendable {
-    typealias Generation = RegistrationMachine.Generation
-
-    static let rules = RegistrationMachine.Rules.application
-    static let manager = "org.bluez.GattManager1"
-    static let noun = "Application"
-    static let lastTimeout = 5.0
-
-    /// The objects of one set of services on one connection.
-    private struct Exported {
-        let generation: Generation
-        let link: UInt64
-        var paths: [ObjectPath] = []
-        var characteristics: [ServerAttributeID: CharacteristicRecord] = [:]
-        var descriptors: [DescriptorRecord] = []
-
-        /// The characteristics in one order, in which changes are reported.
-        var records: [CharacteristicRecord] { characteristics.values.sorted { $0.id.rawValue < $1.id.rawValue } }
-    }
-
-    let client: BlueZClient
-    private let adapter: ObjectKey
+/// After an error that is known to pass BlueZ is asked again for 7.5 seconds, and for half a minute if it had taken the
+/// service before.
+package final class ServerApplication: Registration, @unchecked Sendable {
+    let service: ServerService
+    /// Held until the registration has ended.
     private(set) var delegate: (any ServerDelegate)?
-    private let root: ObjectPath
-    private var exported: Exported?
+    /// The objects on one connection, and the number of that.
+    private var exported: (link: UInt64, paths: [ObjectPath])?
+    private var characteristics: [ServerAttributeID: CharacteristicRecord] = [:]
+    private var descriptors: [ValueRecord] = []
     /// What BlueZ has given, or 0.
     var handles: [ServerAttributeID: UInt16] = [:]
-    /// What they were before they were forgotten for a try.
-    private var forgotten: [ServerAttributeID: UInt16]?
 
-    init(client: BlueZClient, adapter: ObjectKey, delegate: any ServerDelegate) {
-        self.client = client
-        self.adapter = adapter
+    package init(
+        _ service: ServerService, on adapter: ObjectKey, client: BlueZClient, delegate: any ServerDelegate,
+        stateChanged: @escaping @Sendable (RegistrationState) -> Void
+    ) {
+        self.service = service
         self.delegate = delegate
-        root = ObjectPath.root.appending("org").appending("bluecap").appending("application\(client.makeID())")
+        super.init(.application, on: adapter, client: client, stateChanged: stateChanged)
+    }
+
+    /// Sends the updates that a source has to the subscribers of a characteristic: see ``UpdateSender``. Any thread.
+    package func sendUpdates(of characteristic: ServerAttributeID, from source: any UpdateSource) {
+        client.loop.post { [self] in characteristics[characteristic]?.sender.send(from: source) }
     }
 
     var connection: Connection? { client.daemon.connection }
@@ -127,13 +42,6 @@ final class ApplicationContent: RegisteredContent, @unchecked Sendable {
 
     /// Whether the daemon that has our objects makes the call. Any program on the bus could.
     func isFromDaemon(_ invocation: Invocation) -> Bool { client.daemon.isFromDaemon(invocation) }
-
-    func notify(_ id: ServerAttributeID, _ update: ServerUpdate, completion: @escaping BlueZCompletion<Void>) {
-        guard let record = exported?.characteristics[id] else {
-            return client.loop.post { completion(.failure(.nobodySubscribed)) }
-        }
-        record.notify(update, completion: completion)
-    }
 
     /// Calls `work` with `true` when `bluetoothd` has read what was sent to it before over the bus, with `false` if it does not
     /// answer within ten seconds. If the connection ends before, it is not called.
@@ -147,19 +55,14 @@ final class ApplicationContent: RegisteredContent, @unchecked Sendable {
 
     // MARK: Registration
 
-    var first: [ServerService]? { nil }
-    func isEmpty(_ services: [ServerService]) -> Bool { services.isEmpty }
-    func path(of generation: Generation) -> ObjectPath { root.appending("set\(generation)") }
-
-    /// Services stay registered while an adapter is off.
-    func obstacle(on adapter: Adapter1) -> RegistrationState.Obstacle? {
+    override func obstacle(on adapter: Adapter1) -> RegistrationState.Obstacle? {
         adapter.interfaces.contains(.gattManager) ? nil : .support
     }
 
-    func treeChanged(_ change: Change, in tree: borrowing ObjectTree) {
+    override package func treeChanged(_ change: Change, in tree: borrowing ObjectTree) {
         switch change {
         case .adapterChanged(adapter, let fields) where fields.contains(.capabilities):
-            for record in exported?.records ?? [] { record.report() }
+            forEachCharacteristic { $0.report() }
         case .deviceChanged(let handle, let fields, _):
             guard fields.contains(.isConnected) else { return }
             let device = tree[handle]
@@ -168,91 +71,75 @@ final class ApplicationContent: RegisteredContent, @unchecked Sendable {
             linkChanged(of: handle, isConnected: false, isBonded: false, in: tree)
         case .adapterAdded, .adapterChanged, .adapterRemoved, .deviceAdded, .attributeAdded, .attributeChanged,
             .attributeRemoved:
-            return
+            break
         }
+        super.treeChanged(change, in: tree)
     }
 
     private func linkChanged(
         of handle: DeviceHandle, isConnected: Bool, isBonded: Bool, in tree: borrowing ObjectTree
     ) {
-        guard let exported, let device = tree.key(of: handle) else { return }
-        for record in exported.records {
-            record.linkChanged(of: device, isConnected: isConnected, isBonded: isBonded)
-        }
+        guard exported != nil, let device = tree.key(of: handle) else { return }
+        forEachCharacteristic { $0.linkChanged(of: device, isConnected: isConnected, isBonded: isBonded) }
     }
 
-    func forgetHandles() {
-        forgotten = handles
+    private func forEachCharacteristic(_ body: (CharacteristicRecord) -> Void) {
+        for characteristic in service.characteristics { characteristics[characteristic.id].map(body) }
+    }
+
+    override func forgetHandles() {
         handles = [:]
-        withdraw(nil)
+        withdraw()
     }
 
-    func restoreHandles() {
-        if let forgotten { handles = forgotten }
-        forgotten = nil
-    }
-
-    func keepHandles() { forgotten = nil }
-
-    func ended() { delegate = nil }
+    override func ended() { delegate = nil }
 
     // MARK: Objects
 
-    /// In the order of the services, characteristics and descriptors, which becomes that of the handles.
-    func export(_ services: [ServerService], _ generation: Generation) -> Bool {
-        guard let connection = client.daemon.connection, let number = client.daemon.connectionNumber else {
-            return false
-        }
-        if let exported, exported.generation == generation, exported.link == number { return false }
-        withdraw(nil)
-        var exported = Exported(generation: generation, link: number)
-        let hasChosenHandles = capabilities.needsExplicitHandles && chooseHandles(services)
-        let root = path(of: generation)
-        let places = services.enumerated().map { ($1.id, root.appending("service\($0)")) }
-        let paths = Dictionary(places, uniquingKeysWith: { first, _ in first })
-        var objects = [ExportedObject(root, isObjectManager: true)]
-        for (index, service) in services.enumerated() {
-            let servicePath = root.appending("service\(index)")
-            let record = ServiceRecord(service, includes: service.includes.compactMap { paths[$0] }, content: self)
-            objects.append(ExportedObject(servicePath, [ServerTables.service.bound(to: record)]))
-            for (index, characteristic) in service.characteristics.enumerated() {
-                let path = servicePath.appending("char\(index)")
-                let record = CharacteristicRecord(characteristic, path: path, parent: servicePath, content: self)
-                exported.characteristics[characteristic.id] = record
-                objects.append(ExportedObject(path, [ServerTables.characteristic.bound(to: record)]))
-                for (index, descriptor) in characteristic.descriptors.enumerated() {
-                    let record = DescriptorRecord(
-                        descriptor, path: path.appending("desc\(index)"), parent: path, content: self)
-                    exported.descriptors.append(record)
-                    objects.append(ExportedObject(record.path, [ServerTables.descriptor.bound(to: record)]))
-                }
+    /// In the order of the characteristics and descriptors, which becomes that of the handles.
+    override func export() -> Bool {
+        guard let connection, let link = client.daemon.connectionNumber, exported?.link != link else { return false }
+        withdraw()
+        let hasChosenHandles = capabilities.needsExplicitHandles && chooseHandles()
+        let servicePath = path.appending("service0")
+        let record = AttributeRecord(service.id, service.uuid, of: self)
+        var objects = [
+            ExportedObject(path, isObjectManager: true),
+            ExportedObject(servicePath, [ServerTables.service.bound(to: record)]),
+        ]
+        for (index, characteristic) in service.characteristics.enumerated() {
+            let path = servicePath.appending("char\(index)")
+            let record = CharacteristicRecord(characteristic, path: path, parent: servicePath, of: self)
+            characteristics[characteristic.id] = record
+            objects.append(ExportedObject(path, [ServerTables.characteristic.bound(to: record)]))
+            for (index, descriptor) in characteristic.descriptors.enumerated() {
+                let record = ValueRecord(
+                    descriptor.id, descriptor.uuid, descriptor.flags, path: path.appending("desc\(index)"),
+                    parent: path, of: self)
+                descriptors.append(record)
+                objects.append(ExportedObject(record.path, [ServerTables.descriptor.bound(to: record)]))
             }
         }
         for object in objects { connection.export(object) }
-        exported.paths = objects.map(\.path)
-        self.exported = exported
+        exported = (link, objects.map(\.path))
         return hasChosenHandles
     }
 
-    /// Chooses handles for services that lack some.
+    /// Chooses handles if an attribute lacks one.
     /// - Returns: Whether there are any.
-    private func chooseHandles(_ services: [ServerService]) -> Bool {
-        let incomplete = services.filter { !$0.attributes.allSatisfy { handles[$0] != nil } }
-        for service in incomplete {
-            let includes = service.includes.count { id in services.contains { $0.id == id } }
-            handles.merge(client.handleLayout.place(service, includes: includes)) { $1 }
-        }
-        return !incomplete.isEmpty
+    private func chooseHandles() -> Bool {
+        guard !service.attributes.allSatisfy({ handles[$0] != nil }) else { return false }
+        handles = client.handleLayout.place(service)
+        return true
     }
 
-    func withdraw(_ generation: Generation?) {
-        guard let exported, generation == nil || generation == exported.generation else { return }
-        self.exported = nil
-        if client.daemon.connectionNumber == exported.link {
-            for path in exported.paths { client.daemon.connection?.unexport(path) }
-        }
-        for descriptor in exported.descriptors { descriptor.forget() }
-        for record in exported.records { record.close() }
+    override func withdraw() {
+        guard let old = exported else { return }
+        exported = nil
+        if client.daemon.connectionNumber == old.link { for path in old.paths { connection?.unexport(path) } }
+        for descriptor in descriptors { descriptor.forget() }
+        forEachCharacteristic { $0.close() }
+        (characteristics, descriptors) = ([:], [])
     }
 }
 

@@ -1,8 +1,6 @@
-package import Foundation
 package import GATT
 
-/// Identifies an attribute of an application of this process. The caller chooses the numbers; each is used once in an
-/// application. An attribute that keeps its number over a change of the services keeps its handle, too.
+/// Identifies an attribute of this process. The caller chooses the numbers; each is used once in a service.
 package struct ServerAttributeID: Hashable, Sendable {
     package let rawValue: UInt64
     package init(_ rawValue: UInt64) { self.rawValue = rawValue }
@@ -13,19 +11,15 @@ package struct ServerService: Hashable, Sendable {
     package var id: ServerAttributeID
     package var uuid: CBUUID
     package var isPrimary: Bool
-    /// Services of the same application.
-    package var includes: [ServerAttributeID]
     /// In the order of their handles.
     package var characteristics: [ServerCharacteristic]
 
     package init(
-        id: ServerAttributeID, uuid: CBUUID, isPrimary: Bool = true, includes: [ServerAttributeID] = [],
-        characteristics: [ServerCharacteristic] = []
+        id: ServerAttributeID, uuid: CBUUID, isPrimary: Bool = true, characteristics: [ServerCharacteristic] = []
     ) {
         self.id = id
         self.uuid = uuid
         self.isPrimary = isPrimary
-        self.includes = includes
         self.characteristics = characteristics
     }
 }
@@ -60,23 +54,20 @@ package struct ServerDescriptor: Hashable, Sendable {
     package var id: ServerAttributeID
     package var uuid: CBUUID
     package var flags: GattFlags
-    /// If it is not `nil`, centrals read it, and the delegate is not called.
-    package var value: Data?
 
-    package init(id: ServerAttributeID, uuid: CBUUID, flags: GattFlags, value: Data? = nil) {
+    package init(id: ServerAttributeID, uuid: CBUUID, flags: GattFlags) {
         self.id = id
         self.uuid = uuid
         self.flags = flags
-        self.value = value
     }
 }
 
 extension HandleLayout {
     /// Returns handles for all attributes of a service, the same for the same services in the same order, and none if the
     /// service has more attributes than there are handles. A further attribute gives all of its service new handles.
-    mutating func place(_ service: ServerService, includes: Int) -> [ServerAttributeID: UInt16] {
+    mutating func place(_ service: ServerService) -> [ServerAttributeID: UInt16] {
         var offsets = [service.id: 0]
-        var offset = 1 + includes
+        var offset = 1
         for characteristic in service.characteristics {
             offsets[characteristic.id] = offset + 1
             offset += 2
@@ -95,9 +86,7 @@ extension HandleLayout {
 extension ServerService {
     /// It, its characteristics and their descriptors.
     var attributes: [ServerAttributeID] { [id] + characteristics.flatMap { [$0.id] + $0.descriptors.map(\.id) } }
-}
 
-extension ServerService {
     /// Returns the first flag that a daemon would refuse, or accept and not enforce; `nil` if there is none.
     package func firstUnenforcedFlag(by daemon: DaemonCapabilities) -> (attribute: CBUUID, flag: String)? {
         var unenforced: GattFlags = daemon.enforcesSecureConnections ? [] : [.secureRead, .secureWrite]
@@ -120,10 +109,8 @@ extension ServerService {
 extension GattFlags {
     /// Whether BlueZ adds 0x2900.
     fileprivate var hasExtendedProperties: Bool { !isDisjoint(with: [.reliableWrite, .writableAuxiliaries]) }
-}
 
-// A flag that requires encryption implies what it requires that for.
-extension GattFlags {
+    // A flag that requires encryption implies what it requires that for.
     var allowsReading: Bool {
         !isDisjoint(with: [.read, .encryptRead, .encryptAuthenticatedRead, .secureRead])
     }
@@ -136,7 +123,7 @@ extension GattFlags {
     }
 
     /// Whether BlueZ adds 0x2902.
-    var canBeSubscribedTo: Bool { notifies || indicates }
+    package var canBeSubscribedTo: Bool { notifies || indicates }
 
     var notifies: Bool {
         !isDisjoint(with: [.notify, .encryptNotify, .encryptAuthenticatedNotify, .secureNotify])

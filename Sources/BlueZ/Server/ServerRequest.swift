@@ -10,12 +10,6 @@ package struct ServerPeer: Hashable, Sendable {
     package var address: BluetoothAddress? { device?.address }
     /// The MTU of its link, in bytes.
     package var mtu: Int?
-    package var link: Link?
-
-    package enum Link: String, Hashable, Sendable, CaseIterable {
-        case lowEnergy = "LE"
-        case classic = "BR/EDR"
-    }
 }
 
 /// A central reads or writes a characteristic or a descriptor. A long read is one request, however many packets it takes.
@@ -46,7 +40,6 @@ package final class ServerAnswer: Sendable {
     private struct Open {
         let settle: @Sendable (Result<Data, CBATTError>) -> Void
         var timer: TimerID?
-        var whenExpired: @Sendable () -> Void = {}
         var whenReplied: @Sendable (Result<Data, CBATTError>) -> Void = { _ in }
     }
 
@@ -57,14 +50,14 @@ package final class ServerAnswer: Sendable {
     init(loop: any EventLoop, settle: @escaping @Sendable (Result<Data, CBATTError>) -> Void) {
         self.loop = loop
         open = Locked(Open(settle: settle))
-        let timer = loop.schedule(after: Self.limit) { [weak self] in self?.expire() }
+        let timer = loop.schedule(after: Self.limit) { [weak self] in self?.refuse(.unlikelyError) }
         open.withLock { $0?.timer = timer }
     }
 
     deinit { refuse(.unlikelyError) }
 
-    /// Calls `work` on the loop if the time passes without a reply.
-    package func whenExpired(_ work: @escaping @Sendable () -> Void) { open.withLock { $0?.whenExpired = work } }
+    /// Whether there was no reply yet.
+    package var isOpen: Bool { open.withLock { $0 != nil } }
 
     /// Calls `work` at the reply, on the thread that replies, or on the loop if the time passes without a reply.
     package func whenReplied(_ work: @escaping @Sendable (Result<Data, CBATTError>) -> Void) {
@@ -77,23 +70,21 @@ package final class ServerAnswer: Sendable {
     @discardableResult
     package func succeed(_ value: Data = Data()) -> Bool {
         guard value.count <= AttributeProtocol.longestValue else { return refuse(.invalidAttributeValueLength) }
-        return reply(.success(value)) != nil
+        return reply(.success(value))
     }
 
     /// - Parameter code: What the central receives. BlueZ can express 0x80 to 0x9F, `readNotPermitted` for reads,
     ///   `writeNotPermitted` for writes, `requestNotSupported`, `invalidOffset`, `insufficientAuthorization`,
     ///   `invalidAttributeValueLength` and 0xFE; everything else reaches the central as `unlikelyError`.
     @discardableResult
-    package func refuse(_ code: CBATTError.Code) -> Bool { reply(.failure(CBATTError(code))) != nil }
+    package func refuse(_ code: CBATTError.Code) -> Bool { reply(.failure(CBATTError(code))) }
 
-    private func expire() { reply(.failure(CBATTError(.unlikelyError)))?.whenExpired() }
-
-    private func reply(_ result: Result<Data, CBATTError>) -> Open? {
-        guard let open = open.withLock({ $0.take() }) else { return nil }
+    private func reply(_ result: Result<Data, CBATTError>) -> Bool {
+        guard let open = open.withLock({ $0.take() }) else { return false }
         if let timer = open.timer { loop.cancel(timer) }
         open.whenReplied(result)
         loop.perform { open.settle(result) }
-        return open
+        return true
     }
 }
 
@@ -107,18 +98,7 @@ package protocol ServerDelegate: AnyObject, Sendable {
     func writeAuthorizationRequested(_ request: ServerRequest, _ answer: ServerAnswer)
 
     /// The centrals that are subscribed to the characteristic have changed, as far as BlueZ reports it: see
-    /// ``SubscriberTable``. With none left, or with the registration lost, the list is empty, and what was not sent has
-    /// failed.
+    /// ``SubscriberTable``. With none left, or with the registration lost, the list is empty, and no update is under
+    /// way any more.
     func subscribersChanged(of characteristic: ServerAttributeID, to subscribers: [ServerSubscriber])
-
-    /// A central has confirmed an indication.
-    func confirmed(_ characteristic: ServerAttributeID)
-}
-
-extension ServerDelegate {
-    package func writeAuthorizationRequested(_ request: ServerRequest, _ answer: ServerAnswer) {
-        answer.succeed()
-    }
-    package func subscribersChanged(of characteristic: ServerAttributeID, to subscribers: [ServerSubscriber]) {}
-    package func confirmed(_ characteristic: ServerAttributeID) {}
 }

@@ -4,27 +4,16 @@ import GATT
 
 /// An attribute of this process while it is exported. On the loop, and unchecked because of that.
 ///
-/// Records and the content retain each other until the attribute is withdrawn: a reply may come later than that.
+/// Records and their application retain each other until they are withdrawn: a reply may come later than that.
 class AttributeRecord: @unchecked Sendable {
-    let content: ApplicationContent
+    let application: ServerApplication
     let id: ServerAttributeID
     let uuid: CBUUID
 
-    init(_ id: ServerAttributeID, _ uuid: CBUUID, content: ApplicationContent) {
-        self.content = content
+    init(_ id: ServerAttributeID, _ uuid: CBUUID, of application: ServerApplication) {
+        self.application = application
         self.id = id
         self.uuid = uuid
-    }
-}
-
-final class ServiceRecord: AttributeRecord, @unchecked Sendable {
-    let isPrimary: Bool
-    let includes: [ObjectPath]
-
-    init(_ service: ServerService, includes: [ObjectPath], content: ApplicationContent) {
-        isPrimary = service.isPrimary
-        self.includes = includes
-        super.init(service.id, service.uuid, content: content)
     }
 }
 
@@ -34,20 +23,14 @@ final class ServiceRecord: AttributeRecord, @unchecked Sendable {
 /// `Handle` is 0 until BlueZ has given one, which it then writes here. From then on it is asked for the same one again, so
 /// that centrals that have stored our table find it unchanged.
 enum ServerTables {
-    static let service = InterfaceTable<ServiceRecord>(
+    static let service = InterfaceTable<AttributeRecord>(
         "org.bluez.GattService1",
-        properties: [
-            .uuid,
-            .init("Primary", "b") { $1.bool($0.isPrimary) },
-            .init("Includes", "ao", exists: { !$0.includes.isEmpty }, get: { $1.objectPaths($0.includes) }),
-            .handle,
-        ])
+        properties: [.uuid, .init("Primary", "b") { $1.bool($0.application.service.isPrimary) }, .handle])
 
     static let characteristic = InterfaceTable<CharacteristicRecord>(
         characteristicName,
         methods: [
-            .readValue { $0.readCalled($1, value: nil) },
-            .writeValue,
+            .readValue, .writeValue,
             .ofDaemon("StartNotify") { $0.startNotifyCalled($1) },
             .ofDaemon("StopNotify") { $0.stopNotifyCalled($1) },
             .ofDaemon("Confirm") { $0.confirmCalled($1) },
@@ -73,9 +56,9 @@ enum ServerTables {
 
     static let characteristicName: StaticString = "org.bluez.GattCharacteristic1"
 
-    static let descriptor = InterfaceTable<DescriptorRecord>(
+    static let descriptor = InterfaceTable<ValueRecord>(
         "org.bluez.GattDescriptor1",
-        methods: [.readValue { $0.readCalled($1, value: $0.value) }, .writeValue],
+        methods: [.readValue, .writeValue],
         properties: [
             .uuid,
             .init("Characteristic", "o") { $1.objectPath($0.parent) },
@@ -92,12 +75,12 @@ extension InterfaceTable.Property where Target: AttributeRecord {
         .init(
             "Handle", "q",
             set: { record, reader, invocation in
-                guard record.content.isFromDaemon(invocation), let handle = reader.uint16() else {
+                guard record.application.isFromDaemon(invocation), let handle = reader.uint16() else {
                     return invocation.fail(.foreignCaller)
                 }
-                record.content.handles[record.id] = handle
+                record.application.handles[record.id] = handle
                 invocation.reply()
-            }, get: { $1.uint16($0.content.handles[$0.id] ?? 0) })
+            }, get: { $1.uint16($0.application.handles[$0.id] ?? 0) })
     }
 }
 
@@ -108,13 +91,13 @@ extension InterfaceTable.Method where Target: ValueRecord {
         handler: @escaping @Sendable (Target, Invocation) -> Void
     ) -> Self {
         .init(name, in: inputs, out: outputs) { record, invocation in
-            guard record.content.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
+            guard record.application.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
             handler(record, invocation)
         }
     }
 
-    fileprivate static func readValue(_ handler: @escaping @Sendable (Target, Invocation) -> Void) -> Self {
-        .ofDaemon("ReadValue", in: ["options": "a{sv}"], out: ["value": "ay"], handler: handler)
+    fileprivate static var readValue: Self {
+        .ofDaemon("ReadValue", in: ["options": "a{sv}"], out: ["value": "ay"]) { $0.readCalled($1) }
     }
 
     fileprivate static var writeValue: Self {

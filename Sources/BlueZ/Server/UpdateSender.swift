@@ -14,7 +14,27 @@ package struct ServerUpdate: Hashable, Sendable {
     }
 }
 
-/// Sends the values of one characteristic in the order of the calls.
+/// The updates of a characteristic that wait to be sent. On the loop.
+package protocol UpdateSource: AnyObject, Sendable {
+    /// The next update, of at most 512 bytes, and at least one if it is for some centrals; `nil` if none waits. Called only
+    /// while a central is subscribed.
+    func nextUpdate() -> ServerUpdate?
+    /// The outcome of an update; called for each, in their order. If the last central leaves before, it is not called.
+    func updateEnded(_ outcome: UpdateOutcome)
+}
+
+package enum UpdateOutcome: Hashable, Sendable {
+    /// The bus or the sockets have taken it. If the characteristic only indicates, as many confirmations have arrived as
+    /// subscribers have a socket and a link. The first confirmation suffices if no subscriber has a socket, up to 5.68, and
+    /// after 30 s. From 5.76 to 5.79 BlueZ does not report confirmations of what was written to a socket.
+    case sent
+    /// No central has confirmed it in 30 s.
+    case unconfirmed
+    /// No receiver has an open socket, or BlueZ cannot send to one central.
+    case unreachable
+}
+
+/// Sends the updates of one characteristic in their order.
 ///
 /// A value for all subscribers is one `PropertiesChanged` of `Value`: with each version of BlueZ it reaches each subscriber
 /// once, whether a socket is open for it or not. A value for some centrals is written to their sockets, which only BlueZ
@@ -70,136 +90,113 @@ final class UpdateSender: @unchecked Sendable {
 
     private unowned let record: CharacteristicRecord
     private let confirmTimer: LoopTimer
-    private var waiting: [(update: ServerUpdate, completion: BlueZCompletion<Void>)] = []
-    /// The completion of what `step` is about.
-    private var current: BlueZCompletion<Void>?
+    private var source: (any UpdateSource)?
     private var step = Step.none
-    private var way = Way.bus
-    /// Whether something was sent this way that `bluetoothd` may not have read.
-    private var isWayUsed = false
-    /// Values on their way to the bus.
-    private var unsent: [UInt64: BlueZCompletion<Void>] = [:]
-    /// Counts the calls of ``fail(_:)``, so that outcomes of earlier values are ignored.
+    /// The way of what was sent that `bluetoothd` may not have read; `nil` if it has read everything.
+    private var way: Way?
+    /// Counts the calls of ``reset()``, so that outcomes of earlier values are ignored.
     private var turn = 0
 
     init(_ record: CharacteristicRecord) {
         self.record = record
-        confirmTimer = LoopTimer(on: record.content.client.loop)
+        confirmTimer = LoopTimer(on: record.application.client.loop)
     }
 
-    private var loop: any EventLoop { record.content.client.loop }
+    private var loop: any EventLoop { record.application.client.loop }
 
-    func send(_ update: ServerUpdate, completion: @escaping BlueZCompletion<Void>) {
-        waiting.append((update, completion))
+    /// The source has updates.
+    func send(from source: any UpdateSource) {
+        self.source = source
         proceed()
     }
 
     private func proceed() {
-        while case .none = step, let next = waiting.first {
-            let sockets = next.update.centrals.map { $0.compactMap { record.socket(of: $0) } }
-            if let sockets, sockets.isEmpty {
-                waiting.removeFirst()
-                complete(next.completion, with: .failure(.centralUnreachable))
-                continue
-            }
-            let needed: Way = sockets == nil ? .bus : .sockets
-            guard needed == way || !isWayUsed else { return changeWay() }
-            way = needed
-            isWayUsed = true
-            waiting.removeFirst()
-            if let sockets {
-                write(next.update.value, to: sockets, next.completion)
-            } else if record.isConfirmed {
-                indicate(next.update.value, next.completion)
-            } else {
-                signal(next.update.value, next.completion)
-            }
+        while case .none = step, record.isSubscribed, let update = source?.nextUpdate() { send(update) }
+    }
+
+    private func send(_ update: ServerUpdate) {
+        let sockets = update.centrals.map { $0.compactMap { record.socket(of: $0) } }
+        if let sockets, sockets.isEmpty { return endWhenDrained(.unreachable) }
+        let needed: Way = sockets == nil ? .bus : .sockets
+        guard needed == way ?? needed else { return changeWay(for: update) }
+        way = needed
+        if let sockets {
+            write(update.value, to: sockets)
+        } else if record.isConfirmed {
+            step = .confirming(by: record.table.linkedSockets, received: 0)
+            record.emit(update.value)
+            awaitConfirmation()
+        } else {
+            record.emit(update.value)
+            endWhenDrained(.sent)
         }
     }
 
-    private func end(_ result: Result<Void, BlueZError>) {
+    /// Reports the outcome when the bus has taken what was sent before.
+    private func endWhenDrained(_ outcome: UpdateOutcome) {
+        let turn = turn
+        record.application.connection?.whenDrained { [weak self] in
+            guard let self, turn == self.turn else { return }
+            source?.updateEnded(outcome)
+            proceed()
+        }
+    }
+
+    private func end(_ outcome: UpdateOutcome) {
         confirmTimer.cancel()
         step = .none
-        let completion = current
-        current = nil
-        guard case .failure(let error) = result, error.cause == .noReply else {
-            proceed()
-            completion?(result)
-            return
-        }
-        // Those behind it, too: a caller that sends it again wants them after it.
-        let failed = waiting
-        waiting = []
-        completion?(result)
-        for (_, completion) in failed { completion(result) }
+        source?.updateEnded(outcome)
+        proceed()
     }
 
     // MARK: Order
 
-    private func changeWay(isRepeated: Bool = false) {
+    private func changeWay(for update: ServerUpdate, isRepeated: Bool = false) {
         step = .changingWay
         let turn = turn
-        record.content.pingDaemon { [weak self] isAnswered in
+        record.application.pingDaemon { [weak self] isAnswered in
             guard let self, turn == self.turn else { return }
             if isAnswered {
                 let limit = loop.now.advanced(by: Self.readingTime)
-                return awaitReading(until: limit, isLast: isRepeated, pause: Self.readingPauses.lowerBound, turn)
+                return awaitReading(
+                    for: update, until: limit, isLast: isRepeated, pause: Self.readingPauses.lowerBound, turn)
             }
             loop.schedule(after: Self.callingPause) { [weak self] in
                 guard let self, turn == self.turn else { return }
-                changeWay(isRepeated: isRepeated)
+                changeWay(for: update, isRepeated: isRepeated)
             }
         }
     }
 
-    private func awaitReading(until limit: Instant, isLast: Bool, pause: Double, _ turn: Int) {
+    private func awaitReading(
+        for update: ServerUpdate, until limit: Instant, isLast: Bool, pause: Double, _ turn: Int
+    ) {
         guard turn == self.turn else { return }
         if way == .sockets, record.hasUnreadPackets {
             guard loop.now >= limit else {
                 let next = min(pause * 2, Self.readingPauses.upperBound)
                 loop.schedule(after: pause) { [weak self] in
-                    self?.awaitReading(until: limit, isLast: isLast, pause: next, turn)
+                    self?.awaitReading(for: update, until: limit, isLast: isLast, pause: next, turn)
                 }
                 return
             }
             // It may be `bluetoothd` that hangs.
-            guard isLast else { return changeWay(isRepeated: true) }
+            guard isLast else { return changeWay(for: update, isRepeated: true) }
             record.closeUnreadSockets()
             guard turn == self.turn else { return }
         }
-        isWayUsed = false
-        step = .none
+        (step, way) = (.none, nil)
+        send(update)
         proceed()
     }
 
-    // MARK: By signal
-
-    private func signal(_ value: Data, _ completion: @escaping BlueZCompletion<Void>) {
-        record.emit(value)
-        complete(completion, with: .success(()))
-    }
-
-    /// When the bus has taken what was sent: one that takes values slower than they are made must be waited for.
-    private func complete(_ completion: @escaping BlueZCompletion<Void>, with result: Result<Void, BlueZError>) {
-        let number = record.content.client.makeID()
-        unsent[number] = completion
-        record.content.connection?.whenDrained { [weak self] in
-            self?.unsent.removeValue(forKey: number)?(result)
-        }
-    }
-
-    private func indicate(_ value: Data, _ completion: @escaping BlueZCompletion<Void>) {
-        current = completion
-        step = .confirming(by: record.table.linkedSockets, received: 0)
-        record.emit(value)
-        awaitConfirmation()
-    }
+    // MARK: Confirmations
 
     private func awaitConfirmation() {
         confirmTimer.start(after: Self.confirmTimeout) { [weak self] in
             guard let self else { return }
-            if case .confirming(_, let received) = step, received > 0 { return end(.success(())) }
-            end(.failure(.notConfirmed))
+            if case .confirming(_, let received) = step, received > 0 { return end(.sent) }
+            end(.unconfirmed)
         }
     }
 
@@ -216,15 +213,14 @@ final class UpdateSender: @unchecked Sendable {
     }
 
     private func confirm(by sockets: Set<SubscriberTable.SocketNumber>, _ received: Int) {
-        if received >= max(sockets.count, 1) { return end(.success(())) }
+        if received >= max(sockets.count, 1) { return end(.sent) }
         step = .confirming(by: sockets, received: received)
     }
 
     // MARK: Over sockets
 
-    private func write(_ value: Data, to sockets: [AcquiredSocket], _ completion: @escaping BlueZCompletion<Void>) {
-        current = completion
-        let isConfirmed = record.isConfirmed && record.content.capabilities.confirmsOverSocket
+    private func write(_ value: Data, to sockets: [AcquiredSocket]) {
+        let isConfirmed = record.isConfirmed && record.application.capabilities.confirmsOverSocket
         let all = Set(sockets.map { ObjectIdentifier($0) })
         step = .writing(Writing(untaken: all, unconfirmed: isConfirmed ? all : []))
         let turn = turn
@@ -249,29 +245,17 @@ final class UpdateSender: @unchecked Sendable {
     private func proceed(with writing: Writing) {
         step = .writing(writing)
         guard writing.untaken.isEmpty else { return }
-        if !writing.isTaken { return end(.failure(.centralUnreachable)) }
-        if writing.unconfirmed.isEmpty { return end(.success(())) }
+        if !writing.isTaken { return end(.unreachable) }
+        if writing.unconfirmed.isEmpty { return end(.sent) }
         if !confirmTimer.isRunning { awaitConfirmation() }
     }
 
     // MARK: Ending
 
-    /// Fails all that was not taken.
-    func fail(_ error: BlueZError) {
+    /// No central is subscribed any more: what is under way has no outcome.
+    func reset() {
         turn += 1
         confirmTimer.cancel()
-        let failed =
-            unsent.sorted { $0.key < $1.key }.map(\.value) + [current].compactMap { $0 } + waiting.map(\.completion)
-        (unsent, waiting, current, step) = ([:], [], nil, .none)
-        (way, isWayUsed) = (.bus, false)
-        for completion in failed { loop.post { completion(.failure(error)) } }
+        (step, way) = (.none, nil)
     }
-}
-
-extension BlueZError {
-    /// Of the centrals that a value was for none has an open socket.
-    package static let centralUnreachable = BlueZError(
-        name: DBusError.Name.inputOutput, message: "BlueZ has no socket open for the central.")
-    fileprivate static let notConfirmed = BlueZError(
-        name: "org.freedesktop.DBus.Error.NoReply", message: "No central has confirmed the indication in time.")
 }

@@ -20,23 +20,12 @@ class ValueRecord: AttributeRecord, @unchecked Sendable {
 
     init(
         _ id: ServerAttributeID, _ uuid: CBUUID, _ flags: GattFlags, path: ObjectPath, parent: ObjectPath,
-        content: ApplicationContent
+        of application: ServerApplication
     ) {
         self.flags = flags
         self.path = path
         self.parent = parent
-        super.init(id, uuid, content: content)
-    }
-}
-
-final class DescriptorRecord: ValueRecord, @unchecked Sendable {
-    /// The value that centrals read without a request to the delegate.
-    let value: Data?
-
-    init(_ descriptor: ServerDescriptor, path: ObjectPath, parent: ObjectPath, content: ApplicationContent) {
-        value = descriptor.value
-        super.init(
-            descriptor.id, descriptor.uuid, descriptor.flags, path: path, parent: parent, content: content)
+        super.init(id, uuid, of: application)
     }
 }
 
@@ -46,26 +35,16 @@ extension ValueRecord {
 
     // MARK: Reading
 
-    /// - Parameter value: The value, if the delegate is not needed for it.
-    func readCalled(_ invocation: Invocation, value: Data?) {
+    func readCalled(_ invocation: Invocation) {
         // An attribute that may be neither read nor written has no permissions in 5.66, which then allows both.
         guard flags.allowsReading else { return invocation.fail(.refusal(.readNotPermitted, ofRead: true)) }
-        var reader = invocation.reader
-        let options = ServerOptions(&reader)
-        if let value = value ?? snapshot(options) { return reply(value, options, invocation) }
-        guard let delegate = content.delegate else { return invocation.fail(.refusal(.unlikelyError, ofRead: true)) }
-        let request = ServerRequest(attribute: id, peer: options.peer, offset: options.offset)
-        let answer = ServerAnswer(loop: content.client.loop) { result in
-            switch result {
-            case .success(let value): self.reply(value, options, invocation)
-            case .failure(let error): invocation.fail(.refusal(error.code, ofRead: true))
-            }
-        }
-        delegate.requested(request, answer)
+        let options = ServerOptions(invocation)
+        if let value = snapshot(options) { return reply(value, options, invocation) }
+        give(nil, at: options.offset, options, invocation)
     }
 
     private func snapshot(_ options: ServerOptions) -> Data? {
-        let now = content.client.loop.now
+        let now = application.client.loop.now
         guard options.offset > 0, let snapshot = snapshots[options.peer.device],
             now.seconds(since: snapshot.usedAt) < Self.snapshotLife
         else {
@@ -84,7 +63,7 @@ extension ValueRecord {
         let rest = value.dropFirst(options.offset)
         let isLong = rest.count >= (options.peer.mtu ?? 23) - 1
         snapshots[options.peer.device] =
-            isLong ? Snapshot(value: value, usedAt: content.client.loop.now) : nil
+            isLong ? Snapshot(value: value, usedAt: application.client.loop.now) : nil
         invocation.reply { $0.bytes(rest) }
     }
 
@@ -105,9 +84,9 @@ extension ValueRecord {
         cancelAssemblyTimer(key)
         switch assemblies[key, default: WriteAssembly()].written(value, at: options.offset, mtu: options.peer.mtu) {
         case .give(let offset, let value):
-            give(value, at: offset, options, invocation) { $0.requested($1, $2) }
+            give(value, at: offset, options, invocation)
         case .collect:
-            assemblyTimers[key] = content.client.loop.schedule(after: WriteAssembly.pause) { [weak self] in
+            assemblyTimers[key] = application.client.loop.schedule(after: WriteAssembly.pause) { [weak self] in
                 self?.giveCollected(key, options)
             }
             invocation.reply()
@@ -116,21 +95,25 @@ extension ValueRecord {
         }
     }
 
+    /// Gives a request to the delegate, and replies to BlueZ when the delegate does.
+    /// - Parameter value: What the central writes; `nil` in a read.
     private func give(
-        _ value: Data, at offset: Int, _ options: ServerOptions, _ invocation: Invocation?,
-        _ ask: (any ServerDelegate, ServerRequest, ServerAnswer) -> Void
+        _ value: Data?, at offset: Int, _ options: ServerOptions, _ invocation: Invocation?,
+        _ ask: (any ServerDelegate, ServerRequest, ServerAnswer) -> Void = { $0.requested($1, $2) }
     ) {
-        guard let delegate = content.delegate else {
-            invocation?.fail(.refusal(.unlikelyError, ofRead: false))
+        let isRead = value == nil
+        guard let delegate = application.delegate else {
+            invocation?.fail(.refusal(.unlikelyError, ofRead: isRead))
             return
         }
         let request = ServerRequest(
             attribute: id, peer: options.peer, offset: offset, value: value,
             expectsAnswer: invocation.map { !$0.message.expectsNoReply } ?? false)
-        let answer = ServerAnswer(loop: content.client.loop) { result in
+        let answer = ServerAnswer(loop: application.client.loop) { result in
             switch result {
-            case .success: invocation?.reply()
-            case .failure(let error): invocation?.fail(.refusal(error.code, ofRead: false))
+            case .success(let value):
+                if isRead, let invocation { self.reply(value, options, invocation) } else { invocation?.reply() }
+            case .failure(let error): invocation?.fail(.refusal(error.code, ofRead: isRead))
             }
         }
         ask(delegate, request, answer)
@@ -139,11 +122,11 @@ extension ValueRecord {
     private func giveCollected(_ key: ObjectKey?, _ options: ServerOptions) {
         cancelAssemblyTimer(key)
         guard let (offset, value) = assemblies[key]?.collected() else { return }
-        give(value, at: offset, options, nil) { $0.requested($1, $2) }
+        give(value, at: offset, options, nil)
     }
 
     private func cancelAssemblyTimer(_ key: ObjectKey?) {
-        if let timer = assemblyTimers.removeValue(forKey: key) { content.client.loop.cancel(timer) }
+        if let timer = assemblyTimers.removeValue(forKey: key) { application.client.loop.cancel(timer) }
     }
 
     /// The attribute is not there any more.
@@ -161,6 +144,11 @@ struct ServerOptions {
     /// Whether a long write is only asked for.
     var asksForAuthorization = false
 
+    init(_ invocation: Invocation) {
+        var reader = invocation.reader
+        self.init(&reader)
+    }
+
     init(_ reader: inout MessageReader) {
         reader.dictionary { entry in
             guard let key = entry.string() else { return }
@@ -174,7 +162,6 @@ struct ServerOptions {
             guard var path = value.objectPath()?.rawValue else { return }
             peer.device = path.withUTF8 { ObjectKey(path: $0) }
         case "mtu": peer.mtu = value.uint16().map(Int.init)
-        case "link": peer.link = value.string().flatMap(ServerPeer.Link.init)
         case "offset": offset = Int(value.uint16() ?? 0)
         case "prepare-authorize": asksForAuthorization = value.bool() ?? false
         default: break

@@ -190,6 +190,28 @@ final class AdvertisingBehaviourTests: PeripheralStage {
         XCTAssertFalse(manager.isAdvertising)
     }
 
+    func testASecondStopWaitsForWhatTheFirstOneEnds() throws {
+        let manager = manager()
+        try value(of: manager.startAdvertising("Strap"))
+        simulator.simulateSlowReplies(by: 2)
+        let stops = (1...2).map { _ in manager.stopAdvertising() }
+        simulator.advance(by: 1)
+        XCTAssertEqual(stops.map(\.completed), [false, false])
+        simulator.advance(by: 2)
+        XCTAssertEqual(stops.map(\.completed), [true, true])
+    }
+
+    func testAStopSucceedsAtTheEndOfTheManager() throws {
+        var manager: PeripheralManager? = manager()
+        let running = try value(of: XCTUnwrap(manager).startAdvertising(AdvertisingData(localName: "Strap")))
+        simulator.simulateSlowReplies(by: 15)
+        let stopped = try XCTUnwrap(manager).stopAdvertising(timeout: .infinity)
+        manager = nil
+        simulator.advance(by: 1)
+        XCTAssertTrue(stopped.completed)
+        try value(of: running.stop(), within: 0.01)
+    }
+
     func testAStopSettlesAStartThatIsUnderWay() throws {
         let manager = manager()
         let started = manager.startAdvertising("Strap")

@@ -230,18 +230,17 @@ final class PeripheralSoakTests: PeripheralStage {
         XCTAssertEqual(course.open.filter { !$0.1() }.map(\.0), [], place)
         let core = manager.session.core.withLock { core in
             (
-                served: core.served.count, adding: core.adding.count, advertisings: core.advertisings.count,
-                advertised: core.advertised.count,
-                stopping: core.stopping.count
+                served: core.served.count, adding: core.adding.count, advertised: core.advertised.count,
+                registered: core.advertised.values.count { $0.advertising != nil }
             )
         }
         XCTAssertEqual(offered().sorted(), manager.services.map { $0.uuid.uuidString }.sorted(), place)
         XCTAssertEqual(core.served, manager.services.count, place)
         XCTAssertEqual(Set(course.services.filter(\.isAdded)), Set(manager.services), place)
-        XCTAssertEqual([core.adding, core.stopping], [0, 0], place)
+        XCTAssertEqual(core.adding, 0, place)
         let running = manager.advertisements
         XCTAssertTrue(running.allSatisfy(\.isOnAir), place)
         XCTAssertEqual(simulator.advertisements.count, running.count, place)
-        XCTAssertEqual([core.advertisings, core.advertised], [running.count, running.count], place)
+        XCTAssertEqual([core.registered, core.advertised], [running.count, running.count], place)
     }
 }

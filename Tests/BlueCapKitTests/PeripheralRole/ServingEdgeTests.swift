@@ -36,7 +36,7 @@ final class ServingEdgeTests: PeripheralStage {
         data.timeout = 2
         let advertisement = try value(of: manager.startAdvertising(data))
         XCTAssertEqual(try value(of: advertisement.whenEnded()), .timedOut)
-        wait { manager.session.core.withLock { $0.advertisings.isEmpty } }
+        wait { manager.session.core.withLock { $0.advertised.isEmpty } }
         XCTAssertFalse(manager.isAdvertising)
     }
 

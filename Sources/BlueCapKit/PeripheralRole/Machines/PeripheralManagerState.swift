@@ -17,9 +17,6 @@ struct PeripheralManagerState {
         let rawValue: UInt64
     }
 
-    /// Identifies a call that waits until everything it has ended is no longer sent.
-    typealias Stop = UInt64
-
     enum Kind: Equatable {
         case service
         /// - Parameter isMain: Whether it is one of those of which a manager has only one at a time.
@@ -27,24 +24,20 @@ struct PeripheralManagerState {
     }
 
     enum Timer: Hashable {
-        case adapterGrace, restoration
+        case adapterGrace
         case request(Number)
-        case stop(Stop)
     }
 
     enum Order: Equatable {
         case announce(ManagerState)
         case startTimer(Timer, TimeInterval)
         case cancelTimer(Timer)
-        /// The outcome of the restoration can be reported.
-        case restored
         /// Asks BlueZ what the adapter can advertise; the reply is
         /// ``PeripheralManagerState/limitsKnown(_:refusal:into:)``.
         case askLimits(Number)
         /// Registers it with BlueZ on the adapter in use, and passes on the states of the registration.
         case register(Number)
-        /// Unregisters it from BlueZ; for an advertisement, the reply is
-        /// ``PeripheralManagerState/confirmedEnd(_:into:)``.
+        /// Unregisters it from BlueZ.
         case unregister(Number)
         /// The request has succeeded, or failed with this error.
         case settle(Number, PeripheralManagerError?)
@@ -52,8 +45,6 @@ struct PeripheralManagerState {
         case drop(Number)
         /// The advertisement has ended, after it was sent or before.
         case ended(Number, AdvertisingEnd)
-        /// - Parameter isInTime: Whether BlueZ has confirmed it in time.
-        case settleStop(Stop, isInTime: Bool)
     }
 
     enum Stage: Hashable {
@@ -82,19 +73,11 @@ struct PeripheralManagerState {
 
     /// The time that a returning daemon has to find its adapters, in seconds.
     static let adapterGrace: TimeInterval = 5
-    /// The time for which the restored state waits until the manager's state is known, in seconds.
-    static let restorationPatience: TimeInterval = 5
 
     private var machine = ManagerStateMachine()
     /// First the services, in the sequence of their requests, which becomes that of their handles; then the
     /// advertisements, in the sequence of their requests.
     private var requests: [Request] = []
-    /// Advertisements that were ended, and whose end BlueZ has not confirmed yet.
-    private var leaving: Set<Number> = []
-    private var stops: [(id: Stop, awaited: Set<Number>)] = []
-    private var lastStop: Stop = 0
-    /// Whether the outcome of the restoration has not been reported yet.
-    private var isRestoring = false
 
     var managerState: ManagerState { machine.state }
     var services: [Number] { requests.filter { $0.kind == .service }.map(\.number) }
@@ -119,7 +102,6 @@ struct PeripheralManagerState {
     /// Ends everything, and fails what callers wait for.
     mutating func endAll(into orders: inout [Order]) {
         for request in requests { takeOut(request.number, .managerEnded, .managerEnded, into: &orders) }
-        forgetStops(into: &orders)
     }
 
     mutating func event(_ event: ManagerStateMachine.Event, into orders: inout [Order]) {
@@ -129,7 +111,6 @@ struct PeripheralManagerState {
             case .announce(let state):
                 orders.append(.announce(state))
                 powerChanged(from: old, into: &orders)
-                endRestoring(into: &orders)
             case .startGrace: orders.append(.startTimer(.adapterGrace, Self.adapterGrace))
             case .cancelGrace: orders.append(.cancelTimer(.adapterGrace))
             }
@@ -183,7 +164,7 @@ struct PeripheralManagerState {
         orders.append(request.kind == .service ? .register(request.number) : .askLimits(request.number))
     }
 
-    /// Removes a service, or an advertisement that another one replaces.
+    /// Removes a service or an advertisement.
     mutating func remove(_ number: Number?, into orders: inout [Order]) {
         guard let number, let request = requests.first(where: { $0.number == number }) else { return }
         takeOut(number, request.kind.stopped, .stopped, into: &orders)
@@ -191,31 +172,6 @@ struct PeripheralManagerState {
 
     mutating func removeAllServices(into orders: inout [Order]) {
         for number in services { remove(number, into: &orders) }
-    }
-
-    /// Ends these advertisements; `nil` for all. The stop is settled when BlueZ has confirmed the ends, including those
-    /// that were requested before, or when the time-out has elapsed.
-    mutating func stop(_ number: Number?, timeout: TimeInterval, into orders: inout [Order]) -> Stop {
-        lastStop += 1
-        for number in number.map({ [$0] }) ?? advertisements { remove(number, into: &orders) }
-        let awaited = number.map { leaving.intersection([$0]) } ?? leaving
-        if awaited.isEmpty {
-            orders.append(.settleStop(lastStop, isInTime: true))
-        } else {
-            stops.append((lastStop, awaited))
-            if timeout.isFinite { orders.append(.startTimer(.stop(lastStop), timeout)) }
-        }
-        return lastStop
-    }
-
-    /// Settles the stops: the ends of their advertisements are no longer awaited.
-    mutating func forgetStops(into orders: inout [Order]) {
-        for stop in stops { settle(stop.id, into: &orders) }
-        stops = []
-    }
-
-    private func settle(_ stop: Stop, into orders: inout [Order]) {
-        orders += [.cancelTimer(.stop(stop)), .settleStop(stop, isInTime: true)]
     }
 
     private mutating func takeOut(
@@ -235,9 +191,7 @@ struct PeripheralManagerState {
         case .advertisement:
             if !request.isSettled { orders.append(.settle(number, error)) }
             orders.append(.ended(number, end))
-            guard isInBlueZ else { return }
-            leaving.insert(number)
-            orders.append(.unregister(number))
+            if isInBlueZ { orders.append(.unregister(number)) }
         }
     }
 
@@ -282,42 +236,15 @@ struct PeripheralManagerState {
         }
     }
 
-    /// BlueZ has confirmed the end of an advertisement.
-    mutating func confirmedEnd(_ number: Number, into orders: inout [Order]) {
-        leaving.remove(number)
-        for index in stops.indices { stops[index].awaited.remove(number) }
-        for stop in stops where stop.awaited.isEmpty { settle(stop.id, into: &orders) }
-        stops.removeAll { $0.awaited.isEmpty }
-    }
-
     mutating func fired(_ timer: Timer, into orders: inout [Order]) {
         switch timer {
         case .adapterGrace: event(.graceEnded, into: &orders)
-        case .restoration: endRestoring(into: &orders)
         case .request(let number):
             guard let request = requests.first(where: { $0.number == number }), !request.isSettled else { return }
             let error =
                 managerState == .poweredOn ? request.delay ?? request.kind.unanswered : .notPoweredOn(managerState)
             takeOut(number, error, .notStarted, hasTimer: false, into: &orders)
-        case .stop(let stop):
-            guard let index = stops.firstIndex(where: { $0.id == stop }) else { return }
-            stops.remove(at: index)
-            orders.append(.settleStop(stop, isInTime: false))
         }
-    }
-
-    // MARK: Restoration
-
-    mutating func beginRestoring(into orders: inout [Order]) {
-        guard managerState == .unknown else { return orders.append(.restored) }
-        isRestoring = true
-        orders.append(.startTimer(.restoration, Self.restorationPatience))
-    }
-
-    private mutating func endRestoring(into orders: inout [Order]) {
-        guard isRestoring else { return }
-        isRestoring = false
-        orders += [.cancelTimer(.restoration), .restored]
     }
 }
 

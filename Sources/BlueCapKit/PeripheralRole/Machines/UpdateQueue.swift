@@ -34,27 +34,14 @@ public enum UnsubscribedUpdatePolicy: Hashable, Sendable, CaseIterable {
 ///
 /// A value that was handed over stays at the head until its outcome is confirmed. If the subscription ends before that,
 /// the value is handed over again in the next one, unless ``unsubscribedPolicy`` drops it. The queue has no side
-/// effects: its owner hands over what ``take()`` returns, and reports the outcome of each value with ``confirmed(_:)``
-/// or ``failed(_:_:)``, in their order.
+/// effects: its owner hands over what ``next()`` returns, and reports the outcome of each value with ``ended(_:)``, in
+/// their order, unless the subscription has ended before.
 struct UpdateQueue {
-    /// Identifies a subscription, so that outcomes of an earlier one can be ignored.
-    typealias Epoch = UInt32
-
     enum Acceptance: Equatable {
         case queued
         case refused
         /// Accepted, and these updates were dropped: older ones, or the value itself if none may wait.
         case dropped([ServerUpdate])
-    }
-
-    enum Failure: Equatable {
-        /// BlueZ no longer takes values of this subscription.
-        case nobodySubscribed
-        /// An indication was not confirmed within its time limit.
-        case unconfirmed
-        /// BlueZ cannot send to the central for which the update was: the central has left, or its socket has been
-        /// closed.
-        case unreachable
     }
 
     /// The number of updates that may be handed over without a confirmation: enough to keep a socket busy, and too few
@@ -69,10 +56,7 @@ struct UpdateQueue {
     private(set) var dropped = 0
     /// The updates that were confirmed.
     private(set) var sent = 0
-    private(set) var epoch: Epoch = 0
     private(set) var isSubscribed = false
-    /// Whether a hand-over has failed: nothing is handed over until ``subscribed()`` or ``unsubscribed()`` is called.
-    private var isPaused = false
 
     /// The updates that wait begin at `head`; those before it were sent, and are removed from time to time.
     private var updates: [ServerUpdate] = []
@@ -80,7 +64,7 @@ struct UpdateQueue {
     private var inFlight = 0
     /// The number of times that the first update was sent without a confirmation.
     private var attempts = 0
-    /// Whether the owner was woken and has not called ``take()`` yet.
+    /// Whether the owner was woken and has not called ``next()`` yet.
     private var isAwaited = false
 
     var count: Int { updates.count - head }
@@ -135,61 +119,43 @@ struct UpdateQueue {
 
     // MARK: Handing over
 
-    /// Returns whether the owner has to be woken to call ``take()``; true once until it does.
+    /// Returns whether the owner has to be woken to call ``next()``; true once until it does.
     mutating func mustWake() -> Bool {
-        guard isSubscribed, !isPaused, !isAwaited, count > inFlight, inFlight <= Self.window / 2 else { return false }
+        guard isSubscribed, !isAwaited, count > inFlight, inFlight <= Self.window / 2 else { return false }
         isAwaited = true
         return true
     }
 
-    /// Returns the updates to hand over now, in this order.
-    mutating func take() -> [ServerUpdate] {
+    /// Returns the next update to hand over; `nil` if there is none, or if many have no outcome yet.
+    mutating func next() -> ServerUpdate? {
         isAwaited = false
-        guard isSubscribed, !isPaused else { return [] }
-        let start = head + inFlight
-        let end = min(head + Self.window, updates.count)
-        guard end > start else { return [] }
-        inFlight = end - head
-        return Array(updates[start..<end])
+        guard isSubscribed, inFlight < min(count, Self.window) else { return nil }
+        inFlight += 1
+        return updates[head + inFlight - 1]
     }
 
-    /// Removes the oldest update that was handed over, because it was accepted. Returns it, so that it is not released
-    /// under the lock of the caller.
-    mutating func confirmed(_ epoch: Epoch) -> ServerUpdate? {
-        guard epoch == self.epoch, inFlight > 0 else { return nil }
-        sent += 1
-        return removeFirst()
-    }
-
-    /// The oldest update that was handed over has failed, and with it all after it, unless the update was for a single
-    /// central. Returns the update that is dropped, if any.
-    mutating func failed(_ epoch: Epoch, _ failure: Failure) -> ServerUpdate? {
-        guard epoch == self.epoch, inFlight > 0 else { return nil }
-        switch failure {
-        case .nobodySubscribed:
-            // A separate event reports whether all subscriptions have ended.
-            isPaused = true
+    /// The oldest update that was handed over has this outcome. Returns the update if it is removed, so that it is not
+    /// released under the lock of the caller.
+    mutating func ended(_ outcome: UpdateOutcome) -> ServerUpdate? {
+        guard inFlight > 0 else { return nil }
+        switch outcome {
+        case .sent:
+            sent += 1
+        case .unconfirmed where attempts + 1 < Self.mostAttempts:
+            attempts += 1
             beginAgain()
             return nil
-        case .unconfirmed:
-            attempts += 1
-            let isGivenUp = attempts >= Self.mostAttempts
-            if isGivenUp { dropped += 1 }
-            let given = isGivenUp ? removeFirst() : nil
-            beginAgain()
-            return given
-        case .unreachable:
+        case .unconfirmed, .unreachable:
             dropped += 1
-            return removeFirst()
         }
+        return removeFirst()
     }
 
     // MARK: Subscriptions
 
     mutating func subscribed() {
-        guard !isSubscribed || isPaused else { return }
+        guard !isSubscribed else { return }
         isSubscribed = true
-        isPaused = false
         beginAgain()
     }
 
@@ -197,7 +163,6 @@ struct UpdateQueue {
     /// and those that the policy drops.
     mutating func unsubscribed() -> [ServerUpdate] {
         isSubscribed = false
-        isPaused = false
         beginAgain()
         return dropDirected() + trim()
     }
@@ -220,7 +185,6 @@ struct UpdateQueue {
     }
 
     private mutating func beginAgain() {
-        epoch &+= 1
         inFlight = 0
         isAwaited = false
     }
@@ -231,10 +195,7 @@ struct UpdateQueue {
         head += 1
         inFlight = max(inFlight - 1, 0)
         attempts = 0
-        if head == updates.count {
-            updates.removeAll(keepingCapacity: true)
-            head = 0
-        } else if head >= 256, head * 2 >= updates.count {
+        if head * 2 >= updates.count {
             updates.removeFirst(head)
             head = 0
         }

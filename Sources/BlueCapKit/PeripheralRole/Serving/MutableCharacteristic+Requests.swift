@@ -109,15 +109,13 @@ extension MutableCharacteristic {
 
     // MARK: Events; on the loop
 
-    /// A central begins a long write. The application decides when it receives the value.
+    /// The application decides when it receives the value.
     func writeAuthorizationRequested(_ answer: ServerAnswer) {
         let isDelivered = core.withLock { $0.requests.writes != nil }
         _ = isDelivered ? answer.succeed() : answer.refuse(.insufficientAuthorization)
     }
 
-    func requested(
-        _ request: ServerRequest, from central: Central, _ answer: ServerAnswer, _ session: PeripheralManagerSession
-    ) {
+    func requested(_ request: ServerRequest, _ answer: ServerAnswer, _ session: PeripheralManagerSession) {
         let isRead = request.value == nil
         guard permissions.allows(reading: isRead) else {
             return _ = answer.refuse(isRead ? .readNotPermitted : .writeNotPermitted)
@@ -125,23 +123,20 @@ extension MutableCharacteristic {
         guard isRead || request.expectsAnswer else {
             answer.succeed()
             guard let stream = core.withLock({ $0.requests.writes }) else { return }
-            return deliver(request, nil, from: central, to: stream, session)
+            return deliver(request, nil, to: stream, session)
         }
         guard let (number, stream) = core.withLock({ $0.requests.open(answer, isRead: isRead) }) else {
             if permissions.contains(.authorizationRequired) { return _ = answer.refuse(.insufficientAuthorization) }
             return _ = isRead ? answer.succeed(value ?? Data()) : answer.refuse(.requestNotSupported)
         }
-        answer.whenExpired { [weak self] in
-            let expired = self?.core.withLock { $0.requests.take(number) }
-            withExtendedLifetime(expired) {}
-        }
-        deliver(request, number, from: central, to: stream, session)
+        deliver(request, number, to: stream, session)
     }
 
     private func deliver(
-        _ request: ServerRequest, _ number: UInt64?, from central: Central, to stream: StreamPromise<Request>,
+        _ request: ServerRequest, _ number: UInt64?, to stream: StreamPromise<Request>,
         _ session: PeripheralManagerSession
     ) {
+        let central = session.central(request.peer)
         let request = ATTRequest(
             characteristicUUID: uuid, offset: request.offset, value: request.value,
             expectsAnswer: request.expectsAnswer, security: permissions.security(reading: request.value == nil),
@@ -159,68 +154,57 @@ extension MutableCharacteristic {
 
     /// No manager offers it any more: its requests are refused, its streams end, and waiting calls fail.
     func end(_ session: PeripheralManagerSession) {
-        struct Left {
-            var answers: [ServerAnswer] = []
-            var streams: [StreamPromise<Request>] = []
-            var subscribers: StreamPromise<[any CBCentralInjectable]>?
-            var waiting: [Promise<Void>] = []
-            var updates: [ServerUpdate] = []
-            var session: PeripheralManagerSession?
-            var application: ServerApplication?
-        }
-        let left = core.withLock { core -> Left in
-            var left = Left()
-            (left.answers, left.streams) = core.requests.close()
-            left.subscribers = core.subscriberPromise
-            left.waiting = core.whenSent
-            left.updates = core.updates.removeAll()
-            left.session = core.session
-            left.application = core.application
-            core.application = nil
-            (core.subscriberPromise, core.session) = (nil, nil)
+        // What is removed under the lock is released after it.
+        let (left, (answers, streams)) = core.withLock { core in
+            let left = core
+            (core.application, core.session, core.subscriberPromise) = (nil, nil, nil)
             (core.whenSent, core.subscribers) = ([], [])
-            return left
+            _ = core.updates.removeAll()
+            return (left, core.requests.close())
         }
-        for answer in left.answers { answer.refuse(.unlikelyError) }
+        for answer in answers { answer.refuse(.unlikelyError) }
         session.complete {
-            for promise in left.waiting { promise.failure(MutableCharacteristicError.unconfigured) }
-            for promise in left.streams { promise.finish() }
-            left.subscribers?.finish()
+            for promise in left.whenSent { promise.failure(MutableCharacteristicError.unconfigured) }
+            for promise in streams { promise.finish() }
+            left.subscriberPromise?.finish()
         }
         withExtendedLifetime(left) {}
     }
 }
 
+extension MutableCharacteristic: ServedAttribute {}
+
 /// The streams of requests that the application has started, and the requests that wait for its response.
 struct CentralRequests {
     typealias Request = MutableCharacteristic.Request
 
-    private(set) var writes: StreamPromise<Request>?
-    private var reads: StreamPromise<Request>?
+    /// The stream of reads, and that of writes, by whether it has reads.
+    private var streams: [Bool: StreamPromise<Request>] = [:]
+    /// The replies that the application can give. One whose time has passed is removed at the next request.
     private var answers: [UInt64: ServerAnswer] = [:]
     private var lastNumber: UInt64 = 0
 
     /// The number of requests that wait for a response.
-    var count: Int { answers.count }
+    var count: Int { answers.values.count { $0.isOpen } }
+
+    var writes: StreamPromise<Request>? { streams[false] }
 
     /// Returns the stream of reads or writes, and starts it if there is none.
     mutating func start(isRead: Bool, capacity: Int) -> FutureStream<Request> {
-        let promise = (isRead ? reads : writes) ?? StreamPromise(capacity: capacity)
-        if isRead { reads = promise } else { writes = promise }
+        let promise = streams[isRead] ?? StreamPromise(capacity: capacity)
+        streams[isRead] = promise
         return promise.stream
     }
 
     /// Returns the stream that ends.
-    mutating func stop(isRead: Bool) -> StreamPromise<Request>? {
-        defer { if isRead { reads = nil } else { writes = nil } }
-        return isRead ? reads : writes
-    }
+    mutating func stop(isRead: Bool) -> StreamPromise<Request>? { streams.removeValue(forKey: isRead) }
 
     /// Keeps the reply to a request. Returns its number and the stream of the request, or `nil` if the application has
     /// not started that stream.
     mutating func open(_ answer: ServerAnswer, isRead: Bool) -> (number: UInt64, stream: StreamPromise<Request>)? {
-        guard let stream = isRead ? reads : writes else { return nil }
+        guard let stream = streams[isRead] else { return nil }
         lastNumber += 1
+        answers = answers.filter { $0.value.isOpen }
         answers[lastNumber] = answer
         return (lastNumber, stream)
     }
@@ -229,7 +213,7 @@ struct CentralRequests {
 
     /// Returns the replies that were not sent, in the sequence of their requests, and the streams.
     mutating func close() -> (answers: [ServerAnswer], streams: [StreamPromise<Request>]) {
-        defer { (writes, reads, answers) = (nil, nil, [:]) }
-        return (answers.sorted { $0.key < $1.key }.map(\.value), [writes, reads].compactMap { $0 })
+        defer { (streams, answers) = ([:], [:]) }
+        return (answers.sorted { $0.key < $1.key }.map(\.value), [false, true].compactMap { streams[$0] })
     }
 }

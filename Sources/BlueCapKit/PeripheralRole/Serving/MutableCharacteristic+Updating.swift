@@ -1,4 +1,4 @@
-import BlueZ
+package import BlueZ
 public import Foundation
 public import Futures
 public import GATT
@@ -8,9 +8,6 @@ import Reactor
 // several calls wake the loop once.
 
 extension MutableCharacteristic {
-    /// Whether centrals can subscribe to the characteristic.
-    var canNotify: Bool { propertyEnabled(.notifying.union(.indicating)) }
-
     // MARK: Updating
 
     /// Sets the value and sends it to all subscribed centrals.
@@ -186,7 +183,7 @@ extension MutableCharacteristic {
 
     private func checkUpdating() throws(MutableCharacteristicError) {
         guard core.withLock({ $0.session != nil }) else { throw MutableCharacteristicError.unconfigured }
-        guard canNotify else { throw MutableCharacteristicError.notifyNotSupported }
+        guard flags.canBeSubscribedTo else { throw MutableCharacteristicError.notifyNotSupported }
     }
 
     @discardableResult
@@ -199,9 +196,9 @@ extension MutableCharacteristic {
         // What is replaced or dropped under the lock is released after it.
         var old: (Data?, [ServerUpdate]) = (nil, [])
         let (awaited, isUpdating) = try core.withLock {
-            core throws(MutableCharacteristicError) -> (PeripheralManagerSession?, Bool) in
-            guard let session = core.session else { throw MutableCharacteristicError.unconfigured }
-            guard canNotify else { throw MutableCharacteristicError.notifyNotSupported }
+            core throws(MutableCharacteristicError) -> (ServerApplication?, Bool) in
+            guard core.session != nil else { throw MutableCharacteristicError.unconfigured }
+            guard flags.canBeSubscribedTo else { throw MutableCharacteristicError.notifyNotSupported }
             guard value.count <= AttributeProtocol.longestValue else {
                 throw MutableCharacteristicError.tooLong(count: value.count, maximum: AttributeProtocol.longestValue)
             }
@@ -213,47 +210,29 @@ extension MutableCharacteristic {
             case .refused: throw MutableCharacteristicError.updateQueueFull(limit: core.updates.limit)
             }
             if devices == nil { (old.0, core.value) = (core.value, value) }
-            return (core.updates.mustWake() ? session : nil, core.updates.isSubscribed)
+            return (core.updates.mustWake() ? core.application : nil, core.updates.isSubscribed)
         }
-        if let awaited { awaited.loop.post { self.send(through: awaited) } }
+        awaited?.sendUpdates(of: id, from: self)
         withExtendedLifetime(old) {}
         return isUpdating
-    }
-
-    /// Hands over the updates that wait, up to the number that may be under way. On the loop.
-    func send(through session: PeripheralManagerSession) {
-        let (updates, epoch, application) = core.withLock { ($0.updates.take(), $0.updates.epoch, $0.application) }
-        guard !updates.isEmpty else { return }
-        guard let application else { return subscribersChanged(to: [], session) }
-        let taken: @Sendable (Result<Void, BlueZError>) -> Void = { [weak session] result in
-            if let session { self.handedOver(result, epoch, session) }
-        }
-        application.notify(id, updates, completion: taken)
-    }
-
-    /// The outcome of an update; called on the loop for each one, in their order.
-    private func handedOver(
-        _ result: Result<Void, BlueZError>, _ epoch: UpdateQueue.Epoch, _ session: PeripheralManagerSession
-    ) {
-        let failure: UpdateQueue.Failure? =
-            switch result {
-            case .success: nil
-            case .failure(.centralUnreachable): .unreachable
-            case .failure(let error): error.cause == .noReply ? .unconfirmed : .nobodySubscribed
-            }
-        let (mustSend, finished, released) = core.withLock { core -> (Bool, [Promise<Void>], ServerUpdate?) in
-            let released =
-                if let failure { core.updates.failed(epoch, failure) } else { core.updates.confirmed(epoch) }
-            return (core.updates.mustWake(), core.takeFinished(), released)
-        }
-        withExtendedLifetime(released) {}
-        finish(finished, session)
-        if mustSend { send(through: session) }
     }
 
     func finish(_ promises: [Promise<Void>], _ session: PeripheralManagerSession) {
         guard !promises.isEmpty else { return }
         session.complete { for promise in promises { promise.success(()) } }
+    }
+}
+
+extension MutableCharacteristic: UpdateSource {
+    package func nextUpdate() -> ServerUpdate? { core.withLock { $0.updates.next() } }
+
+    package func updateEnded(_ outcome: UpdateOutcome) {
+        let (finished, session, released) = core.withLock { core in
+            let released = core.updates.ended(outcome)
+            return (core.takeFinished(), core.session, released)
+        }
+        withExtendedLifetime(released) {}
+        if let session { finish(finished, session) }
     }
 }
 
@@ -296,13 +275,14 @@ extension MutableCharacteristic {
     // MARK: Events; on the loop
 
     func subscribersChanged(to subscribers: [Subscriber], _ session: PeripheralManagerSession) {
-        let (promise, mustSend, released, finished) = core.withLock { core in
+        let (promise, awaited, released, finished) = core.withLock { core in
             let released = (core.subscribers, subscribers.isEmpty ? core.updates.unsubscribed() : [])
             let hasChanged = core.subscribers.map(\.central) != subscribers.map(\.central)
             core.subscribers = subscribers
             if !subscribers.isEmpty { core.updates.subscribed() }
             return (
-                hasChanged ? core.subscriberPromise : nil, core.updates.mustWake(), released, core.takeFinished()
+                hasChanged ? core.subscriberPromise : nil, core.updates.mustWake() ? core.application : nil, released,
+                core.takeFinished()
             )
         }
         withExtendedLifetime(released) {}
@@ -311,7 +291,7 @@ extension MutableCharacteristic {
             let centrals = subscribers.map(\.central)
             session.complete { promise.success(centrals) }
         }
-        if mustSend { send(through: session) }
+        awaited?.sendUpdates(of: id, from: self)
     }
 }
 

@@ -48,6 +48,8 @@ public final class MutableCharacteristic: Sendable {
     /// and the permissions do not is refused.
     public let permissions: CBAttributePermissions
     let id = ServerAttributeID.next()
+    /// What BlueZ allows centrals to do with it.
+    let flags: GattFlags
     let core: Locked<Core>
 
     private init(
@@ -57,6 +59,7 @@ public final class MutableCharacteristic: Sendable {
         self.profile = profile
         self.properties = properties
         self.permissions = permissions
+        flags = GattFlags(properties, permissions)
         core = Locked(Core(value: value))
     }
 
@@ -178,7 +181,7 @@ public final class MutableCharacteristic: Sendable {
             ($0.descriptors, $0.sendsUpdatesOverSocket, $0.takesWritesOverSocket)
         }
         return ServerCharacteristic(
-            id: id, uuid: uuid, flags: GattFlags(properties, permissions),
+            id: id, uuid: uuid, flags: flags,
             descriptors: descriptors.map(\.definition),
             givesNotifySocket: updates,
             givesWriteSocket: writes)
@@ -221,32 +224,47 @@ extension CBAttributePermissions {
     }
 
     /// The security that reading, or writing, needs; `nil` if it needs none.
-    package func security(reading isRead: Bool) -> RequiredSecurity? {
-        if contains(isRead ? .readSecureConnectionRequired : .writeSecureConnectionRequired) {
-            return .secureConnections
-        }
-        if contains(isRead ? .readAuthenticationRequired : .writeAuthenticationRequired) { return .authentication }
-        return contains(isRead ? .readEncryptionRequired : .writeEncryptionRequired) ? .encryption : nil
+    package func security(reading isRead: Bool) -> RequiredSecurity? { terms(reading: isRead)?.security }
+
+    fileprivate func terms(reading isRead: Bool) -> SecurityTerms? {
+        SecurityTerms.all.first { contains(isRead ? $0.reading.permission : $0.writing.permission) }
     }
 }
 
-extension CBCharacteristicProperties {
-    static let notifying: CBCharacteristicProperties = [
-        .notify, .notifyEncryptionRequired, .notifyAuthenticationRequired, .notifySecureConnectionRequired,
-    ]
-    static let indicating: CBCharacteristicProperties = [
-        .indicate, .indicateEncryptionRequired, .indicateAuthenticationRequired, .indicateSecureConnectionRequired,
-    ]
+/// The permissions, the properties and BlueZ's flags of one security.
+private struct SecurityTerms {
+    let security: RequiredSecurity
+    let reading, writing: (permission: CBAttributePermissions, flag: GattFlags)
+    let notifying, indicating: (property: CBCharacteristicProperties, flag: GattFlags)
 
+    /// The highest security first.
+    static let all = [
+        SecurityTerms(
+            security: .secureConnections, reading: (.readSecureConnectionRequired, .secureRead),
+            writing: (.writeSecureConnectionRequired, .secureWrite),
+            notifying: (.notifySecureConnectionRequired, .secureNotify),
+            indicating: (.indicateSecureConnectionRequired, .secureIndicate)),
+        SecurityTerms(
+            security: .authentication, reading: (.readAuthenticationRequired, .encryptAuthenticatedRead),
+            writing: (.writeAuthenticationRequired, .encryptAuthenticatedWrite),
+            notifying: (.notifyAuthenticationRequired, .encryptAuthenticatedNotify),
+            indicating: (.indicateAuthenticationRequired, .encryptAuthenticatedIndicate)),
+        SecurityTerms(
+            security: .encryption, reading: (.readEncryptionRequired, .encryptRead),
+            writing: (.writeEncryptionRequired, .encryptWrite),
+            notifying: (.notifyEncryptionRequired, .encryptNotify),
+            indicating: (.indicateEncryptionRequired, .encryptIndicate)),
+    ]
+}
+
+extension CBCharacteristicProperties {
     /// The security that a subscription to notifications, or to indications, needs; `nil` if it needs none.
     package func security(notifying isNotifying: Bool) -> RequiredSecurity? {
-        if contains(isNotifying ? .notifySecureConnectionRequired : .indicateSecureConnectionRequired) {
-            return .secureConnections
-        }
-        if contains(isNotifying ? .notifyAuthenticationRequired : .indicateAuthenticationRequired) {
-            return .authentication
-        }
-        return contains(isNotifying ? .notifyEncryptionRequired : .indicateEncryptionRequired) ? .encryption : nil
+        terms(notifying: isNotifying)?.security
+    }
+
+    fileprivate func terms(notifying isNotifying: Bool) -> SecurityTerms? {
+        SecurityTerms.all.first { contains(isNotifying ? $0.notifying.property : $0.indicating.property) }
     }
 }
 
@@ -257,61 +275,26 @@ extension GattFlags {
     init(_ properties: CBCharacteristicProperties, _ permissions: CBAttributePermissions) {
         // The lower eight have the bits of the declaration, in both.
         self.init(rawValue: UInt32(properties.rawValue & 0xFF))
-        if contains(.read) { replace(.read, by: .reading(permissions.security(reading: true))) }
-        if let security = permissions.security(reading: false),
-            !isDisjoint(with: [.write, .writeWithoutResponse, .authenticatedSignedWrites])
-        {
-            replace(.write, by: .writing(security))
+        if contains(.read) { replace(.read, by: permissions.terms(reading: true)?.reading.flag) }
+        if !isDisjoint(with: [.write, .writeWithoutResponse, .authenticatedSignedWrites]) {
+            replace(.write, by: permissions.terms(reading: false)?.writing.flag)
         }
-        if let security = properties.security(notifying: true) { replace(.notify, by: .notifying(security)) }
-        if let security = properties.security(notifying: false) { replace(.indicate, by: .indicating(security)) }
+        replace(.notify, by: properties.terms(notifying: true)?.notifying.flag)
+        replace(.indicate, by: properties.terms(notifying: false)?.indicating.flag)
         if permissions.contains(.authorizationRequired) { insert(.authorize) }
     }
 
     init(descriptor permissions: CBAttributePermissions) {
         self = []
-        if permissions.allows(reading: true) { insert(.reading(permissions.security(reading: true))) }
-        if permissions.allows(reading: false) { insert(.writing(permissions.security(reading: false))) }
+        if permissions.allows(reading: true) { insert(permissions.terms(reading: true)?.reading.flag ?? .read) }
+        if permissions.allows(reading: false) { insert(permissions.terms(reading: false)?.writing.flag ?? .write) }
         if permissions.contains(.authorizationRequired) { insert(.authorize) }
     }
 
-    /// Removes the plain flag: the other one implies it.
-    private mutating func replace(_ flag: GattFlags, by other: GattFlags) {
+    /// Replaces the plain flag, which the other one implies, if there is another one.
+    private mutating func replace(_ flag: GattFlags, by other: GattFlags?) {
+        guard let other else { return }
         remove(flag)
         insert(other)
-    }
-
-    private static func reading(_ security: RequiredSecurity?) -> GattFlags {
-        switch security {
-        case nil: .read
-        case .encryption: .encryptRead
-        case .authentication: .encryptAuthenticatedRead
-        case .secureConnections: .secureRead
-        }
-    }
-
-    private static func writing(_ security: RequiredSecurity?) -> GattFlags {
-        switch security {
-        case nil: .write
-        case .encryption: .encryptWrite
-        case .authentication: .encryptAuthenticatedWrite
-        case .secureConnections: .secureWrite
-        }
-    }
-
-    private static func notifying(_ security: RequiredSecurity) -> GattFlags {
-        switch security {
-        case .encryption: .encryptNotify
-        case .authentication: .encryptAuthenticatedNotify
-        case .secureConnections: .secureNotify
-        }
-    }
-
-    private static func indicating(_ security: RequiredSecurity) -> GattFlags {
-        switch security {
-        case .encryption: .encryptIndicate
-        case .authentication: .encryptAuthenticatedIndicate
-        case .secureConnections: .secureIndicate
-        }
     }
 }

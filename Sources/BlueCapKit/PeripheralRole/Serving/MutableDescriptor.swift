@@ -72,14 +72,20 @@ public final class MutableDescriptor: Sendable {
         }
     }
 
-    /// A central has written.
-    func written(_ value: Data, complete: (@escaping @Sendable () -> Void) -> Void) {
-        self.value = value
-        guard let promise = core.withLock({ $0.written }) else { return }
-        complete { promise.success(value) }
-    }
-
     var definition: ServerDescriptor {
         ServerDescriptor(id: id, uuid: uuid, flags: GattFlags(descriptor: permissions))
     }
+}
+
+extension MutableDescriptor: ServedAttribute {
+    func requested(_ request: ServerRequest, _ answer: ServerAnswer, _ session: PeripheralManagerSession) {
+        guard !permissions.contains(.authorizationRequired) else { return writeAuthorizationRequested(answer) }
+        answer.succeed(request.value == nil ? value ?? Data() : Data())
+        guard let written = request.value else { return }
+        value = written
+        guard let promise = core.withLock({ $0.written }) else { return }
+        session.complete { promise.success(written) }
+    }
+
+    func writeAuthorizationRequested(_ answer: ServerAnswer) { answer.refuse(.insufficientAuthorization) }
 }

@@ -20,8 +20,6 @@ public final class MutableService: Sendable {
         var characteristics: [MutableCharacteristic] = []
         /// The manager that it belongs to, from `add` on.
         var owner: PeripheralManagerSession?
-        /// Whether BlueZ has registered it.
-        var isAdded = false
     }
 
     /// The UUID of its type.
@@ -78,7 +76,7 @@ public final class MutableService: Sendable {
 
     /// Whether the service was added: from the success of `add` until it is removed. This includes the time while the
     /// adapter is off or `bluetoothd` is not running, because the service is offered again when they return.
-    public var isAdded: Bool { core.withLock { $0.isAdded } }
+    public var isAdded: Bool { core.withLock { $0.owner }?.isAdded(self) ?? false }
 
     // MARK: Limits; any thread
 
@@ -120,40 +118,21 @@ public final class MutableService: Sendable {
         )
     }
 
-    // MARK: Ownership; any thread
+    // MARK: Ownership; under the session's lock
 
-    enum Claim { case granted, repeated, refused }
-
-    func claim(_ session: PeripheralManagerSession) -> Claim {
+    /// Claims the service for a manager. Returns why that is not possible.
+    /// - Parameter problem: Why BlueZ cannot offer it.
+    func claim(
+        _ session: PeripheralManagerSession, unless problem: PeripheralManagerError?
+    ) -> PeripheralManagerError? {
         core.withLock { core in
-            guard let owner = core.owner else {
-                core.owner = session
-                return .granted
-            }
-            return owner === session ? .repeated : .refused
+            guard core.owner == nil || core.owner === session else { return .serviceInUse }
+            if problem == nil { core.owner = session }
+            return problem
         }
     }
 
-    /// Ends the manager's claim. Returns the manager, which is not released under the lock.
-    @discardableResult
-    func release(_ session: PeripheralManagerSession) -> PeripheralManagerSession? {
-        core.withLock { core in
-            guard core.owner === session else { return nil }
-            defer { core.owner = nil }
-            core.isAdded = false
-            return core.owner
-        }
-    }
-
-    func becameRemoved() { core.withLock { $0.isAdded = false } }
-
-    /// Restores the manager's claim if a removal and an `add` at the same time have left it without one.
-    func becameAdded(_ session: PeripheralManagerSession) {
-        core.withLock { core in
-            if core.owner == nil { core.owner = session }
-            core.isAdded = core.owner === session
-        }
-    }
+    func release() { core.withLock { $0.owner = nil } }
 }
 
 extension MutableService: Hashable, CustomStringConvertible {

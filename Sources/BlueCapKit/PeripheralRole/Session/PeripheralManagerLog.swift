@@ -11,10 +11,8 @@ struct PeripheralManagerLog: Sendable {
     /// Called before the order is executed, on the loop.
     func note(_ order: PeripheralManagerState.Order, of session: PeripheralManagerSession) {
         switch order {
-        case .startTimer, .cancelTimer, .askLimits, .settleStop, .drop: return
+        case .startTimer, .cancelTimer, .askLimits, .drop: return
         case .announce(let state): log.state(state, session.standing.explanation, adapter: adapter(of: session))
-        case .restored:
-            if let reason = session.keeper?.failure { log.restorationFailed(reason) }
         case .register(let number): write(.debug, "registering", number, session)
         case .unregister(let number): write(.debug, "unregistering", number, session)
         case .settle(let number, nil): write(.info, "registered", number, session)
@@ -23,6 +21,8 @@ struct PeripheralManagerLog: Sendable {
         case .ended(let number, let end): write(.info, "ended", number, session, [("why", "\(end)")])
         }
     }
+
+    func restorationFailed(_ reason: String) { log.restorationFailed(reason) }
 
     /// BlueZ reports the state of a registration.
     func note(

@@ -6,13 +6,17 @@ import Reactor
 
 /// Advertisements, from the request to their end.
 extension PeripheralManagerSession {
-    /// An advertisement while it is requested.
+    /// An advertisement, from its request until BlueZ has confirmed its end.
     struct Advertised {
         let handle: RunningAdvertisement
-        let promise: Promise<RunningAdvertisement>
         let isMain: Bool
         /// Whether it was restored, and the application has not started it yet.
         var isRestored = false
+        let promise = Promise<RunningAdvertisement>()
+        /// Its registration, once that was begun.
+        var advertising: Advertising?
+        /// Succeeds when it is not sent any more.
+        let confirmation = Promise<Void>()
     }
 
     // MARK: Requests; any thread
@@ -29,15 +33,13 @@ extension PeripheralManagerSession {
     func startAdvertising(
         _ data: AdvertisingData, isMain: Bool, timeout: TimeInterval
     ) -> Future<RunningAdvertisement> {
-        let promise = Promise<RunningAdvertisement>()
         do {
             if let problem { throw problem }
             try data.checkForAny()
         } catch {
-            complete { promise.failure(error) }
-            return promise.future
+            return failed(error)
         }
-        var refusal: PeripheralManagerError?
+        var future: Future<RunningAdvertisement>?
         let isOpen = decideIfOpen { core in
             // Of several that are alike the one that was begun first.
             let former = core.state.advertisements.first { number in
@@ -45,28 +47,40 @@ extension PeripheralManagerSession {
                 return advertised.isRestored && advertised.isMain == isMain
                     && (isMain || advertised.handle.data == data)
             }
-            guard !isMain || !core.state.hasMainAdvertisement || former != nil else {
-                refusal = .isAdvertising
-                return
-            }
+            guard !isMain || !core.state.hasMainAdvertisement || former != nil else { return }
             let number = core.makeNumber()
             let handle = RunningAdvertisement(session: self, number: number, data: data)
-            core.advertised[number] = Advertised(handle: handle, promise: promise, isMain: isMain)
+            let advertised = Advertised(handle: handle, isMain: isMain)
+            core.advertised[number] = advertised
+            future = advertised.promise.future
             core.state.remove(former, into: &core.shell.orders)
             core.state.add(
                 number, .advertisement(isMain: isMain), timeout: max(timeout, 0), into: &core.shell.orders)
         }
-        if let error = isOpen ? refusal : .managerEnded { complete { promise.failure(error) } }
-        return promise.future
+        return future ?? failed(isOpen ? .isAdvertising : PeripheralManagerError.managerEnded)
     }
 
-    /// - Parameter number: `nil` for all.
+    /// - Parameter number: `nil` for all. The ends that were requested before are awaited too.
     func stopAdvertising(_ number: Number?, timeout: TimeInterval) -> Future<Void> {
-        let promise = Promise<Void>()
+        var ends: [Future<Void>] = []
         decide { core in
-            let stop = core.state.stop(number, timeout: max(timeout, 0), into: &core.shell.orders)
-            core.stopping[stop] = promise
-            if core.shell.isClosed { core.state.forgetStops(into: &core.shell.orders) }
+            for each in number.map({ [$0] }) ?? core.state.advertisements {
+                core.state.remove(each, into: &core.shell.orders)
+            }
+            for (each, advertised) in core.advertised where number == nil || number == each {
+                if core.state.stage(of: each) == nil { ends.append(advertised.confirmation.future) }
+            }
+        }
+        guard !ends.isEmpty else { return settled(.success(())) }
+        let promise = Promise<Void>()
+        let timer =
+            timeout.isFinite
+            ? loop.schedule(after: max(timeout, 0)) {
+                self.complete { promise.failure(PeripheralManagerError.stopAdvertisingTimeout) }
+            } : nil
+        ends.sequence(context: ImmediateContext()).onSuccess(context: ImmediateContext()) { [loop] _ in
+            if let timer { loop.cancel(timer) }
+            promise.success(())
         }
         return promise.future
     }
@@ -96,7 +110,7 @@ extension PeripheralManagerSession {
     /// Advertises something else in its place.
     func changed(_ number: Number, to data: AdvertisingData) {
         loop.post {
-            self.core.withLock { $0.advertisings[number] }?.change(to: AdvertisementData(data))
+            self.core.withLock { $0.advertised[number]?.advertising }?.change(to: AdvertisementData(data))
             self.keepSoon()
         }
     }
@@ -128,27 +142,25 @@ extension PeripheralManagerSession {
     }
 
     func advertise(_ data: AdvertisingData, _ number: Number, on adapter: ObjectKey) {
-        let advertising = client.advertise(AdvertisementData(data), on: adapter) { [weak self] state in
+        let advertising = Advertising(AdvertisementData(data), on: adapter, client: client) { [weak self] state in
             self?.registrationChanged(number, state)
         }
-        let old = core.withLock { $0.advertisings.updateValue(advertising, forKey: number) }
+        let old = core.withLock { core in
+            defer { core.advertised[number]?.advertising = advertising }
+            return core.advertised[number]?.advertising
+        }
         old?.end()
     }
 
     func ended(_ number: Number, _ end: AdvertisingEnd) {
-        guard let advertised = core.withLock({ $0.advertised.removeValue(forKey: number) }) else { return }
+        guard let advertised = core.withLock({ $0.advertised[number] }) else { return }
         complete { advertised.handle.endPromise.success(end) }
+        if advertised.advertising == nil { confirmEnd(number) }
     }
 
-    func settle(_ stop: PeripheralManagerState.Stop, isInTime: Bool) {
-        guard let promise = core.withLock({ $0.stopping.removeValue(forKey: stop) }) else { return }
-        complete {
-            if isInTime {
-                promise.success(())
-            } else {
-                promise.failure(PeripheralManagerError.stopAdvertisingTimeout)
-            }
-        }
+    func confirmEnd(_ number: Number) {
+        guard let advertised = core.withLock({ $0.advertised.removeValue(forKey: number) }) else { return }
+        complete { advertised.confirmation.success(()) }
     }
 }
 
@@ -165,7 +177,7 @@ extension AdvertisementData {
         scanResponseManufacturerData = data.scanResponse.manufacturerData
         scanResponseServiceData = data.scanResponse.serviceData
         appearance = data.appearance
-        if data.includesTxPower { includes.insert(.txPower) }
+        includesTxPower = data.includesTxPower
         txPower = data.txPower.map { Int16(clamping: $0) }
         minInterval = data.interval.map { UInt32(($0.lowerBound * 1_000).rounded()) }
         maxInterval = data.interval.map { UInt32(($0.upperBound * 1_000).rounded()) }

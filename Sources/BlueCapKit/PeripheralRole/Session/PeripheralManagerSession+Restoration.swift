@@ -6,7 +6,7 @@ import GATT
 extension PeripheralManagerSession {
     func restore(_ kept: PeripheralRestorationState) {
         let services = kept.services.map(\.made)
-        for service in services { _ = service.claim(self) }
+        for service in services { _ = service.claim(self, unless: nil) }
         let served = services.map { makeServed($0, isRestored: true) }
         // A handler that receives the state can ask for requests at once.
         for served in served { for each in served.characteristics { each.begin(self, nil) } }
@@ -16,7 +16,6 @@ extension PeripheralManagerSession {
             core.restored = (kept.advertisements.first(where: \.isMain) ?? kept.advertisements.first)?.data
             restore(served, in: &core)
             for advertisement in kept.advertisements { restore(advertisement, in: &core) }
-            core.state.beginRestoring(into: &core.shell.orders)
         }
         if !isOpen { for served in served { for each in served.characteristics { each.end(self) } } }
     }
@@ -39,17 +38,18 @@ extension PeripheralManagerSession {
         let isThere =
             kept.isMain
             ? core.state.hasMainAdvertisement
-            : core.advertised.values.contains { !$0.isRestored && !$0.isMain && $0.handle.data == kept.data }
+            : core.state.advertisements.compactMap { core.advertised[$0] }
+                .contains { !$0.isRestored && !$0.isMain && $0.handle.data == kept.data }
         guard !isThere else { return }
         let number = core.makeNumber()
         core.advertised[number] = Advertised(
             handle: RunningAdvertisement(session: self, number: number, data: kept.data),
-            promise: Promise(), isMain: kept.isMain, isRestored: true)
+            isMain: kept.isMain, isRestored: true)
         core.state.add(number, .advertisement(isMain: kept.isMain), into: &core.shell.orders)
     }
 
-    /// On the loop.
     func reportRestored() {
+        if let reason = keeper?.failure { log?.restorationFailed(reason) }
         let data = core.withLock { $0.restored }
         complete {
             self.restoredPromise.success(data.map { PeripheralAdvertisements($0) } ?? PeripheralAdvertisements())

@@ -30,21 +30,23 @@ extension PeripheralManagerSession {
         }
     }
 
+    func isAdded(_ service: MutableService) -> Bool {
+        core.withLock { core in core.number(of: service).map { core.state.isAdded($0) } ?? false }
+    }
+
     /// - Parameter timeout: In seconds. A call while another one is under way shares the other one's.
     func add(_ service: MutableService, timeout: TimeInterval) -> Future<Void> {
+        if let problem { return failed(problem) }
+        let (served, invalid) = (makeServed(service), service.problem)
         let promise = Promise<Void>()
-        if let problem = problem ?? claim(service) {
-            complete { promise.failure(problem) }
-            return promise.future
-        }
-        let served = makeServed(service)
-        var isAdded = false
-        let isOpen = decideIfOpen { core in
+        var outcome: Try<Void>? = .failure(PeripheralManagerError.managerEnded)
+        _ = decideIfOpen { core in
+            outcome = nil
             if let number = core.number(of: service) {
-                isAdded = core.state.isAdded(number)
-                if !isAdded { core.adding[number, default: []].append(promise) }
-                return
+                guard !core.state.isAdded(number) else { return outcome = .success(()) }
+                return core.adding[number, default: []].append(promise)
             }
+            if let refusal = service.claim(self, unless: invalid) { return outcome = .failure(refusal) }
             let number = core.makeNumber()
             let former = core.served.filter { $0.value.isRestored && $0.value.service.uuid == service.uuid }
                 .keys.min { $0.rawValue < $1.rawValue }
@@ -53,25 +55,7 @@ extension PeripheralManagerSession {
             core.state.remove(former, into: &core.shell.orders)
             core.state.add(number, .service, timeout: max(timeout, 0), into: &core.shell.orders)
         }
-        if !isOpen {
-            service.release(self)
-            complete { promise.failure(PeripheralManagerError.managerEnded) }
-        } else if isAdded {
-            complete { promise.success(()) }
-        }
-        return promise.future
-    }
-
-    /// Claims the service for this manager; returns the reason if that is not possible.
-    private func claim(_ service: MutableService) -> PeripheralManagerError? {
-        switch service.claim(self) {
-        case .refused: return .serviceInUse
-        case .repeated: return nil
-        case .granted: break
-        }
-        let problem = service.problem
-        if problem != nil { service.release(self) }
-        return problem
+        return outcome.map { settled($0) } ?? promise.future
     }
 
     func makeServed(_ service: MutableService, isRestored: Bool = false) -> Served {
@@ -103,7 +87,8 @@ extension PeripheralManagerSession {
             return decide { $0.state.refused(number, error, into: &$0.shell.orders) }
         }
         served.application?.end()
-        let application = client.serve(on: adapter, delegate: served.delegate) { [weak self] state in
+        let application = ServerApplication(served.definition, on: adapter, client: client, delegate: served.delegate) {
+            [weak self] state in
             self?.registrationChanged(number, state)
         }
         let isAdded = core.withLock { core in
@@ -111,22 +96,16 @@ extension PeripheralManagerSession {
             return served.isRestored || core.state.isAdded(number)
         }
         if isAdded { for characteristic in served.characteristics { characteristic.begin(self, application) } }
-        application.update([served.definition])
-    }
-
-    func becameAdded(_ served: Served) {
-        for characteristic in served.characteristics { characteristic.begin(self, served.application) }
-        served.service.becameAdded(self)
     }
 
     func drop(_ number: Number) {
-        let (served, isWantedAgain) = core.withLock { core in
-            let served = core.served.removeValue(forKey: number)
-            return (served, core.served.values.contains { $0.service === served?.service })
+        let served = core.withLock { core -> Served? in
+            guard let served = core.served.removeValue(forKey: number) else { return nil }
+            let isWantedAgain = core.served.values.contains { $0.service === served.service }
+            if !isWantedAgain { served.service.release() }
+            return served
         }
-        guard let served else { return }
-        for characteristic in served.characteristics { characteristic.end(self) }
-        if isWantedAgain { served.service.becameRemoved() } else { served.service.release(self) }
+        for characteristic in served?.characteristics ?? [] { characteristic.end(self) }
     }
 }
 
@@ -137,58 +116,42 @@ extension PeripheralManagerSession.Core {
     }
 }
 
+/// A characteristic or a descriptor that is served. On the loop.
+protocol ServedAttribute: AnyObject, Sendable {
+    var uuid: CBUUID { get }
+    func requested(_ request: ServerRequest, _ answer: ServerAnswer, _ session: PeripheralManagerSession)
+    /// A central begins a long write.
+    func writeAuthorizationRequested(_ answer: ServerAnswer)
+}
+
 /// Passes requests on to the characteristics and descriptors of one service. On the loop.
 final class ServiceDelegate: ServerDelegate {
-    private enum Target {
-        case characteristic(MutableCharacteristic)
-        case descriptor(MutableDescriptor)
-    }
-
     private weak let session: PeripheralManagerSession?
-    private let targets: [ServerAttributeID: Target]
+    private let attributes: [ServerAttributeID: any ServedAttribute]
 
     init(_ session: PeripheralManagerSession, _ characteristics: [MutableCharacteristic]) {
         self.session = session
-        var targets: [ServerAttributeID: Target] = [:]
+        var attributes: [ServerAttributeID: any ServedAttribute] = [:]
         for characteristic in characteristics {
-            targets[characteristic.id] = .characteristic(characteristic)
-            for descriptor in characteristic.descriptors { targets[descriptor.id] = .descriptor(descriptor) }
+            attributes[characteristic.id] = characteristic
+            for descriptor in characteristic.descriptors { attributes[descriptor.id] = descriptor }
         }
-        self.targets = targets
+        self.attributes = attributes
     }
 
     func requested(_ request: ServerRequest, _ answer: ServerAnswer) {
-        guard let session, let target = targets[request.attribute] else { return }
-        session.log?.note(request, uuid(of: target), in: session)
+        guard let session, let attribute = attributes[request.attribute] else { return }
+        session.log?.note(request, attribute.uuid, in: session)
         session.count(request, answer)
-        switch target {
-        case .characteristic(let characteristic):
-            characteristic.requested(request, from: session.central(request.peer), answer, session)
-        case .descriptor(let descriptor):
-            if descriptor.permissions.contains(.authorizationRequired) {
-                return _ = answer.refuse(.insufficientAuthorization)
-            }
-            answer.succeed(request.value == nil ? descriptor.value ?? Data() : Data())
-            if let value = request.value { descriptor.written(value) { session.complete($0) } }
-        }
-    }
-
-    private func uuid(of target: Target) -> CBUUID {
-        switch target {
-        case .characteristic(let characteristic): characteristic.uuid
-        case .descriptor(let descriptor): descriptor.uuid
-        }
+        attribute.requested(request, answer, session)
     }
 
     func writeAuthorizationRequested(_ request: ServerRequest, _ answer: ServerAnswer) {
-        guard case .characteristic(let characteristic)? = targets[request.attribute] else {
-            return _ = answer.refuse(.insufficientAuthorization)
-        }
-        characteristic.writeAuthorizationRequested(answer)
+        attributes[request.attribute]?.writeAuthorizationRequested(answer)
     }
 
     func subscribersChanged(of characteristic: ServerAttributeID, to subscribers: [ServerSubscriber]) {
-        guard let session, case .characteristic(let characteristic)? = targets[characteristic] else { return }
+        guard let session, let characteristic = attributes[characteristic] as? MutableCharacteristic else { return }
         let subscribers = subscribers.map {
             MutableCharacteristic.Subscriber(central: session.central($0.peer), source: $0)
         }

@@ -15,10 +15,11 @@ extension PeripheralManagerSession {
             return core.served.values.flatMap(\.characteristics)
         }
         for characteristic in characteristics {
-            let updates = characteristic.updateCounts
-            statistics.updatesSent += updates.sent
-            statistics.updatesDropped += updates.dropped
-            statistics.updatesWaiting += updates.waiting
+            characteristic.core.withLock { core in
+                statistics.updatesSent += core.updates.sent
+                statistics.updatesDropped += core.updates.dropped
+                statistics.updatesWaiting += core.updates.count
+            }
         }
         return statistics
     }
@@ -48,12 +49,5 @@ extension PeripheralManagerSession {
                 if case .failure = result { counts.requestsRefused += 1 }
             }
         }
-    }
-}
-
-extension MutableCharacteristic {
-    /// How many updates were sent, were dropped, and wait.
-    fileprivate var updateCounts: (sent: Int, dropped: Int, waiting: Int) {
-        core.withLock { ($0.updates.sent, $0.updates.dropped, $0.updates.count) }
     }
 }

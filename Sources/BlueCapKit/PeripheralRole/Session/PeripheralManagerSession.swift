@@ -7,8 +7,8 @@ import Reactor
 
 /// Owns the lock and the state of a `PeripheralManager`, and performs the orders that the state returns.
 ///
-/// Values and their updates are behind the locks of their characteristics. Lock order: session, characteristic, tree, counts.
-/// No application code runs under any of them.
+/// Values and their updates are behind the locks of their characteristics. Lock order: session, service or characteristic,
+/// tree, counts. No application code runs under any of them.
 final class PeripheralManagerSession: ManagerSession {
     typealias Number = PeripheralManagerState.Number
 
@@ -20,9 +20,6 @@ final class PeripheralManagerSession: ManagerSession {
         var served: [Number: Served] = [:]
         var adding: [Number: [Promise<Void>]] = [:]
         var advertised: [Number: Advertised] = [:]
-        /// What BlueZ advertises for us, until it is asked to end it.
-        var advertisings: [Number: Advertising] = [:]
-        var stopping: [PeripheralManagerState.Stop: Promise<Void>] = [:]
         /// What an earlier run advertised.
         var restored: AdvertisingData?
         /// The centrals that are connected to the adapter, in the sequence in which they connected, which the object
@@ -102,7 +99,8 @@ final class PeripheralManagerSession: ManagerSession {
 
     func finish() {
         endPairing()
-        let streams = core.withLock { $0.shell.streams }
+        let (streams, numbers) = core.withLock { ($0.shell.streams, Array($0.advertised.keys)) }
+        for number in numbers { confirmEnd(number) }
         complete {
             streams.finish()
             self.centralPromise.finish()
@@ -120,14 +118,12 @@ final class PeripheralManagerSession: ManagerSession {
             case .announce(let state): announce(state)
             case .startTimer(let timer, let seconds): start(timer, after: seconds)
             case .cancelTimer(let timer): cancel(timer)
-            case .restored: reportRestored()
             case .askLimits(let number): askLimits(number)
             case .register(let number): register(number)
             case .unregister(let number): unregister(number)
             case .settle(let number, let error): settle(number, error)
             case .drop(let number): drop(number)
             case .ended(let number, let end): ended(number, end)
-            case .settleStop(let stop, let isInTime): settle(stop, isInTime: isInTime)
             }
         }
         keepSoon()
@@ -147,7 +143,10 @@ final class PeripheralManagerSession: ManagerSession {
     }
 
     private func registerNow(_ number: Number) {
-        let (adapter, served, advertised) = core.withLock { ($0.target, $0.served[number], $0.advertised[number]) }
+        let (adapter, served, advertised) = core.withLock { core in
+            let isRequested = core.state.stage(of: number) != nil
+            return (isRequested ? core.target : nil, core.served[number], core.advertised[number])
+        }
         guard let adapter else { return }
         if let served {
             serve(served, number, on: adapter)
@@ -159,13 +158,10 @@ final class PeripheralManagerSession: ManagerSession {
     private func unregister(_ number: Number) {
         let (application, advertising) = core.withLock { core in
             defer { core.served[number]?.application = nil }
-            return (core.served[number]?.application, core.advertisings.removeValue(forKey: number))
+            return (core.served[number]?.application, core.advertised[number]?.advertising)
         }
         application?.end()
-        let confirm: @Sendable () -> Void = { [weak self] in
-            self?.decide { $0.state.confirmedEnd(number, into: &$0.shell.orders) }
-        }
-        if let advertising { advertising.end(completion: confirm) } else { confirm() }
+        advertising?.end { [weak self] in self?.confirmEnd(number) }
     }
 
     /// Passes on the state of a registration.
@@ -179,7 +175,9 @@ final class PeripheralManagerSession: ManagerSession {
         let (promises, served, advertised) = core.withLock {
             ($0.adding.removeValue(forKey: number) ?? [], $0.served[number], $0.advertised[number])
         }
-        if error == nil, let served { becameAdded(served) }
+        if error == nil, let served {
+            for characteristic in served.characteristics { characteristic.begin(self, served.application) }
+        }
         guard advertised != nil || !promises.isEmpty else { return }
         complete {
             if let error {

@@ -51,14 +51,6 @@ struct RecordedPeripheralState {
 
     mutating func endAll() -> [Order] { orders { $0.endAll(into: &$1) } }
 
-    mutating func stop(
-        _ number: Number?, timeout: TimeInterval
-    ) -> (PeripheralManagerState.Stop, [Order]) {
-        var stop: PeripheralManagerState.Stop = 0
-        let orders = orders { stop = $0.stop(number, timeout: timeout, into: &$1) }
-        return (stop, orders)
-    }
-
     mutating func limitsKnown(
         _ number: Number, refusal: PeripheralManagerError?, capacity: Int? = nil
     ) -> [Order] {
@@ -69,15 +61,9 @@ struct RecordedPeripheralState {
         orders { $0.registrationChanged(number, new, into: &$1) }
     }
 
-    mutating func confirmedEnd(_ number: Number) -> [Order] { orders { $0.confirmedEnd(number, into: &$1) } }
-
     mutating func placeChanged() -> [Order] { orders { $0.placeChanged(into: &$1) } }
 
     mutating func timerFired(_ number: Number) -> [Order] { orders { $0.fired(.request(number), into: &$1) } }
-
-    mutating func stopTimerFired(_ stop: PeripheralManagerState.Stop) -> [Order] {
-        orders { $0.fired(.stop(stop), into: &$1) }
-    }
 }
 
 /// What a manager decides about its services.
@@ -310,7 +296,6 @@ final class AdvertisementRequestTests: XCTestCase {
             XCTAssertEqual(registry.limitsKnown(a, refusal: nil, capacity: capacity), [.register(a)])
             XCTAssertTrue(
                 registry.stateChanged(a, .refused(full)).contains(.settle(a, .tooManyAdvertisements(capacity ?? 0))))
-            _ = registry.confirmedEnd(a)
         }
     }
 
@@ -334,7 +319,6 @@ final class AdvertisementRequestTests: XCTestCase {
             _ = registry.limitsKnown(a, refusal: nil)
             _ = registry.stateChanged(a, event)
             XCTAssertEqual(registry.timerFired(a), [.settle(a, failure), .ended(a, .notStarted), .unregister(a)])
-            _ = registry.confirmedEnd(a)
         }
     }
 
@@ -380,79 +364,27 @@ final class AdvertisementRequestTests: XCTestCase {
         XCTAssertFalse(isAdvertising)
     }
 
-    func testAStopWaitsForBlueZ() {
-        powerOn()
-        startAdvertising(a)
-        startAdvertising(b)
-        let (stop, effects) = registry.stop(nil, timeout: 3)
-        XCTAssertEqual(
-            effects,
-            [.ended(a, .stopped), .unregister(a), .ended(b, .stopped), .unregister(b), .startTimer(.stop(stop), 3)])
-        XCTAssertFalse(isAdvertising)
-        XCTAssertEqual(registry.confirmedEnd(a), [])
-        XCTAssertEqual(registry.confirmedEnd(b), [.cancelTimer(.stop(stop)), .settleStop(stop, isInTime: true)])
-    }
-
-    func testAStopThatTakesTooLongFails() {
-        powerOn()
-        startAdvertising(a)
-        let (stop, _) = registry.stop(nil, timeout: 3)
-        XCTAssertEqual(registry.stopTimerFired(stop), [.settleStop(stop, isInTime: false)])
-        XCTAssertEqual(registry.confirmedEnd(a), [])
-        XCTAssertEqual(registry.stopTimerFired(stop), [])
-    }
-
-    func testASecondStopWaitsForWhatTheFirstOneEnds() {
-        powerOn()
-        startAdvertising(a)
-        let (first, _) = registry.stop(nil, timeout: .infinity)
-        let (second, effects) = registry.stop(nil, timeout: .infinity)
-        XCTAssertEqual(effects, [])
-        XCTAssertEqual(
-            registry.confirmedEnd(a),
-            [
-                .cancelTimer(.stop(first)), .settleStop(first, isInTime: true), .cancelTimer(.stop(second)),
-                .settleStop(second, isInTime: true),
-            ])
-    }
-
-    func testAStopOfNothingSucceedsAtOnce() {
-        let (stop, effects) = registry.stop(nil, timeout: 3)
-        XCTAssertEqual(effects, [.settleStop(stop, isInTime: true)])
-    }
-
-    func testAStopSettlesAStartThatIsUnderWay() {
+    func testARemovalSettlesAStartThatIsUnderWay() {
         powerOn()
         _ = registry.add(a, .advertisement(isMain: true))
-        var (stop, effects) = registry.stop(nil, timeout: 3)
         XCTAssertEqual(
-            effects,
-            [
-                .cancelTimer(.request(a)), .settle(a, .advertisingStopped), .ended(a, .stopped),
-                .settleStop(stop, isInTime: true),
-            ])
+            registry.remove(a), [.cancelTimer(.request(a)), .settle(a, .advertisingStopped), .ended(a, .stopped)])
         _ = registry.add(b, .advertisement(isMain: true))
         _ = registry.limitsKnown(b, refusal: nil)
-        (stop, effects) = registry.stop(b, timeout: 3)
         XCTAssertEqual(
-            effects,
-            [
-                .cancelTimer(.request(b)), .settle(b, .advertisingStopped), .ended(b, .stopped), .unregister(b),
-                .startTimer(.stop(stop), 3),
-            ])
+            registry.remove(b),
+            [.cancelTimer(.request(b)), .settle(b, .advertisingStopped), .ended(b, .stopped), .unregister(b)])
     }
 
     func testTheManagersEndSettlesEverybody() {
         powerOn()
         startAdvertising(a)
-        let (stop, _) = registry.stop(nil, timeout: 3)
         _ = registry.add(b, .advertisement(isMain: true))
         XCTAssertEqual(
             registry.endAll(),
             [
-                .cancelTimer(.request(b)), .settle(b, .managerEnded), .ended(b, .managerEnded),
-                .cancelTimer(.stop(stop)),
-                .settleStop(stop, isInTime: true),
+                .ended(a, .managerEnded), .unregister(a), .cancelTimer(.request(b)), .settle(b, .managerEnded),
+                .ended(b, .managerEnded),
             ])
     }
 

@@ -18,12 +18,14 @@ final class UpdateQueueTests: RandomTestCase {
         for number in numbers { XCTAssertEqual(queue.add(value(number)), .queued) }
     }
 
-    private func confirm(_ count: Int) { for _ in 0..<count { _ = queue.confirmed(queue.epoch) } }
+    private func take() -> [ServerUpdate] { Array(sequence(state: ()) { _ in self.queue.next() }) }
+
+    private func confirm(_ count: Int) { for _ in 0..<count { _ = queue.ended(.sent) } }
 
     func testWithoutSubscribersUpdatesWait() {
         add(0..<3)
         XCTAssertFalse(queue.mustWake())
-        XCTAssertEqual(queue.take(), [])
+        XCTAssertEqual(take(), [])
         XCTAssertEqual(queue.pending, data(0..<3))
     }
 
@@ -31,7 +33,7 @@ final class UpdateQueueTests: RandomTestCase {
         add(0..<3)
         queue.subscribed()
         XCTAssertTrue(queue.mustWake())
-        XCTAssertEqual(queue.take(), values(0..<3))
+        XCTAssertEqual(take(), values(0..<3))
         XCTAssertEqual(queue.pending, data(0..<3), "Handed over is not taken.")
         confirm(2)
         XCTAssertEqual(queue.pending, data(2..<3))
@@ -43,63 +45,33 @@ final class UpdateQueueTests: RandomTestCase {
         XCTAssertTrue(queue.mustWake())
         add(1..<5)
         XCTAssertFalse(queue.mustWake())
-        XCTAssertEqual(queue.take(), values(0..<5))
+        XCTAssertEqual(take(), values(0..<5))
         XCTAssertFalse(queue.mustWake())
     }
 
     func testNoMoreThanAWindowIsUnderWay() {
         queue.subscribed()
         add(0..<200)
-        XCTAssertEqual(queue.take(), values(0..<UpdateQueue.window))
-        XCTAssertEqual(queue.take(), [])
+        XCTAssertEqual(take(), values(0..<UpdateQueue.window))
+        XCTAssertEqual(take(), [])
         confirm(UpdateQueue.window / 2 - 1)
         XCTAssertFalse(queue.mustWake(), "A wake is for many.")
         confirm(1)
         XCTAssertTrue(queue.mustWake())
-        XCTAssertEqual(queue.take(), values(UpdateQueue.window..<UpdateQueue.window + UpdateQueue.window / 2))
+        XCTAssertEqual(take(), values(UpdateQueue.window..<UpdateQueue.window + UpdateQueue.window / 2))
     }
 
     func testWhatWasNotConfirmedGoesOutAgainInTheNextSubscription() {
         queue.subscribed()
         add(0..<4)
-        _ = queue.take()
+        _ = take()
         confirm(1)
-        let ended = queue.epoch
         XCTAssertEqual(queue.unsubscribed(), [])
-        XCTAssertNil(queue.confirmed(ended), "A late answer means nothing.")
-        XCTAssertNil(queue.failed(ended, .nobodySubscribed))
+        XCTAssertNil(queue.ended(.sent), "Nothing is under way.")
         XCTAssertEqual(queue.pending, data(1..<4))
         add(4..<5)
         queue.subscribed()
-        XCTAssertEqual(queue.take(), values(1..<5))
-    }
-
-    func testAFailedHandOverPausesUntilTheSubscriptionIsReported() {
-        queue.subscribed()
-        add(0..<2)
-        _ = queue.take()
-        XCTAssertNil(queue.failed(queue.epoch, .nobodySubscribed))
-        XCTAssertFalse(queue.mustWake())
-        XCTAssertEqual(queue.take(), [])
-        XCTAssertEqual(queue.pending, data(0..<2))
-        queue.subscribed()
-        XCTAssertTrue(queue.mustWake())
-        XCTAssertEqual(queue.take(), values(0..<2))
-    }
-
-    func testAFailedHandOverDropsNothingWhileOthersAreSubscribed() {
-        for policy in UnsubscribedUpdatePolicy.allCases {
-            queue = UpdateQueue()
-            _ = queue.keepUnsubscribed(policy)
-            queue.subscribed()
-            add(0..<2)
-            _ = queue.take()
-            XCTAssertNil(queue.failed(queue.epoch, .nobodySubscribed))
-            add(2..<4)
-            queue.subscribed()
-            XCTAssertEqual(queue.take(), values(0..<4), "\(policy)")
-            XCTAssertEqual(queue.dropped, 0)
-        }
+        XCTAssertEqual(take(), values(1..<5))
     }
 
     // MARK: Without subscriptions
@@ -122,7 +94,7 @@ final class UpdateQueueTests: RandomTestCase {
     func testALimitThatWasLoweredAppliesWhenTheLastSubscriberLeaves() {
         queue.subscribed()
         add(0..<5)
-        XCTAssertEqual(queue.take(), values(0..<5))
+        XCTAssertEqual(take(), values(0..<5))
         queue.limit(to: 2)
         XCTAssertEqual(queue.pending, data(0..<5))
         XCTAssertEqual(queue.unsubscribed(), values(0..<3), "The oldest, although they were handed over.")
@@ -138,7 +110,7 @@ final class UpdateQueueTests: RandomTestCase {
         XCTAssertEqual(queue.add(value(3)), .dropped([value(2)]))
         XCTAssertEqual(queue.dropped, 3)
         queue.subscribed()
-        XCTAssertEqual(queue.take(), values([3]))
+        XCTAssertEqual(take(), values([3]))
         add(4..<6)
         XCTAssertEqual(queue.pending, data(3..<6), "While a central is subscribed everything is sent.")
         XCTAssertEqual(queue.unsubscribed(), values(3..<5))
@@ -151,9 +123,9 @@ final class UpdateQueueTests: RandomTestCase {
         XCTAssertEqual(queue.keepUnsubscribed(.discard), values(0..<2))
         XCTAssertEqual(queue.add(value(2)), .dropped([value(2)]))
         queue.subscribed()
-        XCTAssertEqual(queue.take(), [])
+        XCTAssertEqual(take(), [])
         add(3..<5)
-        XCTAssertEqual(queue.take(), values(3..<5))
+        XCTAssertEqual(take(), values(3..<5))
         confirm(1)
         XCTAssertEqual(queue.unsubscribed(), values([4]))
         XCTAssertTrue(queue.isEmpty)
@@ -180,13 +152,13 @@ final class UpdateQueueTests: RandomTestCase {
     func testAnUnconfirmedIndicationIsSentOnceMoreAndThenGivenUp() {
         queue.subscribed()
         add(0..<2)
-        XCTAssertEqual(queue.take(), values(0..<2))
-        XCTAssertNil(queue.failed(queue.epoch, .unconfirmed))
+        XCTAssertEqual(queue.next(), value(0))
+        XCTAssertNil(queue.ended(.unconfirmed))
         XCTAssertTrue(queue.mustWake())
-        XCTAssertEqual(queue.take(), values(0..<2))
-        XCTAssertEqual(queue.failed(queue.epoch, .unconfirmed), value(0))
+        XCTAssertEqual(queue.next(), value(0))
+        XCTAssertEqual(queue.ended(.unconfirmed), value(0))
         XCTAssertEqual(queue.dropped, 1)
-        XCTAssertEqual(queue.take(), values(1..<2))
+        XCTAssertEqual(queue.next(), value(1))
     }
 
     func testAFullQueueRefuses() {
@@ -204,12 +176,12 @@ final class UpdateQueueTests: RandomTestCase {
         queue.limit(to: 3)
         queue.subscribed()
         add(0..<1)
-        _ = queue.take()
+        _ = take()
         add(1..<3)
         XCTAssertEqual(queue.add(value(3)), .dropped([value(1)]))
         XCTAssertEqual(queue.pending, data([0, 2, 3]))
         XCTAssertEqual(queue.dropped, 1)
-        _ = queue.take()
+        _ = take()
         XCTAssertEqual(queue.add(value(4)), .queued, "What is under way cannot be called back: one waits behind it.")
         XCTAssertEqual(queue.add(value(5)), .dropped([value(4)]))
         XCTAssertEqual(queue.pending, data([0, 2, 3, 5]))
@@ -226,9 +198,9 @@ final class UpdateQueueTests: RandomTestCase {
         add(0..<1)
         XCTAssertEqual(queue.add(directed(1)), .queued)
         add(2..<3)
-        XCTAssertEqual(queue.take(), [value(0), directed(1), value(2)])
+        XCTAssertEqual(take(), [value(0), directed(1), value(2)])
         confirm(1)
-        XCTAssertEqual(queue.failed(queue.epoch, .unreachable), directed(1))
+        XCTAssertEqual(queue.ended(.unreachable), directed(1))
         XCTAssertEqual(queue.dropped, 1)
         confirm(1)
         XCTAssertTrue(queue.isEmpty)
@@ -239,11 +211,11 @@ final class UpdateQueueTests: RandomTestCase {
         add(0..<1)
         XCTAssertEqual(queue.add(directed(1)), .queued)
         add(2..<3)
-        _ = queue.take()
+        _ = take()
         XCTAssertEqual(queue.unsubscribed(), [directed(1)])
         XCTAssertEqual(queue.dropped, 1)
         queue.subscribed()
-        XCTAssertEqual(queue.take(), values([0, 2]))
+        XCTAssertEqual(take(), values([0, 2]))
     }
 
     func testThousandsPassInOrderWithoutGrowing() {
@@ -255,10 +227,10 @@ final class UpdateQueueTests: RandomTestCase {
                 add(next..<next + 1)
                 next += 1
             }
-            let taken = queue.take()
+            let taken = take()
             sent += taken
             for (index, update) in taken.enumerated() {
-                XCTAssertEqual(queue.confirmed(queue.epoch), update, "at \(index)")
+                XCTAssertEqual(queue.ended(.sent), update, "at \(index)")
             }
         }
         XCTAssertEqual(sent, values(0..<10_000))
@@ -280,8 +252,8 @@ final class UpdateQueueTests: RandomTestCase {
                     next += 1
                 default:
                     for _ in 0..<Int.random(in: 0...3, using: &random) {
-                        _ = queue.take()
-                        if let update = queue.confirmed(queue.epoch) { arrived.append(update.value) }
+                        _ = take()
+                        if let update = queue.ended(.sent) { arrived.append(update.value) }
                     }
                 }
             }
