@@ -156,7 +156,7 @@ struct PeripheralTable {
     mutating func unlist(_ key: PeripheralKey) -> Bool {
         let wasListed = update(key) { listing in
             defer { listing.isListed = false }
-            listing.reportedBy = nil
+            (listing.reportedBy, listing.track) = (nil, nil)
             return listing.isListed
         }
         guard wasListed == true else { return false }

@@ -23,12 +23,14 @@ struct ScanRequest: Equatable {
     var watchdog: TimeInterval? = 90
     /// Whether each report carries its own data (`ScanReport`) instead of the peripheral alone.
     var wantsReports = false
+    /// How beacons are ranged; `nil` for a scan that reports peripherals.
+    var ranging: Ranging?
 
     init() {}
 
     /// Checks the arguments; throws `CentralManagerError.invalidOption` with a sentence that says what is
     /// wrong and which values are accepted.
-    init(services: [CBUUID]?, options: ScanOptions) throws {
+    init(services: [CBUUID]?, options: ScanOptions, wantsReports: Bool = false) throws {
         try options.check()
         // As in Core Bluetooth, an empty list means the same as no list: every peripheral.
         self.services = services.flatMap { $0.isEmpty ? nil : Set($0) }
@@ -36,6 +38,7 @@ struct ScanRequest: Equatable {
         rssiThreshold = options.rssiThreshold
         if let text = options.pattern, !text.isEmpty { pattern = Self.normalized(text) }
         watchdog = options.watchdog == 0 ? nil : options.watchdog
+        self.wantsReports = wantsReports
     }
 
     /// BlueZ compares an address prefix with its own upper-case form, so the prefix is converted to upper case.
