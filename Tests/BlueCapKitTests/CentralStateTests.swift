@@ -1,5 +1,6 @@
 import GATT
 import Reactor
+import DBus
 import XCTest
 
 @testable import BlueCapKit
@@ -76,7 +77,7 @@ final class CentralStateTests: XCTestCase {
         XCTAssertEqual(refusal(), .isPoweredOff)
         _ = state.event(.reached(.noDaemon))
         XCTAssertEqual(refusal(), .unsupported)
-        _ = state.event(.reached(.refused))
+        _ = state.event(.reached(.refused(DBusError(name: "org.freedesktop.DBus.Error.Failed", message: ""))))
         XCTAssertEqual(refusal(), .unauthorized)
         _ = state.event(.reached(.ready))
         _ = state.event(.adapterPower(false))

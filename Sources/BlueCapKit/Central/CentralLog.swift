@@ -26,7 +26,7 @@ struct CentralLog: Sendable {
         case .startScan(_, let request):
             write(
                 .info, "scan started", session,
-                [("services", request.services.map { $0.map(\.uuidString).sorted().joined(separator: " ") })])
+                [("services", request.services.map { $0.map(\.uuidString).joined(separator: " ") })])
         case .endScan(_, nil): write(.info, "scan stopped", session)
         case .endScan(_, let error?): write(.error, "scan failed", session, [("why", "\(error)")])
         case .discovered(let key, _), .sighted(let key, _, _):

@@ -159,7 +159,7 @@ extension CentralManager {
         session.decide { core in
             switch core.state.startScan(request, timeout: timeout, into: &core.shell.orders) {
             case .failure(let error): refusal = error
-            case .success(let scan): core.scans.add(scan, request, Scans.Stream(promise, element))
+            case .success(let scan): core.scans.add(scan, Scans.Stream(promise, element))
             }
         }
         return refusal.map { .failed($0) } ?? promise.stream

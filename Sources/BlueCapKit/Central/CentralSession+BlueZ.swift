@@ -127,9 +127,12 @@ extension CentralSession {
         }
         for id in outdated { stop(id) }
         guard let adapter else { return }
-        while let (scan, request) = core.withLock({ $0.scans.missing }) {
+        // The first scan without a discovery: what is reported to it may end others.
+        while let (scan, request) = core.withLock({ core in
+            core.state.scans.first { core.scans.isMissing($0.id) }.map { ($0.id, $0.request) }
+        }) {
             let id = client.discovery.start(
-                on: adapter, filter: request.filter, watchdogSeconds: request.watchdog
+                on: adapter, filter: request.filter, watchdogSeconds: request.watchdog > 0 ? request.watchdog : nil
             ) { [weak self] event in
                 self?.discoveryReported(event, for: scan)
             }

@@ -24,7 +24,6 @@ struct Scans {
     }
 
     private struct Scan {
-        let request: ScanRequest
         let stream: Stream
         /// What the client discovers for it.
         var discovery: (adapter: ObjectKey, id: ScanID)?
@@ -37,9 +36,7 @@ struct Scans {
 
     subscript(scan: ScanNumber) -> Stream? { scans[scan]?.stream }
 
-    mutating func add(_ scan: ScanNumber, _ request: ScanRequest, _ stream: Stream) {
-        scans[scan] = Scan(request: request, stream: stream)
-    }
+    mutating func add(_ scan: ScanNumber, _ stream: Stream) { scans[scan] = Scan(stream: stream) }
 
     /// Removes a scan. Returns its stream, and its discovery, which is to be ended.
     mutating func remove(_ scan: ScanNumber) -> (stream: Stream, discovery: ScanID?)? {
@@ -59,10 +56,7 @@ struct Scans {
         return outdated.sorted { $0.key < $1.key }.compactMap(\.value.discovery?.id)
     }
 
-    /// The first scan that has no discovery.
-    var missing: (scan: ScanNumber, request: ScanRequest)? {
-        scans.filter { $0.value.discovery == nil }.min { $0.key < $1.key }.map { ($0.key, $0.value.request) }
-    }
+    func isMissing(_ scan: ScanNumber) -> Bool { scans[scan]?.discovery == nil }
 
     mutating func started(_ id: ScanID, for scan: ScanNumber, on adapter: ObjectKey) {
         scans[scan]?.discovery = (adapter, id)

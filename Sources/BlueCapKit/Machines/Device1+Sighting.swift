@@ -13,7 +13,7 @@ extension ScanRequest {
     /// The discovery filter that BlueZ receives for this request; `accepts` filters what BlueZ reports beyond that.
     var filter: DiscoveryFilter {
         DiscoveryFilter(
-            uuids: services.map(Array.init) ?? [], rssi: rssiThreshold.map(Int16.init), pattern: pattern,
+            uuids: services ?? [], rssi: rssiThreshold.map(Int16.init), pattern: pattern,
             reportsDuplicateData: allowsDuplicates)
     }
 }

@@ -11,12 +11,15 @@ package protocol KeptState: Codable, Equatable, Sendable {
     static var folder: String { get }
     /// The layout of the file that this version writes. A change that older versions would misread increases it.
     static var version: Int { get }
+    /// What is wrong with the values of a file, in a sentence; `nil` if nothing is.
+    var problem: String? { get }
 }
 
 extension KeptState {
     /// Identifies the files of this type.
     private static var format: String { "bluecap \(folder) state" }
 
+    package var problem: String? { nil }
     var isEmpty: Bool { self == Self() }
 
     /// Returns the state as a file's contents: JSON, so that people can read it too.
@@ -36,6 +39,7 @@ extension KeptState {
             guard head.format == Self.format, head.identifier == identifier else { throw RestorationDamage.foreign }
             guard head.version <= Self.version else { throw RestorationDamage.newer(version: head.version) }
             self = try decoder.decode(Self.self, from: data)
+            if let problem { throw RestorationDamage.unreadable(problem) }
         } catch let damage as RestorationDamage {
             throw damage
         } catch {

@@ -62,22 +62,12 @@ struct PeripheralRestorationState: KeptState {
     var advertisements: [Advertisement] = []
     /// The bonds that the manager has made, in ascending order; `nil` if there are none.
     var bonds: [RestorationState.Device]?
+
+    /// The checks that `add` makes.
+    var problem: String? { services.lazy.compactMap(\.made.problem).first.map { "\($0)" } }
 }
 
 extension PeripheralRestorationState.Service {
-    private enum CodingKeys: CodingKey { case uuid, name, isSecondary, characteristics }
-
-    /// With the checks that `add` makes.
-    init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        uuid = try container.decode(CBUUID.self, forKey: .uuid)
-        name = try container.decode(String.self, forKey: .name)
-        isSecondary = try container.decodeIfPresent(Bool.self, forKey: .isSecondary)
-        characteristics = try container.decode(
-            [PeripheralRestorationState.Characteristic].self, forKey: .characteristics)
-        if let problem = made.problem { throw RestorationDamage.unreadable("\(problem)") }
-    }
-
     /// The service as it is now. Any thread.
     init(_ service: MutableService) {
         uuid = service.uuid
