@@ -63,9 +63,7 @@ struct CentralState {
 
     /// The peripherals with a bond that this manager has made.
     var ownBonds: Set<PeripheralKey> {
-        var bonds: Set<PeripheralKey> = []
-        peripherals.forEach { if $1.isBondOurs { bonds.insert($0) } }
-        return bonds
+        Set(peripherals.compactMap { key, record in record.isBondOurs ? key : nil })
     }
 
     // MARK: Daemon and adapter
@@ -383,9 +381,10 @@ struct CentralState {
 
     /// Replaces the reports of all devices of an adapter: a device that is not among them has no link either.
     mutating func statusesReplaced(_ all: [PeripheralKey: LinkStatus], into orders: inout Orders) {
-        var known: Set<PeripheralKey> = Set(all.keys)
-        peripherals.forEach { if $1.use != nil || $1.status != nil { known.insert($0) } }
-        for key in known.sorted() { statusChanged(all[key] ?? LinkStatus(), of: key, into: &orders) }
+        let known = peripherals.compactMap { key, record in record.use != nil || record.status != nil ? key : nil }
+        for key in Set(all.keys).union(known).sorted() {
+            statusChanged(all[key] ?? LinkStatus(), of: key, into: &orders)
+        }
     }
 
     /// The end of a link shows that the peripheral is near, too.
@@ -449,21 +448,16 @@ struct CentralState {
 
     /// Returns the peripherals that this manager has found and that BlueZ has removed, or has on another adapter.
     func absent(from adapter: ObjectKey) -> [(key: PeripheralKey, listing: PeripheralRecord.Listing)] {
-        var absent: [(PeripheralKey, PeripheralRecord.Listing)] = []
-        peripherals.forEach { key, record in
-            guard let listing = record.listing else { return }
-            if listing.lastValues != nil || listing.device.adapter != adapter { absent.append((key, listing)) }
+        peripherals.compactMap { key, record in
+            guard let listing = record.listing, listing.present?.adapter != adapter else { return nil }
+            return (key, listing)
         }
-        return absent
     }
 
     /// All peripherals that were listed and are still referenced, in the order of their discovery.
     var recordKeys: [PeripheralKey] {
-        var found: [(key: PeripheralKey, date: Date)] = []
-        peripherals.forEach { key, record in
-            if let listing = record.listing { found.append((key, listing.discoveredAt)) }
-        }
-        return found.sorted { $0.date < $1.date }.map(\.key)
+        peripherals.compactMap { key, record in record.listing.map { (key: key, date: $0.discoveredAt) } }
+            .sorted { $0.date < $1.date }.map(\.key)
     }
 
     // MARK: Restoration

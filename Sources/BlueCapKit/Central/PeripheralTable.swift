@@ -25,8 +25,8 @@ struct PeripheralTable {
         return change(&record)
     }
 
-    /// Calls `body` with every record.
-    func forEach(_ body: (PeripheralKey, borrowing PeripheralRecord) -> Void) { records.forEach(body) }
+    /// Returns what `body` returns for the records, in their order.
+    func compactMap<R>(_ body: (PeripheralKey, borrowing PeripheralRecord) -> R?) -> [R] { records.compactMap(body) }
 
     /// Removes the objects and what is in use, and returns them in the order of the keys. The listings stay for objects that
     /// outlive the manager.
@@ -49,9 +49,7 @@ struct PeripheralTable {
 
     /// The peripherals in use, in the order of their records.
     var used: [(key: PeripheralKey, use: PeripheralUse)] {
-        var used: [(key: PeripheralKey, use: PeripheralUse)] = []
-        forEach { key, record in if let use = record.use { used.append((key, use)) } }
-        return used
+        compactMap { key, record in record.use.map { (key, $0) } }
     }
 
     /// Reads or changes what the manager has of a peripheral in use; `nil` if it is not in use.
@@ -98,23 +96,18 @@ struct PeripheralTable {
 
     /// Returns when each listed peripheral was discovered.
     var listed: [(key: PeripheralKey, discoveredAt: Date)] {
-        var listed: [(key: PeripheralKey, discoveredAt: Date)] = []
-        listed.reserveCapacity(listedCount)
-        forEach { key, record in
-            if let listing = record.listing, listing.isListed { listed.append((key, listing.discoveredAt)) }
+        compactMap { key, record in
+            guard let listing = record.listing, listing.isListed else { return nil }
+            return (key, listing.discoveredAt)
         }
-        return listed
     }
 
     /// The listed peripherals that may leave the list, with when each was last received and how long it may be silent.
     private var idle: [(key: PeripheralKey, lastReceived: Instant, patience: TimeInterval)] {
-        var idle: [(key: PeripheralKey, lastReceived: Instant, patience: TimeInterval)] = []
-        forEach { key, record in
-            if let listing = record.listing, listing.isListed, !record.isInUse {
-                idle.append((key, listing.lastReceived, listing.patience))
-            }
+        compactMap { key, record in
+            guard let listing = record.listing, listing.isListed, !record.isInUse else { return nil }
+            return (key, listing.lastReceived, listing.patience)
         }
-        return idle
     }
 
     /// Lists a peripheral. Returns the peripherals that are evicted for it, the longest silent first.

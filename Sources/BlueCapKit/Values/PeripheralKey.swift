@@ -53,8 +53,11 @@ struct KeyedTable<Value> {
         return change(&entries[slot].value)
     }
 
-    func forEach(_ body: (PeripheralKey, borrowing Value) -> Void) {
-        entries.withUnsafeBufferPointer { for index in $0.indices { body($0[index].key, $0[index].value) } }
+    /// Returns what `body` returns for the values, in the order of the entries.
+    func compactMap<R>(_ body: (PeripheralKey, borrowing Value) -> R?) -> [R] {
+        entries.withUnsafeBufferPointer { entries in
+            entries.indices.compactMap { body(entries[$0].key, entries[$0].value) }
+        }
     }
 
     private mutating func remove(_ key: PeripheralKey) {
