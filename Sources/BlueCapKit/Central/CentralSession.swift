@@ -78,7 +78,7 @@ final class CentralSession: ManagerSession {
         /// Puts a peripheral that is to be connected on the list, also if it has expired.
         mutating func relist(_ peripheral: Peripheral) {
             objects.hold(peripheral)
-            state.relist(peripheral.key, into: &shell.orders)
+            state.list(peripheral.key, into: &shell.orders)
         }
     }
 

@@ -237,7 +237,10 @@ struct CentralState {
         let scan = scans[index].id
         let isNew = peripherals.read(key) { $0.isListed ? $0.reportedBy : nil } != scan
         guard isNew || scans[index].request.allowsDuplicates, scans[index].request.accepts(device) else { return }
-        if isNew { list(key, reportedBy: scan, source, at: now, date: date(), into: &orders) }
+        if isNew {
+            let new = PeripheralRecord.Listing(device: source, discoveredAt: date(), lastReceived: now)
+            list(key, reportedBy: scan, or: new, into: &orders)
+        }
         scans[index].hasReported = true
         orders.append(
             scans[index].request.wantsReports
@@ -255,7 +258,7 @@ struct CentralState {
         let ranged = ranging.received(beacons, rssi: device.rssi, at: now, in: scan, track: &track)
         // A listed peripheral keeps the mark of the scan that runs at the same time.
         if !ranged.isEmpty, peripherals.read(key, { $0.isListed }) != true {
-            list(key, reportedBy: nil, source, at: now, date: date(), into: &orders)
+            list(key, or: .init(device: source, discoveredAt: date(), lastReceived: now), into: &orders)
         }
         _ = peripherals.update(key) { $0.track = track }
         for beacon in ranged { orders.append(.sighted(key, scan, .beacon(beacon, date()))) }
@@ -418,32 +421,18 @@ struct CentralState {
 
     // MARK: The list
 
-    /// Puts a peripheral back on the list.
-    mutating func relist(_ key: PeripheralKey, into orders: inout Orders) {
-        for key in peripherals.relist(key) { orders.append(.drop(key)) }
+    /// Puts a peripheral on the list that was found before, or gets `new` as its listing.
+    mutating func list(
+        _ key: PeripheralKey, reportedBy scan: ScanNumber? = nil, or new: PeripheralRecord.Listing? = nil,
+        into orders: inout Orders
+    ) {
+        for key in peripherals.list(key, reportedBy: scan, or: new) { orders.append(.drop(key)) }
     }
 
     /// Removes a peripheral from the list.
     mutating func forget(_ key: PeripheralKey, into orders: inout Orders) {
         let wasRestored = expectsRestored(key, false)
         if peripherals.unlist(key) || wasRestored { orders.append(.drop(key)) }
-    }
-
-    /// Puts a retrieved peripheral on the list: one that was found before, or a device that BlueZ has.
-    mutating func list(
-        _ key: PeripheralKey, device: ObjectKey?, at now: Instant, date: Date, into orders: inout Orders
-    ) {
-        guard peripherals[key] == nil else { return relist(key, into: &orders) }
-        guard let device else { return }
-        list(key, reportedBy: nil, device, at: now, date: date, into: &orders)
-    }
-
-    private mutating func list(
-        _ key: PeripheralKey, reportedBy scan: ScanNumber?, _ device: ObjectKey, at now: Instant, date: Date,
-        into orders: inout Orders
-    ) {
-        let evicted = peripherals.list(key, reportedBy: scan, device: device, at: now, date: date)
-        for key in evicted { orders.append(.drop(key)) }
     }
 
     /// Returns the peripherals that this manager has found and that BlueZ has removed, or has on another adapter.
@@ -521,6 +510,6 @@ struct CentralState {
         _ key: PeripheralKey, device: ObjectKey?, at now: Instant, date: Date, into orders: inout Orders
     ) {
         guard device != nil || peripherals[key] != nil, expectsRestored(key, false) else { return }
-        list(key, device: device, at: now, date: date, into: &orders)
+        list(key, or: device.map { .init(device: $0, discoveredAt: date, lastReceived: now) }, into: &orders)
     }
 }

@@ -110,28 +110,20 @@ struct PeripheralTable {
         }
     }
 
-    /// Lists a peripheral. Returns the peripherals that are evicted for it, the longest silent first.
+    /// Lists a peripheral that has a listing, or gets `new` as its listing. Returns the peripherals that are evicted for it,
+    /// the longest silent first.
     mutating func list(
-        _ key: PeripheralKey, reportedBy scan: ScanNumber?, device: ObjectKey, at now: Instant, date: Date
+        _ key: PeripheralKey, reportedBy scan: ScanNumber? = nil, or new: PeripheralRecord.Listing? = nil
     ) -> [PeripheralKey] {
         let isNew = change(key) { record in
-            var listing =
-                record.listing ?? PeripheralRecord.Listing(device: device, discoveredAt: date, lastReceived: now)
-            defer { record.listing = listing }
-            listing.reportedBy = scan
-            defer { listing.isListed = true }
-            return !listing.isListed
+            guard var listing = record.listing ?? new else { return false }
+            let wasListed = listing.isListed
+            listing.isListed = true
+            if let scan { listing.reportedBy = scan }
+            record.listing = listing
+            return !wasListed
         }
         return isNew ? makeRoom(for: key) : []
-    }
-
-    /// Lists a peripheral again that has a listing. Returns the peripherals that are evicted for it.
-    mutating func relist(_ key: PeripheralKey) -> [PeripheralKey] {
-        let isNew = update(key) { listing in
-            defer { listing.isListed = true }
-            return !listing.isListed
-        }
-        return isNew == true ? makeRoom(for: key) : []
     }
 
     private mutating func makeRoom(for key: PeripheralKey) -> [PeripheralKey] {

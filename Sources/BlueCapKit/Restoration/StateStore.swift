@@ -21,7 +21,6 @@ final class StateStore<State: KeptState>: Sendable {
     private static var largestFile: Int { 16 << 20 }
 
     private let place: RestorationPlace
-    private let identifier: String
     private let user: uid_t
     private let write: Write
     /// The folder through which all files are accessed.
@@ -34,11 +33,9 @@ final class StateStore<State: KeptState>: Sendable {
     ///
     /// - Parameter user: The owner of files that are trusted.
     init(
-        _ place: RestorationPlace, identifier: String, user: uid_t = geteuid(),
-        write: @escaping Write = { Foundation.write($0, $1, $2) }
+        _ place: RestorationPlace, user: uid_t = geteuid(), write: @escaping Write = { Foundation.write($0, $1, $2) }
     ) throws(StateProblem) {
         self.place = place
-        self.identifier = identifier
         self.user = user
         self.write = write
         folder = try StateFolder(of: place, for: user)
@@ -61,7 +58,7 @@ final class StateStore<State: KeptState>: Sendable {
     ///   either.
     func read() throws(StateProblem) -> Opening {
         do {
-            if let data = try contents() { return .kept(try State(decoding: data, for: identifier)) }
+            if let data = try contents() { return .kept(try State(decoding: data, for: place.identifier)) }
             return folder.aside.map { .damaged(.distrusted($0.distrust), setAside: $0.path) } ?? .kept(State())
         } catch let damage as RestorationDamage {
             guard let aside = StateFolder.setAside(place.fileName, in: folder.descriptor) else {
@@ -94,7 +91,7 @@ final class StateStore<State: KeptState>: Sendable {
     /// Replaces the state in the file.
     func keep(_ state: State) throws(StateProblem) {
         let data: Data
-        do { data = try state.encoded(for: identifier) } catch {
+        do { data = try state.encoded(for: place.identifier) } catch {
             throw .system(step: "encode the state for", path: place.path(of: place.fileName), code: EINVAL)
         }
         // Removes the draft of a writer that was killed.
