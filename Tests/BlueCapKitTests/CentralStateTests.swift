@@ -1,5 +1,6 @@
 import GATT
 import Reactor
+import DBus
 import XCTest
 
 @testable import BlueCapKit
@@ -76,7 +77,7 @@ final class CentralStateTests: XCTestCase {
         XCTAssertEqual(refusal(), .isPoweredOff)
         _ = state.event(.reached(.noDaemon))
         XCTAssertEqual(refusal(), .unsupported)
-        _ = state.event(.reached(.refused))
+        _ = state.event(.reached(.refused(DBusError(name: "org.freedesktop.DBus.Error.Failed", message: ""))))
         XCTAssertEqual(refusal(), .unauthorized)
         _ = state.event(.reached(.ready))
         _ = state.event(.adapterPower(false))
@@ -95,10 +96,10 @@ final class CentralStateTests: XCTestCase {
         XCTAssertEqual(
             state.fired(.scanTimeout(scan), at: time(2)),
             [
-                .stopScan(scan), .cancelTimer(.expirySweep), .cancelTimer(.scanTimeout(scan)),
-                .finishScan(scan, .peripheralScanTimeout),
+                .cancelTimer(.expirySweep), .cancelTimer(.scanTimeout(scan)),
+                .endScan(scan, .peripheralScanTimeout),
             ])
-        XCTAssertNil(state.scan)
+        XCTAssertNil(state.scan(ranging: false))
     }
 
     func testATimeOutEndsAScanThatHasReportedWithoutAnError() throws {
@@ -107,7 +108,7 @@ final class CentralStateTests: XCTestCase {
         XCTAssertEqual(receive(device(1), at: 1), [.discovered(key(1), scan)])
         XCTAssertEqual(
             state.fired(.scanTimeout(scan), at: time(2)),
-            [.stopScan(scan), .cancelTimer(.expirySweep), .cancelTimer(.scanTimeout(scan)), .finishScan(scan, nil)])
+            [.cancelTimer(.expirySweep), .cancelTimer(.scanTimeout(scan)), .endScan(scan, nil)])
     }
 
     func testAStaleTimerDoesNotEndALaterScan() throws {
@@ -116,7 +117,7 @@ final class CentralStateTests: XCTestCase {
         _ = state.stopScan()
         let second = try scan()
         XCTAssertEqual(state.fired(.scanTimeout(first), at: time(2)), [])
-        XCTAssertEqual(state.scan?.id, second)
+        XCTAssertEqual(state.scan(ranging: false)?.id, second)
     }
 
     func testAScanOutlivesPowerAndDaemon() throws {
@@ -124,7 +125,7 @@ final class CentralStateTests: XCTestCase {
         let scan = try scan()
         _ = state.event(.adapterPower(false))
         _ = state.event(.reached(.noDaemon))
-        XCTAssertEqual(state.scan?.id, scan)
+        XCTAssertEqual(state.scan(ranging: false)?.id, scan)
     }
 
     // MARK: Sightings
@@ -242,7 +243,7 @@ final class CentralStateTests: XCTestCase {
     func testResetEndsTheScanAndAnnouncesEverythingAnew() throws {
         turnOn()
         let scan = try scan()
-        XCTAssertTrue(state.reset().contains(.finishScan(scan, nil)))
+        XCTAssertTrue(state.reset().contains(.endScan(scan, nil)))
         XCTAssertEqual(state.managerState, .unknown)
         _ = state.event(.reached(.ready))
         XCTAssertEqual(state.event(.adapterPower(true)), [.announce(.poweredOn)])
@@ -261,7 +262,7 @@ extension CentralState {
         return startScan(request, timeout: timeout, into: &orders)
     }
 
-    fileprivate mutating func stopScan() -> [Order.Action] { Orders.given { stopScan(into: &$0) } }
+    fileprivate mutating func stopScan() -> [Order.Action] { Orders.given { stopScan(ranging: false, into: &$0) } }
     fileprivate mutating func reset() -> [Order.Action] { Orders.given { reset(into: &$0) } }
 
     fileprivate mutating func fired(_ timer: Order.Timer, at now: Instant) -> [Order.Action] {

@@ -1,3 +1,5 @@
+import BlueZ
+import DBus
 import XCTest
 
 @testable import BlueCapKit
@@ -21,18 +23,35 @@ final class ManagerStateMachineTests: XCTestCase {
     }
 
     func testWithoutBusOrDaemonOrAdapterItIsUnsupported() {
-        XCTAssertEqual(states([.reached(.noBus)]), [.unsupported])
+        XCTAssertEqual(
+            states([.reached(.noBus(DBusError(name: "org.freedesktop.DBus.Error.Failed", message: "")))]),
+            [.unsupported])
         XCTAssertEqual(states([.reached(.noDaemon)]), [.unsupported])
         XCTAssertEqual(states([.reached(.ready)]), [.unsupported])
     }
 
     func testANewTryDoesNotHideThatThereIsNothing() {
-        XCTAssertEqual(states([.reached(.noBus), .reached(.connecting)]).last, .unsupported)
+        XCTAssertEqual(
+            states([
+                .reached(.noBus(DBusError(name: "org.freedesktop.DBus.Error.Failed", message: ""))),
+                .reached(.connecting),
+            ])
+            .last, .unsupported)
     }
 
     func testARefusalIsUnauthorized() {
-        XCTAssertEqual(states([.reached(.loading), .reached(.refused)]).last, .unauthorized)
-        XCTAssertEqual(states([.reached(.refused), .reached(.connecting)]).last, .unauthorized)
+        XCTAssertEqual(
+            states([
+                .reached(.loading),
+                .reached(.refused(DBusError(name: "org.freedesktop.DBus.Error.Failed", message: ""))),
+            ]).last,
+            .unauthorized)
+        XCTAssertEqual(
+            states([
+                .reached(.refused(DBusError(name: "org.freedesktop.DBus.Error.Failed", message: ""))),
+                .reached(.connecting),
+            ])
+            .last, .unauthorized)
     }
 
     func testPowerDecidesOnceReady() {
@@ -52,7 +71,11 @@ final class ManagerStateMachineTests: XCTestCase {
 
     func testABusThatGoesAwayIsResettingToo() {
         XCTAssertEqual(
-            states([.reached(.ready), .adapterPower(true), .reached(.noBus), .reached(.connecting)]).last, .resetting)
+            states([
+                .reached(.ready), .adapterPower(true),
+                .reached(.noBus(DBusError(name: "org.freedesktop.DBus.Error.Failed", message: ""))),
+                .reached(.connecting),
+            ]).last, .resetting)
     }
 
     func testADaemonReplacedWithoutAGapIsResetting() {

@@ -10,11 +10,7 @@ final class PeripheralRecordTests: XCTestCase {
         CentralManager.Configuration.reading([CentralManagerOptionBusAddressKey: "loopback:name=nobody"]))
 
     private var recordCount: Int {
-        session.core.withLock { core in
-            var count = 0
-            core.objects.forEach { _, _ in count += 1 }
-            return count
-        }
+        session.core.withLock { core in core.objects.compactMap { key, _ in key }.count }
     }
 
     // The last reference to an object is not released under the lock.

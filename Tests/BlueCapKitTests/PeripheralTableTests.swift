@@ -93,3 +93,11 @@ final class PeripheralTableTests: XCTestCase {
         XCTAssertEqual(table.listedCount, 1)
     }
 }
+
+extension PeripheralTable {
+    fileprivate mutating func list(
+        _ key: PeripheralKey, reportedBy scan: ScanNumber, device: ObjectKey, at now: Instant, date: Date
+    ) -> [PeripheralKey] {
+        list(key, reportedBy: scan, or: PeripheralRecord.Listing(device: device, discoveredAt: date, lastReceived: now))
+    }
+}

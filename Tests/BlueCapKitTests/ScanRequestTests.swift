@@ -65,7 +65,7 @@ final class ScanRequestTests: XCTestCase {
         XCTAssertEqual(try ScanRequest(services: nil, options: ScanOptions(nil)).watchdog, 90)
         XCTAssertEqual(
             try ScanRequest(services: nil, options: ScanOptions([CentralManagerScanOptionWatchdogKey: 5])).watchdog, 5)
-        XCTAssertNil(
-            try ScanRequest(services: nil, options: ScanOptions([CentralManagerScanOptionWatchdogKey: 0])).watchdog)
+        XCTAssertEqual(
+            try ScanRequest(services: nil, options: ScanOptions([CentralManagerScanOptionWatchdogKey: 0])).watchdog, 0)
     }
 }

@@ -21,8 +21,8 @@ final class DiscoveryMachineTests: RandomTestCase {
         var machine = Machine()
         _ = machine.poweredOn()
         _ = machine.scanAdded(Machine.Scan(a, filter, watchdogSeconds: watchdog))
-        _ = machine.setFilterReplied(1, error: nil)
-        _ = machine.startReplied(2, error: nil)
+        _ = machine.replied(1, error: nil)
+        _ = machine.replied(2, error: nil)
         XCTAssertEqual(machine.session, .running(filter))
         return machine
     }
@@ -38,8 +38,8 @@ final class DiscoveryMachineTests: RandomTestCase {
         XCTAssertEqual(machine.poweredOn(), [])
 
         XCTAssertEqual(machine.scanAdded(scan(a, heartRate)), [.setFilter(1, heartRate)])
-        XCTAssertEqual(machine.setFilterReplied(1, error: nil), [.startDiscovery(2)])
-        XCTAssertEqual(machine.startReplied(2, error: nil), [.report(a, .started)])
+        XCTAssertEqual(machine.replied(1, error: nil), [.startDiscovery(2)])
+        XCTAssertEqual(machine.replied(2, error: nil), [.report(a, .started)])
         XCTAssertEqual(machine.session, .running(heartRate))
     }
 
@@ -47,19 +47,19 @@ final class DiscoveryMachineTests: RandomTestCase {
         var machine = runningMachine()
 
         XCTAssertEqual(machine.scanRemoved(a), [.cancelTimer(.watchdog), .stopDiscovery(3)])
-        XCTAssertEqual(machine.stopReplied(3, error: nil), [.clearFilter(4)])
+        XCTAssertEqual(machine.replied(3, error: nil), [.clearFilter(4)])
         XCTAssertFalse(machine.isAtRest)
-        XCTAssertEqual(machine.setFilterReplied(4, error: nil), [])
+        XCTAssertEqual(machine.replied(4, error: nil), [])
         XCTAssertTrue(machine.isAtRest)
     }
 
     func testAScanThatComesWhileTheFilterIsTakenBackStartsAfterIt() {
         var machine = runningMachine()
         _ = machine.scanRemoved(a)
-        _ = machine.stopReplied(3, error: nil)
+        _ = machine.replied(3, error: nil)
 
         XCTAssertEqual(machine.scanAdded(scan(b, all)), [])
-        XCTAssertEqual(machine.setFilterReplied(4, error: nil), [.setFilter(5, all)])
+        XCTAssertEqual(machine.replied(4, error: nil), [.setFilter(5, all)])
     }
 
     func testASecondScanWidensTheFilterWithoutASecondStart() {
@@ -67,7 +67,7 @@ final class DiscoveryMachineTests: RandomTestCase {
         let union = DiscoveryFilter.union([heartRate, battery])
 
         XCTAssertEqual(machine.scanAdded(scan(b, battery)), [.setFilter(3, union)])
-        XCTAssertEqual(machine.setFilterReplied(3, error: nil), [.report(b, .started)])
+        XCTAssertEqual(machine.replied(3, error: nil), [.report(b, .started)])
         XCTAssertEqual(machine.session, .running(union))
     }
 
@@ -79,10 +79,10 @@ final class DiscoveryMachineTests: RandomTestCase {
     func testEndingOneOfTwoScansNarrowsTheFilterAndGoesOn() {
         var machine = runningMachine(heartRate)
         _ = machine.scanAdded(scan(b, battery))
-        _ = machine.setFilterReplied(3, error: nil)
+        _ = machine.replied(3, error: nil)
 
         XCTAssertEqual(machine.scanRemoved(a), [.setFilter(4, battery)])
-        XCTAssertEqual(machine.setFilterReplied(4, error: nil), [])
+        XCTAssertEqual(machine.replied(4, error: nil), [])
         XCTAssertEqual(machine.session, .running(battery))
     }
 
@@ -91,17 +91,17 @@ final class DiscoveryMachineTests: RandomTestCase {
         _ = machine.scanAdded(scan(b, battery))
         XCTAssertEqual(machine.scanRemoved(b), [])
 
-        XCTAssertEqual(machine.setFilterReplied(3, error: nil), [.setFilter(4, heartRate)])
+        XCTAssertEqual(machine.replied(3, error: nil), [.setFilter(4, heartRate)])
     }
 
     func testAStopDuringAPendingStartWaitsForItsAnswer() {
         var machine = Machine()
         _ = machine.poweredOn()
         _ = machine.scanAdded(scan(a, all))
-        _ = machine.setFilterReplied(1, error: nil)
+        _ = machine.replied(1, error: nil)
 
         XCTAssertEqual(machine.scanRemoved(a), [])
-        XCTAssertEqual(machine.startReplied(2, error: nil), [.cancelTimer(.watchdog), .stopDiscovery(3)])
+        XCTAssertEqual(machine.replied(2, error: nil), [.cancelTimer(.watchdog), .stopDiscovery(3)])
     }
 
     func testAScanThatEndsWhileItsFilterIsBeingSetStartsNothing() {
@@ -109,8 +109,8 @@ final class DiscoveryMachineTests: RandomTestCase {
         _ = machine.poweredOn()
         _ = machine.scanAdded(scan(a, all))
         XCTAssertEqual(machine.scanRemoved(a), [])
-        XCTAssertEqual(machine.setFilterReplied(1, error: nil), [.clearFilter(2)])
-        XCTAssertEqual(machine.setFilterReplied(2, error: nil), [])
+        XCTAssertEqual(machine.replied(1, error: nil), [.clearFilter(2)])
+        XCTAssertEqual(machine.replied(2, error: nil), [])
         XCTAssertTrue(machine.isAtRest)
     }
 
@@ -119,21 +119,21 @@ final class DiscoveryMachineTests: RandomTestCase {
         _ = machine.scanRemoved(a)
 
         XCTAssertEqual(machine.scanAdded(scan(b, all)), [])
-        XCTAssertEqual(machine.stopReplied(3, error: nil), [.setFilter(4, all)])
+        XCTAssertEqual(machine.replied(3, error: nil), [.setFilter(4, all)])
     }
 
     func testAStopThatSaysThereWasNothingToStopIsAStop() {
         var machine = runningMachine()
         _ = machine.scanRemoved(a)
-        XCTAssertEqual(machine.stopReplied(3, error: failed), [.clearFilter(4)])
+        XCTAssertEqual(machine.replied(3, error: failed), [.clearFilter(4)])
     }
 
     func testAStopThatIsRefusedAsBusyIsTriedAgain() {
         var machine = runningMachine()
         _ = machine.scanRemoved(a)
-        XCTAssertEqual(machine.stopReplied(3, error: inProgress), [.startTimer(.retry, seconds: 0.1)])
+        XCTAssertEqual(machine.replied(3, error: inProgress), [.startTimer(.retry, seconds: 0.1)])
         XCTAssertEqual(machine.timerFired(.retry), [.cancelTimer(.watchdog), .stopDiscovery(4)])
-        XCTAssertEqual(machine.stopReplied(4, error: nil), [.clearFilter(5)])
+        XCTAssertEqual(machine.replied(4, error: nil), [.clearFilter(5)])
     }
 
     func testAStopIsTriedAgainUntilItIsNotRefused() {
@@ -141,11 +141,11 @@ final class DiscoveryMachineTests: RandomTestCase {
         _ = machine.scanRemoved(a)
         var waits: [Machine.Effect] = []
         for request in 3...9 as ClosedRange<Machine.RequestID> {
-            waits += machine.stopReplied(request, error: inProgress)
+            waits += machine.replied(request, error: inProgress)
             XCTAssertEqual(machine.timerFired(.retry), [.cancelTimer(.watchdog), .stopDiscovery(request + 1)])
         }
         XCTAssertEqual(waits, [0.1, 0.25, 0.5, 1, 1, 1, 1].map { .startTimer(.retry, seconds: $0) })
-        XCTAssertEqual(machine.stopReplied(10, error: nil), [.clearFilter(11)])
+        XCTAssertEqual(machine.replied(10, error: nil), [.clearFilter(11)])
     }
 
     func testASessionWhoseStartIsRefusedAsBusyIsStoppedAfterTheScanHasFailed() {
@@ -155,8 +155,8 @@ final class DiscoveryMachineTests: RandomTestCase {
         var effects: [Machine.Effect] = [.setFilter(1, all)]
         _ = secondsOfRefusedStarts(&machine, &effects, stopError: inProgress, from: 1)
         XCTAssertEqual(effects.first, .report(a, .failed(inProgress)))
-        guard case .stopDiscovery(let request)? = effects.last else { return XCTFail("no stop: \(effects)") }
-        XCTAssertEqual(machine.stopReplied(request, error: nil), [.clearFilter(request + 1)])
+        guard case .call(let request, .stopDiscovery)? = effects.last else { return XCTFail("no stop: \(effects)") }
+        XCTAssertEqual(machine.replied(request, error: nil), [.clearFilter(request + 1)])
     }
 
     func testADaemonWithoutFiltersIsUsedWithoutFilters() {
@@ -164,19 +164,19 @@ final class DiscoveryMachineTests: RandomTestCase {
         _ = machine.poweredOn()
         _ = machine.scanAdded(scan(a, heartRate))
         let unknown = BlueZError(name: "org.freedesktop.DBus.Error.UnknownMethod")
-        XCTAssertEqual(machine.setFilterReplied(1, error: unknown), [.startDiscovery(2)])
+        XCTAssertEqual(machine.replied(1, error: unknown), [.startDiscovery(2)])
     }
 
     func testAnswersToCallsOfAnEarlierTimeAreIgnored() {
         var machine = Machine()
         _ = machine.poweredOn()
         _ = machine.scanAdded(scan(a, all))
-        _ = machine.poweredOff()
+        _ = machine.adapterLost()
         XCTAssertEqual(machine.poweredOn(), [.setFilter(2, all)])
 
-        XCTAssertEqual(machine.setFilterReplied(1, error: nil), [])
-        XCTAssertEqual(machine.startReplied(1, error: nil), [])
-        XCTAssertEqual(machine.session, .settingFilter(2, all))
+        XCTAssertEqual(machine.replied(1, error: nil), [])
+        XCTAssertEqual(machine.replied(1, error: nil), [])
+        XCTAssertEqual(machine.session, .settingFilter(all))
     }
 
     // MARK: Refusals (A3)
@@ -185,16 +185,16 @@ final class DiscoveryMachineTests: RandomTestCase {
         var machine = Machine()
         _ = machine.poweredOn()
         _ = machine.scanAdded(scan(a, all))
-        _ = machine.setFilterReplied(1, error: nil)
+        _ = machine.replied(1, error: nil)
 
-        XCTAssertEqual(machine.startReplied(2, error: inProgress), [.cancelTimer(.watchdog), .stopDiscovery(3)])
-        XCTAssertEqual(machine.stopReplied(3, error: failed), [.startTimer(.retry, seconds: 0.1)])
+        XCTAssertEqual(machine.replied(2, error: inProgress), [.cancelTimer(.watchdog), .stopDiscovery(3)])
+        XCTAssertEqual(machine.replied(3, error: failed), [.startTimer(.retry, seconds: 0.1)])
         XCTAssertEqual(machine.timerFired(.retry), [.setFilter(4, all)])
-        XCTAssertEqual(machine.setFilterReplied(4, error: nil), [.startDiscovery(5)])
-        XCTAssertEqual(machine.startReplied(5, error: inProgress), [.startTimer(.retry, seconds: 0.25)])
+        XCTAssertEqual(machine.replied(4, error: nil), [.startDiscovery(5)])
+        XCTAssertEqual(machine.replied(5, error: inProgress), [.startTimer(.retry, seconds: 0.25)])
         _ = machine.timerFired(.retry)
-        _ = machine.setFilterReplied(6, error: nil)
-        XCTAssertEqual(machine.startReplied(7, error: nil), [.report(a, .started)])
+        _ = machine.replied(6, error: nil)
+        XCTAssertEqual(machine.replied(7, error: nil), [.report(a, .started)])
     }
 
     func testAnAdapterThatStaysBusyFailsTheScansWithinTwoSecondsWithTheNameOfTheError() {
@@ -202,19 +202,18 @@ final class DiscoveryMachineTests: RandomTestCase {
         _ = machine.poweredOn()
         _ = machine.scanAdded(scan(a, all))
         _ = machine.scanAdded(scan(b, all))
-        var effects = machine.setFilterReplied(1, error: nil)
+        var effects = machine.replied(1, error: nil)
         var waited = 0.0
         var starts = 0
         var steps = 0
         while case let effect? = effects.last, steps < 100 {
             steps += 1
             switch effect {
-            case .setFilter(let request, _), .clearFilter(let request):
-                effects = machine.setFilterReplied(request, error: nil)
-            case .startDiscovery(let request):
+            case .call(let request, .setFilter): effects = machine.replied(request, error: nil)
+            case .call(let request, .startDiscovery):
                 starts += 1
-                effects = machine.startReplied(request, error: inProgress)
-            case .stopDiscovery(let request): effects = machine.stopReplied(request, error: failed)
+                effects = machine.replied(request, error: inProgress)
+            case .call(let request, .stopDiscovery): effects = machine.replied(request, error: failed)
             case .startTimer(let timer, let seconds):
                 waited += seconds
                 effects = machine.timerFired(timer)
@@ -232,10 +231,10 @@ final class DiscoveryMachineTests: RandomTestCase {
         var machine = Machine()
         _ = machine.poweredOn()
         _ = machine.scanAdded(scan(a, all))
-        _ = machine.setFilterReplied(1, error: nil)
+        _ = machine.replied(1, error: nil)
         let refused = BlueZError(name: "org.freedesktop.DBus.Error.AccessDenied")
-        XCTAssertEqual(machine.startReplied(2, error: refused), [.report(a, .failed(refused)), .clearFilter(3)])
-        _ = machine.setFilterReplied(3, error: nil)
+        XCTAssertEqual(machine.replied(2, error: refused), [.report(a, .failed(refused)), .clearFilter(3)])
+        _ = machine.replied(3, error: nil)
 
         XCTAssertEqual(machine.scanAdded(scan(b, all)), [.setFilter(4, all)])
     }
@@ -244,18 +243,18 @@ final class DiscoveryMachineTests: RandomTestCase {
         var machine = Machine()
         _ = machine.poweredOn()
         _ = machine.scanAdded(scan(a, all))
-        _ = machine.setFilterReplied(1, error: nil)
+        _ = machine.replied(1, error: nil)
         _ = machine.scanRemoved(a)
-        XCTAssertEqual(machine.startReplied(2, error: noReply), [.cancelTimer(.watchdog), .stopDiscovery(3)])
+        XCTAssertEqual(machine.replied(2, error: noReply), [.cancelTimer(.watchdog), .stopDiscovery(3)])
     }
 
     func testGivingUpDuringTheWaitCancelsIt() {
         var machine = Machine()
         _ = machine.poweredOn()
         _ = machine.scanAdded(scan(a, all))
-        _ = machine.setFilterReplied(1, error: nil)
-        _ = machine.startReplied(2, error: inProgress)
-        _ = machine.stopReplied(3, error: failed)
+        _ = machine.replied(1, error: nil)
+        _ = machine.replied(2, error: inProgress)
+        _ = machine.replied(3, error: failed)
 
         XCTAssertEqual(machine.scanRemoved(a), [.cancelTimer(.retry), .clearFilter(4)])
         XCTAssertEqual(machine.timerFired(.retry), [])
@@ -264,12 +263,12 @@ final class DiscoveryMachineTests: RandomTestCase {
     func testAFilterThatTheRunningSessionRefusesIsGivenToANewOne() {
         var machine = runningMachine(heartRate)
         _ = machine.scanAdded(scan(b, battery))
-        XCTAssertEqual(machine.setFilterReplied(3, error: inProgress), [.cancelTimer(.watchdog), .stopDiscovery(4)])
+        XCTAssertEqual(machine.replied(3, error: inProgress), [.cancelTimer(.watchdog), .stopDiscovery(4)])
         let union = DiscoveryFilter.union([heartRate, battery])
-        XCTAssertEqual(machine.stopReplied(4, error: nil), [.setFilter(5, union)])
-        _ = machine.setFilterReplied(5, error: nil)
+        XCTAssertEqual(machine.replied(4, error: nil), [.setFilter(5, union)])
+        _ = machine.replied(5, error: nil)
         XCTAssertEqual(
-            machine.startReplied(6, error: nil), [.report(a, .restarted(.filterRefused)), .report(b, .started)])
+            machine.replied(6, error: nil), [.report(a, .restarted(.filterRefused)), .report(b, .started)])
     }
 
     // MARK: Power, adapter, daemon
@@ -282,17 +281,17 @@ final class DiscoveryMachineTests: RandomTestCase {
 
     func testAScanGoesOnWhenTheAdapterReturns() {
         var machine = runningMachine()
-        XCTAssertEqual(machine.poweredOff(), [.cancelTimer(.retry), .cancelTimer(.watchdog)])
+        XCTAssertEqual(machine.adapterLost(), [.cancelTimer(.retry), .cancelTimer(.watchdog)])
         XCTAssertEqual(machine.session, .unavailable)
 
         XCTAssertEqual(machine.poweredOn(), [.setFilter(3, all)])
-        XCTAssertEqual(machine.setFilterReplied(3, error: nil), [.startDiscovery(4)])
-        XCTAssertEqual(machine.startReplied(4, error: nil), [.report(a, .restarted(.adapterReturned))])
+        XCTAssertEqual(machine.replied(3, error: nil), [.startDiscovery(4)])
+        XCTAssertEqual(machine.replied(4, error: nil), [.report(a, .restarted(.adapterReturned))])
     }
 
     func testAScanThatRanBearsABusyAdapterUntilTheKernelHasForgottenTheDeadDaemon() {
         var machine = runningMachine()
-        _ = machine.adapterRemoved()
+        _ = machine.adapterLost()
         assertOutlastsTheKernelsDiscovery(&machine)
     }
 
@@ -300,14 +299,14 @@ final class DiscoveryMachineTests: RandomTestCase {
         var machine = Machine()
         _ = machine.poweredOn()
         _ = machine.scanAdded(scan(a, all))
-        XCTAssertEqual(machine.setFilterReplied(1, error: nil), [.startDiscovery(2)])
-        _ = machine.adapterRemoved()
+        XCTAssertEqual(machine.replied(1, error: nil), [.startDiscovery(2)])
+        _ = machine.adapterLost()
         assertOutlastsTheKernelsDiscovery(&machine)
     }
 
     func testAScanAfterOneThatEndedWithItsAdapterGoneIsRefusedAsSoonAsAnyOther() {
         var machine = runningMachine()
-        _ = machine.adapterRemoved()
+        _ = machine.adapterLost()
         _ = machine.scanRemoved(a)
         XCTAssertEqual(machine.poweredOn(), [])
         var effects = machine.scanAdded(scan(b, all))
@@ -323,13 +322,13 @@ final class DiscoveryMachineTests: RandomTestCase {
     ) -> Double {
         var request = first
         var waited = 0.0
-        while case .setFilter(request, all)? = effects.last {
-            _ = machine.setFilterReplied(request, error: nil)
-            effects = machine.startReplied(request + 1, error: inProgress)
+        while effects.last == .setFilter(request, all) {
+            _ = machine.replied(request, error: nil)
+            effects = machine.replied(request + 1, error: inProgress)
             request += 2
             if case .report(_, .failed)? = effects.first { break }
-            if case .stopDiscovery(request)? = effects.last {
-                effects = machine.stopReplied(request, error: stopError ?? failed)
+            if effects.last == .stopDiscovery(request) {
+                effects = machine.replied(request, error: stopError ?? failed)
                 request += 1
             }
             guard case .startTimer(.retry, let seconds)? = effects.last else { break }
@@ -349,7 +348,7 @@ final class DiscoveryMachineTests: RandomTestCase {
 
     func testAScanThatEndsWhileTheAdapterIsOffNeedsNoCall() {
         var machine = runningMachine()
-        _ = machine.poweredOff()
+        _ = machine.adapterLost()
         XCTAssertEqual(machine.scanRemoved(a), [])
         XCTAssertEqual(machine.poweredOn(), [])
         XCTAssertTrue(machine.isAtRest)
@@ -360,7 +359,7 @@ final class DiscoveryMachineTests: RandomTestCase {
         _ = machine.poweredOn()
         _ = machine.scanAdded(scan(a, all))
         let notReady = BlueZError(name: "org.bluez.Error.NotReady")
-        XCTAssertEqual(machine.setFilterReplied(1, error: notReady), [.startTimer(.retry, seconds: 0.1)])
+        XCTAssertEqual(machine.replied(1, error: notReady), [.startTimer(.retry, seconds: 0.1)])
         XCTAssertEqual(machine.timerFired(.retry), [.setFilter(2, all)])
     }
 
@@ -368,12 +367,12 @@ final class DiscoveryMachineTests: RandomTestCase {
         var machine = Machine()
         _ = machine.poweredOn()
         _ = machine.scanAdded(scan(a, all))
-        _ = machine.setFilterReplied(1, error: nil)
-        XCTAssertEqual(machine.startReplied(2, error: BlueZError(name: "org.freedesktop.DBus.Error.NoReply")).count, 2)
-        _ = machine.adapterRemoved()
+        _ = machine.replied(1, error: nil)
+        XCTAssertEqual(machine.replied(2, error: BlueZError(name: "org.freedesktop.DBus.Error.NoReply")).count, 2)
+        _ = machine.adapterLost()
         XCTAssertEqual(machine.poweredOn(), [.setFilter(4, all)])
-        _ = machine.setFilterReplied(4, error: nil)
-        XCTAssertEqual(machine.startReplied(5, error: nil), [.report(a, .started)])
+        _ = machine.replied(4, error: nil)
+        XCTAssertEqual(machine.replied(5, error: nil), [.report(a, .started)])
     }
 
     // MARK: Sessions that end without a request (A4)
@@ -382,20 +381,20 @@ final class DiscoveryMachineTests: RandomTestCase {
         var machine = runningMachine()
         XCTAssertEqual(machine.discoveringChanged(true), [])
         XCTAssertEqual(machine.discoveringChanged(false), [.cancelTimer(.watchdog), .stopDiscovery(3)])
-        XCTAssertEqual(machine.stopReplied(3, error: failed), [.setFilter(4, all)])
-        _ = machine.setFilterReplied(4, error: nil)
-        XCTAssertEqual(machine.startReplied(5, error: nil), [.report(a, .restarted(.discoveringEnded))])
+        XCTAssertEqual(machine.replied(3, error: failed), [.setFilter(4, all)])
+        _ = machine.replied(4, error: nil)
+        XCTAssertEqual(machine.replied(5, error: nil), [.report(a, .restarted(.discoveringEnded))])
     }
 
     func testTheEchoOfTheLastSessionDoesNotEndTheNext() {
         var machine = runningMachine()
         _ = machine.scanRemoved(a)
         _ = machine.scanAdded(scan(b, all))
-        _ = machine.stopReplied(3, error: nil)
+        _ = machine.replied(3, error: nil)
         XCTAssertEqual(machine.discoveringChanged(false), [])
-        _ = machine.setFilterReplied(4, error: nil)
+        _ = machine.replied(4, error: nil)
         XCTAssertEqual(machine.discoveringChanged(false), [])
-        XCTAssertEqual(machine.startReplied(5, error: nil), [.report(b, .started)])
+        XCTAssertEqual(machine.replied(5, error: nil), [.report(b, .started)])
     }
 
     func testSessionsThatDieAgainAndAgainAreNotStartedInALoop() {
@@ -404,14 +403,14 @@ final class DiscoveryMachineTests: RandomTestCase {
         var delays: [Double] = []
         for _ in 0..<8 {
             _ = machine.discoveringChanged(false)
-            var effects = machine.stopReplied(request, error: failed)
+            var effects = machine.replied(request, error: failed)
             if case .startTimer(.retry, let seconds)? = effects.first {
                 delays.append(seconds)
                 effects = machine.timerFired(.retry)
             }
             XCTAssertEqual(effects, [.setFilter(request + 1, all)])
-            _ = machine.setFilterReplied(request + 1, error: nil)
-            _ = machine.startReplied(request + 2, error: nil)
+            _ = machine.replied(request + 1, error: nil)
+            _ = machine.replied(request + 2, error: nil)
             request += 3
         }
         XCTAssertEqual(delays, [1, 2, 4, 8, 16, 30, 30])
@@ -421,17 +420,17 @@ final class DiscoveryMachineTests: RandomTestCase {
         var machine = Machine()
         _ = machine.poweredOn()
         _ = machine.scanAdded(Machine.Scan(a, all, watchdogSeconds: 90))
-        _ = machine.setFilterReplied(1, error: nil)
+        _ = machine.replied(1, error: nil)
         XCTAssertEqual(
-            machine.startReplied(2, error: nil), [.startTimer(.watchdog, seconds: 30), .report(a, .started)])
+            machine.replied(2, error: nil), [.startTimer(.watchdog, seconds: 30), .report(a, .started)])
 
         XCTAssertEqual(machine.timerFired(.watchdog), [.startTimer(.watchdog, seconds: 30)])
         XCTAssertEqual(machine.timerFired(.watchdog), [.startTimer(.watchdog, seconds: 30)])
         XCTAssertEqual(machine.timerFired(.watchdog), [.cancelTimer(.watchdog), .stopDiscovery(3)])
-        _ = machine.stopReplied(3, error: nil)
-        _ = machine.setFilterReplied(4, error: nil)
+        _ = machine.replied(3, error: nil)
+        _ = machine.replied(4, error: nil)
         XCTAssertEqual(
-            machine.startReplied(5, error: nil),
+            machine.replied(5, error: nil),
             [.startTimer(.watchdog, seconds: 30), .report(a, .restarted(.silence))])
     }
 
@@ -452,11 +451,11 @@ final class DiscoveryMachineTests: RandomTestCase {
             var ticks = 1
             while machine.timerFired(.watchdog) == [.startTimer(.watchdog, seconds: 30)] { ticks += 1 }
             ticksUntilRestart.append(ticks)
-            if machine.stopReplied(request, error: nil) != [.setFilter(request + 1, all)] {
+            if machine.replied(request, error: nil) != [.setFilter(request + 1, all)] {
                 _ = machine.timerFired(.retry)
             }
-            _ = machine.setFilterReplied(request + 1, error: nil)
-            _ = machine.startReplied(request + 2, error: nil)
+            _ = machine.replied(request + 1, error: nil)
+            _ = machine.replied(request + 2, error: nil)
             request += 3
         }
         XCTAssertEqual(ticksUntilRestart, [3, 6, 12, 24, 24])
@@ -466,8 +465,8 @@ final class DiscoveryMachineTests: RandomTestCase {
         var machine = Machine()
         _ = machine.poweredOn()
         _ = machine.scanAdded(scan(a, all))
-        _ = machine.setFilterReplied(1, error: nil)
-        XCTAssertEqual(machine.startReplied(2, error: nil), [.report(a, .started)])
+        _ = machine.replied(1, error: nil)
+        XCTAssertEqual(machine.replied(2, error: nil), [.report(a, .started)])
     }
 
     func testAScanWithAWatchdogBringsItAlong() {
@@ -496,7 +495,7 @@ final class DiscoveryMachineTests: RandomTestCase {
                 case 5: daemon.perform(machine.timerFired(random.next() % 2 == 0 ? .retry : .watchdog))
                 case 6:
                     daemon.powerOff()
-                    daemon.perform(machine.poweredOff())
+                    daemon.perform(machine.adapterLost())
                     daemon.perform(machine.poweredOn())
                 default: daemon.answerOne(&machine, refuses: random.next() % 4 == 0)
                 }
@@ -513,19 +512,29 @@ final class DiscoveryMachineTests: RandomTestCase {
     }
 }
 
+extension DiscoveryMachine {
+    /// Whether there are no scans and nothing is left in BlueZ.
+    var isAtRest: Bool { scans.isEmpty && (session == .idle || session == .unavailable) }
+}
+
+extension DiscoveryMachine.Effect {
+    static func setFilter(_ request: DiscoveryMachine.RequestID, _ filter: DiscoveryFilter) -> Self {
+        .call(request, .setFilter(filter))
+    }
+
+    static func clearFilter(_ request: DiscoveryMachine.RequestID) -> Self { .call(request, .setFilter(nil)) }
+    static func startDiscovery(_ request: DiscoveryMachine.RequestID) -> Self { .call(request, .startDiscovery) }
+    static func stopDiscovery(_ request: DiscoveryMachine.RequestID) -> Self { .call(request, .stopDiscovery) }
+}
+
 /// Replies to calls in order and keeps a session as BlueZ does.
 private struct SessionKeeper {
-    private var calls: [DiscoveryMachine.Effect] = []
+    private var calls: [(request: DiscoveryMachine.RequestID, call: DiscoveryMachine.Call)] = []
     private(set) var isDiscovering = false
     private(set) var hasFilter = false
 
     mutating func perform(_ effects: [DiscoveryMachine.Effect]) {
-        for effect in effects {
-            switch effect {
-            case .setFilter, .clearFilter, .startDiscovery, .stopDiscovery: calls.append(effect)
-            case .startTimer, .cancelTimer, .report: break
-            }
-        }
+        for case .call(let request, let call) in effects { calls.append((request, call)) }
     }
 
     mutating func powerOff() {
@@ -537,21 +546,18 @@ private struct SessionKeeper {
     mutating func answerOne(_ machine: inout DiscoveryMachine, refuses: Bool) {
         guard !calls.isEmpty else { return }
         let busy = BlueZError(name: "org.bluez.Error.InProgress")
-        switch calls.removeFirst() {
-        case .setFilter(let request, _):
-            hasFilter = true
-            perform(machine.setFilterReplied(request, error: nil))
-        case .clearFilter(let request):
-            hasFilter = false
-            perform(machine.setFilterReplied(request, error: nil))
-        case .startDiscovery(let request):
+        let (request, call) = calls.removeFirst()
+        switch call {
+        case .setFilter(let filter):
+            hasFilter = filter != nil
+            perform(machine.replied(request, error: nil))
+        case .startDiscovery:
             let error = refuses || isDiscovering ? busy : nil
             if error == nil { isDiscovering = true }
-            perform(machine.startReplied(request, error: error))
-        case .stopDiscovery(let request):
+            perform(machine.replied(request, error: error))
+        case .stopDiscovery:
             if !refuses { isDiscovering = false }
-            perform(machine.stopReplied(request, error: refuses ? busy : nil))
-        case .startTimer, .cancelTimer, .report: break
+            perform(machine.replied(request, error: refuses ? busy : nil))
         }
     }
 }

@@ -13,8 +13,8 @@ final class DiscoveryPauseTests: XCTestCase {
         var machine = Machine()
         _ = machine.poweredOn()
         _ = machine.scanAdded(Machine.Scan(a, all, watchdogSeconds: 90))
-        _ = machine.setFilterReplied(1, error: nil)
-        _ = machine.startReplied(2, error: nil)
+        _ = machine.replied(1, error: nil)
+        _ = machine.replied(2, error: nil)
         XCTAssertEqual(machine.session, .running(all))
         return machine
     }
@@ -22,7 +22,7 @@ final class DiscoveryPauseTests: XCTestCase {
     func testAPauseStopsTheSessionAndKeepsScansAndFilter() {
         var machine = runningMachine()
         XCTAssertEqual(machine.paused(true), [.cancelTimer(.watchdog), .stopDiscovery(3)])
-        XCTAssertEqual(machine.stopReplied(3, error: nil), [])
+        XCTAssertEqual(machine.replied(3, error: nil), [])
         XCTAssertTrue(machine.isSettled)
         XCTAssertFalse(machine.isAtRest)
         XCTAssertEqual(machine.discoveringChanged(false), [])
@@ -31,10 +31,10 @@ final class DiscoveryPauseTests: XCTestCase {
     func testTheEndOfAPauseStartsTheSessionAgainInSilence() {
         var machine = runningMachine()
         _ = machine.paused(true)
-        _ = machine.stopReplied(3, error: nil)
+        _ = machine.replied(3, error: nil)
         XCTAssertEqual(machine.paused(false), [.setFilter(4, all)])
-        XCTAssertEqual(machine.setFilterReplied(4, error: nil), [.startDiscovery(5)])
-        XCTAssertEqual(machine.startReplied(5, error: nil), [.startTimer(.watchdog, seconds: 30)])
+        XCTAssertEqual(machine.replied(4, error: nil), [.startDiscovery(5)])
+        XCTAssertEqual(machine.replied(5, error: nil), [.startTimer(.watchdog, seconds: 30)])
         XCTAssertEqual(machine.session, .running(all))
     }
 
@@ -43,7 +43,7 @@ final class DiscoveryPauseTests: XCTestCase {
         XCTAssertEqual(machine.paused(false), [])
         _ = machine.paused(true)
         XCTAssertEqual(machine.paused(true), [])
-        _ = machine.stopReplied(3, error: nil)
+        _ = machine.replied(3, error: nil)
         XCTAssertEqual(machine.paused(false), [.setFilter(4, all)])
         XCTAssertEqual(machine.paused(false), [])
     }
@@ -52,7 +52,7 @@ final class DiscoveryPauseTests: XCTestCase {
         var machine = runningMachine()
         _ = machine.paused(true)
         XCTAssertEqual(machine.paused(false), [])
-        XCTAssertEqual(machine.stopReplied(3, error: nil), [.setFilter(4, all)])
+        XCTAssertEqual(machine.replied(3, error: nil), [.setFilter(4, all)])
     }
 
     func testAPauseDuringAStartStopsWhatHasStarted() {
@@ -60,29 +60,29 @@ final class DiscoveryPauseTests: XCTestCase {
         _ = machine.poweredOn()
         _ = machine.scanAdded(Machine.Scan(a, all, watchdogSeconds: nil))
         XCTAssertEqual(machine.paused(true), [])
-        XCTAssertEqual(machine.setFilterReplied(1, error: nil), [])
+        XCTAssertEqual(machine.replied(1, error: nil), [])
         XCTAssertEqual(machine.session, .idle)
         XCTAssertEqual(machine.paused(false), [.setFilter(2, all)])
-        _ = machine.setFilterReplied(2, error: nil)
+        _ = machine.replied(2, error: nil)
         XCTAssertEqual(machine.paused(true), [])
         XCTAssertEqual(
-            machine.startReplied(3, error: nil), [.report(a, .started), .cancelTimer(.watchdog), .stopDiscovery(4)])
+            machine.replied(3, error: nil), [.report(a, .started), .cancelTimer(.watchdog), .stopDiscovery(4)])
     }
 
     func testARefusedStopIsTriedAgainWhileThePauseLasts() {
         var machine = runningMachine()
         _ = machine.paused(true)
         XCTAssertEqual(
-            machine.stopReplied(3, error: inProgress), [.startTimer(.retry, seconds: Machine.retryDelays[0])])
+            machine.replied(3, error: inProgress), [.startTimer(.retry, seconds: Machine.retryDelays[0])])
         XCTAssertEqual(machine.timerFired(.retry), [.cancelTimer(.watchdog), .stopDiscovery(4)])
     }
 
     func testScansThatEndDuringAPauseLeaveNothingBehind() {
         var machine = runningMachine()
         _ = machine.paused(true)
-        _ = machine.stopReplied(3, error: nil)
+        _ = machine.replied(3, error: nil)
         XCTAssertEqual(machine.scanRemoved(a), [.clearFilter(4)])
-        _ = machine.setFilterReplied(4, error: nil)
+        _ = machine.replied(4, error: nil)
         XCTAssertTrue(machine.isAtRest)
         XCTAssertEqual(machine.paused(false), [])
     }
@@ -90,7 +90,7 @@ final class DiscoveryPauseTests: XCTestCase {
     func testAnAdapterThatComesBackDuringAPauseIsLeftAlone() {
         var machine = runningMachine()
         _ = machine.paused(true)
-        _ = machine.poweredOff()
+        _ = machine.adapterLost()
         XCTAssertEqual(machine.poweredOn(), [])
         XCTAssertEqual(machine.paused(false), [.setFilter(4, all)])
     }

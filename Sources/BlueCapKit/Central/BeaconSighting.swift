@@ -22,6 +22,12 @@ public struct BeaconSighting: Sendable {
     /// When the beacon was received.
     public let date: Date
 
+    init?(_ sighting: Scans.Stream.Sighting) {
+        guard case .beacon(let ranged, let date)? = sighting.data else { return nil }
+        (peripheral, beacon, self.date) = (sighting.peripheral, ranged.beacon, date)
+        (rssi, smoothedRSSI, distance) = (ranged.rssi, ranged.smoothedRSSI, ranged.distance)
+    }
+
     /// How near the beacon is, in the categories of Core Location.
     public var proximity: BeaconProximity { BeaconProximity(distance) }
 }

@@ -96,14 +96,11 @@ struct CentralCounter {
         let key = order.subject.peripheral
         switch order.action {
         case .startScan(let scan, _):
-            guard scans[scan] == nil else { return }
             scans[scan] = now()
             counts.scansStarted += 1
-        case .stopScan(let scan), .finishScan(let scan, nil): endScan(scan, at: now())
-        case .finishScan(let scan, .some):
-            counts.scansFailed += 1
-            endScan(scan, at: now())
-        case .reported, .ranged: counts.reports += 1
+        case .endScan(let scan, let error):
+            if error != nil { counts.scansFailed += 1 }
+            if let began = scans.removeValue(forKey: scan) { counts.scanSeconds += now().seconds(since: began) }
 
         case .callConnect:
             count(key, in: &objects) { $0.connectionAttempts += 1 }
@@ -129,11 +126,6 @@ struct CentralCounter {
             }
         default: break
         }
-    }
-
-    private mutating func endScan(_ scan: ScanNumber, at now: Instant) {
-        guard let began = scans.removeValue(forKey: scan) else { return }
-        counts.scanSeconds += now.seconds(since: began)
     }
 
     private mutating func linkWentUp(

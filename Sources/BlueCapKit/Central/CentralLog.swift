@@ -26,11 +26,10 @@ struct CentralLog: Sendable {
         case .startScan(_, let request):
             write(
                 .info, "scan started", session,
-                [("services", request.services.map { $0.map(\.uuidString).sorted().joined(separator: " ") })])
-        case .stopScan: write(.info, "scan stopped", session)
-        case .finishScan(_, let error?): write(.error, "scan failed", session, [("why", "\(error)")])
-        case .finishScan: write(.debug, "scan ended", session)
-        case .discovered(let key, _), .reported(let key, _, _), .ranged(let key, _, _):
+                [("services", request.services.map { $0.map(\.uuidString).joined(separator: " ") })])
+        case .endScan(_, nil): write(.info, "scan stopped", session)
+        case .endScan(_, let error?): write(.error, "scan failed", session, [("why", "\(error)")])
+        case .discovered(let key, _), .sighted(let key, _, _):
             write(.trace, "received", session, [("peripheral", address(of: key, in: session))])
         case .expired(let key):
             write(.debug, "expired", session, [("peripheral", address(of: key, in: session))])

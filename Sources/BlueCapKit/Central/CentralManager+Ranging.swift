@@ -21,7 +21,7 @@ extension CentralManager {
     ///
     /// The value is true from `startRangingBeacons` until `stopRangingBeacons` or a failure. It stays true while the
     /// adapter is off or `bluetoothd` is not running, since ranging continues when they return.
-    public var isRangingBeacons: Bool { session.core.withLock { $0.state.ranging != nil } }
+    public var isRangingBeacons: Bool { session.core.withLock { $0.state.scan(ranging: true) != nil } }
 
     /// Starts ranging, and returns a stream of beacon sightings with an estimate of their distance.
     ///
@@ -44,28 +44,22 @@ extension CentralManager {
         _ filters: [BeaconFilter] = [], model: DistanceModel = DistanceModel(), smoothing: TimeInterval = 2,
         capacity: Int = 1_024
     ) -> FutureStream<BeaconSighting> {
-        if let refusal = session.problem ?? CentralManagerError(refusing: capacity) { return .failed(refusal) }
-        guard smoothing >= 0, smoothing.isFinite else {
-            return .failed(
-                CentralManagerError.invalidOption("Smoothing takes zero or more seconds, not \(smoothing)."))
-        }
-        // An unlimited stream would grow for as long as a beacon sends.
-        let promise = StreamPromise<BeaconSighting>(capacity: capacity == .max ? 1_024 : capacity)
-        var refusal: CentralManagerError?
-        session.decide { core in
-            switch core.state.startRanging(
-                filters, model: model, timeConstant: smoothing, into: &core.shell.orders)
+        scan(
+            capacity, .infinity,
             {
-            case .failure(let error): refusal = error
-            case .success(let scan): core.scans.add(.beacons(promise), of: scan)
-            }
-        }
-        return refusal.map { .failed($0) } ?? promise.stream
+                guard smoothing >= 0, smoothing.isFinite else {
+                    throw CentralManagerError.invalidOption("Smoothing takes zero or more seconds, not \(smoothing).")
+                }
+                var request = ScanRequest()
+                request.allowsDuplicates = true
+                request.ranging = Ranging(filters: filters, model: model, timeConstant: smoothing)
+                return request
+            }, { BeaconSighting($0) })
     }
 
     /// Stops ranging and ends its stream. A scan that runs at the same time continues. Does nothing if ranging is not
     /// active.
     public func stopRangingBeacons() {
-        session.decide { $0.state.stopRanging(into: &$0.shell.orders) }
+        session.decide { $0.state.stopScan(ranging: true, into: &$0.shell.orders) }
     }
 }

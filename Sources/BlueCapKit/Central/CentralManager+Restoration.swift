@@ -64,7 +64,7 @@ extension CentralManager {
         session.restoredPromise.future.map(context: ImmediateContext()) { restored in
             (
                 peripherals: restored.peripherals,
-                scannedServices: restored.scan?.services?.sorted(by: CBUUID.precedes) ?? [],
+                scannedServices: restored.scan?.services ?? [],
                 options: restored.scan?.restoredOptions ?? [:]
             )
         }
@@ -95,7 +95,7 @@ extension ScanRequest {
         if let rssiThreshold { options[CentralManagerScanOptionRSSIThresholdKey] = NSNumber(value: rssiThreshold) }
         if let pattern { options[CentralManagerScanOptionPatternKey] = NSString(string: pattern) }
         if watchdog != ScanRequest().watchdog {
-            options[CentralManagerScanOptionWatchdogKey] = NSNumber(value: watchdog ?? 0)
+            options[CentralManagerScanOptionWatchdogKey] = NSNumber(value: watchdog)
         }
         return options
     }

@@ -46,28 +46,21 @@ extension CentralManager {
     /// this manager has found.
     private func candidates(_ isIncluded: (ObjectKey, borrowing Device1) -> Bool) -> [Candidate] {
         let daemon = session.client.daemon
-        guard let adapter = session.core.withLock({ $0.shell.adapter }) else { return [] }
-        var devices: [(source: ObjectKey, address: PeripheralKey, isIncluded: Bool)] = []
-        daemon.forEachDevice(on: adapter) { source, device in
-            devices.append((source, PeripheralKey(device), isIncluded(source, device)))
-        }
-        var found: [Candidate] = []
-        var present: Set<PeripheralKey> = []
-        let absent = session.core.withLock { core in
-            for device in devices {
-                let key = core.state.key(of: device.source, at: device.address)
+        return session.core.withLock { core in
+            guard let adapter = core.shell.adapter else { return [] }
+            var (found, present): ([Candidate], Set<PeripheralKey>) = ([], [])
+            daemon.forEachDevice(on: adapter) { source, device in
+                let address = PeripheralKey(device)
+                let key = core.state.key(of: source, at: address)
                 present.insert(key)
-                if device.isIncluded { found.append((key, device.address, device.source)) }
+                if isIncluded(source, device) { found.append((key, address, source)) }
             }
-            return core.state.absent(from: adapter).map { ($0, core.state.presentAddress(of: $0), $1) }
+            for (key, listing) in core.state.absent(from: adapter) where !present.contains(key) {
+                let isFound = listing.read(in: daemon) { isIncluded(listing.device, $0) }
+                if isFound == true { found.append((key, core.state.presentAddress(of: key), nil)) }
+            }
+            return found
         }
-        for (key, address, record) in absent where !present.contains(key) {
-            let isFound =
-                record.lastValues.map { isIncluded(record.device, $0.device) }
-                ?? daemon.readDevice(record.device) { isIncluded(record.device, $0) }
-            if isFound == true { found.append((key, address, nil)) }
-        }
-        return found
     }
 
     /// Adds peripherals to the list, and returns them.
@@ -78,7 +71,9 @@ extension CentralManager {
             for (key, _, candidate) in candidates {
                 // BlueZ's removal of a device that exists now is reported after the device has a record.
                 let device = candidate.flatMap { session.client.daemon.hasDevice($0) ? $0 : nil }
-                core.state.list(key, device: device, at: now, date: date, into: &core.shell.orders)
+                core.state.list(
+                    key, or: device.map { .init(device: $0, discoveredAt: date, lastReceived: now) },
+                    into: &core.shell.orders)
                 // The record may have been removed since the peripheral was selected.
                 guard core.state.peripherals[key] != nil else { continue }
                 listed.append(core.objects.hold(key, in: session))

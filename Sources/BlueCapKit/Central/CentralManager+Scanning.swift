@@ -7,7 +7,7 @@ extension CentralManager {
     ///
     /// The value is true from `startScanning` until `stopScanning`, a time-out or a failure. It stays true while the
     /// adapter is off or `bluetoothd` is not running, since the scan continues when they return.
-    public var isScanning: Bool { session.core.withLock { $0.state.scan != nil } }
+    public var isScanning: Bool { session.core.withLock { $0.state.scan(ranging: false) != nil } }
 
     /// Starts a scan for all peripherals that advertise, and returns a stream of those that it discovers.
     ///
@@ -38,7 +38,7 @@ extension CentralManager {
         forServiceUUIDs uuids: [CBUUID]?, capacity: Int = .max, timeout: TimeInterval = .infinity,
         options: [String: Any]? = nil
     ) -> FutureStream<Peripheral> {
-        scan(uuids, capacity, timeout, { try ScanOptions(options) }) { .peripherals($0) }
+        scan(capacity, timeout, { try ScanRequest(services: uuids, options: ScanOptions(options)) }) { $0.peripheral }
     }
 
     /// Starts a scan with typed options, otherwise the same as
@@ -55,7 +55,7 @@ extension CentralManager {
         forServiceUUIDs uuids: [CBUUID]? = nil, capacity: Int = .max, timeout: TimeInterval = .infinity,
         options: ScanOptions
     ) -> FutureStream<Peripheral> {
-        scan(uuids, capacity, timeout, { options }) { .peripherals($0) }
+        scan(capacity, timeout, { try ScanRequest(services: uuids, options: options) }) { $0.peripheral }
     }
 
     /// Variant from the earliest revision of the documents: `duration` is the `timeout`.
@@ -99,7 +99,9 @@ extension CentralManager {
         forServiceUUIDs uuids: [CBUUID]? = nil, capacity: Int = .max, timeout: TimeInterval = .infinity,
         options: [String: Any]? = nil
     ) -> FutureStream<ScanReport> {
-        scan(uuids, capacity, timeout, { try ScanOptions(options) }, wantsReports: true) { .reports($0) }
+        scan(
+            capacity, timeout,
+            { try ScanRequest(services: uuids, options: ScanOptions(options), wantsReports: true) }, { ScanReport($0) })
     }
 
     /// Starts a scan with typed options, and returns a stream of its reports, otherwise the same as
@@ -110,14 +112,16 @@ extension CentralManager {
         forServiceUUIDs uuids: [CBUUID]? = nil, capacity: Int = .max, timeout: TimeInterval = .infinity,
         options: ScanOptions
     ) -> FutureStream<ScanReport> {
-        scan(uuids, capacity, timeout, { options }, wantsReports: true) { .reports($0) }
+        scan(capacity, timeout, { try ScanRequest(services: uuids, options: options, wantsReports: true) }) {
+            ScanReport($0)
+        }
     }
 
     /// Stops the scan and ends its stream. BlueZ stops its discovery when no other manager of this process scans.
     ///
     /// Does nothing if there is no scan.
     public func stopScanning() {
-        session.decide { $0.state.stopScan(into: &$0.shell.orders) }
+        session.decide { $0.state.stopScan(ranging: false, into: &$0.shell.orders) }
     }
 
     /// Returns a stream that reports each restart of BlueZ's discovery during a scan of this manager, with the reason.
@@ -132,19 +136,19 @@ extension CentralManager {
     /// `stopScanning`. Use it in programs that must stop their discovery before they exit.
     public func whenScanningStopped() -> Future<Void> { session.whenScanningStopped() }
 
-    private func scan<T: Sendable>(
-        _ services: [CBUUID]?, _ capacity: Int, _ timeout: TimeInterval, _ options: () throws -> ScanOptions,
-        wantsReports: Bool = false, _ stream: (StreamPromise<T>) -> Scans.Stream
+    /// Starts a scan, and returns the stream of the elements that `element` makes of its sightings.
+    func scan<T: Sendable>(
+        _ capacity: Int, _ timeout: TimeInterval, _ makeRequest: () throws -> ScanRequest,
+        _ element: @escaping @Sendable (Scans.Stream.Sighting) -> T?
     ) -> FutureStream<T> {
-        var request: ScanRequest
+        let request: ScanRequest
         do {
             if let problem = session.problem { throw problem }
             guard timeout >= 0 else {
                 throw CentralManagerError.invalidOption("A scan's timeout is zero or more seconds, not \(timeout).")
             }
             if let refusal = CentralManagerError(refusing: capacity) { throw refusal }
-            request = try ScanRequest(services: services, options: options())
-            request.wantsReports = wantsReports
+            request = try makeRequest()
         } catch {
             return .failed(error)
         }
@@ -155,7 +159,7 @@ extension CentralManager {
         session.decide { core in
             switch core.state.startScan(request, timeout: timeout, into: &core.shell.orders) {
             case .failure(let error): refusal = error
-            case .success(let scan): core.scans.add(stream(promise), of: scan)
+            case .success(let scan): core.scans.add(scan, Scans.Stream(promise, element))
             }
         }
         return refusal.map { .failed($0) } ?? promise.stream

@@ -120,33 +120,32 @@ extension CentralSession {
 
     // MARK: Discovery
 
-    /// Starts or, with `nil`, stops the shared discovery for a scan.
-    func discover(_ scan: ScanNumber, _ request: ScanRequest?) {
-        core.withLock { $0.scans.request(request, for: scan) }
-        syncDiscovery()
-    }
-
-    /// Starts and stops discoveries of the client, so that they match the scans and the adapter in use.
-    private func syncDiscovery() {
-        let (adapter, outdated, missing) = core.withLock { core in
-            let outdated = core.scans.removeOutdated(adapter: core.shell.adapter)
-            return (core.shell.adapter, outdated, core.scans.missing)
+    /// Starts and ends discoveries of the client, so that they match the scans and the adapter in use.
+    func syncDiscovery() {
+        let (adapter, outdated) = core.withLock { core in
+            (core.shell.adapter, core.scans.removeOutdated(adapter: core.shell.adapter))
         }
-        for id in outdated {
-            client.discovery.stop(id) { [self] in
-                core.withLock { $0.scans.ended() }
-                completeWaitingForRest()
-            }
-        }
+        for id in outdated { stop(id) }
         guard let adapter else { return }
-        for (scan, request) in missing where core.withLock({ $0.scans.needsDiscovery(scan) }) {
+        // The first scan without a discovery: what is reported to it may end others.
+        while let (scan, request) = core.withLock({ core in
+            core.state.scans.first { core.scans.isMissing($0.id) }.map { ($0.id, $0.request) }
+        }) {
             let id = client.discovery.start(
-                on: adapter, filter: request.filter, watchdogSeconds: request.watchdog
+                on: adapter, filter: request.filter, watchdogSeconds: request.watchdog > 0 ? request.watchdog : nil
             ) { [weak self] event in
                 self?.discoveryReported(event, for: scan)
             }
             core.withLock { $0.scans.started(id, for: scan, on: adapter) }
             reportPresentDevices(on: adapter, to: scan)
+        }
+    }
+
+    /// Ends a discovery that was removed from the scans.
+    func stop(_ discovery: ScanID) {
+        client.discovery.stop(discovery) { [self] in
+            core.withLock { $0.scans.ended() }
+            completeWaitingForRest()
         }
     }
 
@@ -186,7 +185,7 @@ extension CentralSession {
         case .restarted(let reason):
             // If ranging shares the discovery with the scan, one report suffices.
             let isReported = core.withLock { core in
-                let isReported = (core.state.scan?.id ?? scan) == scan
+                let isReported = (core.state.scan(ranging: false)?.id ?? scan) == scan
                 if isReported { core.counter.scanRestarted() }
                 return isReported
             }
@@ -195,7 +194,7 @@ extension CentralSession {
             if isReported { complete { promise.success(ScanRestart(reason)) } }
         case .failed(let error):
             core.withLock { $0.scans.failed(scan) }
-            decide { $0.state.scanFailed(scan, CentralManagerError(error), into: &$0.shell.orders) }
+            decide { $0.state.endScan(scan, CentralManagerError(error), into: &$0.shell.orders) }
             completeWaitingForRest()
         }
     }

@@ -78,7 +78,7 @@ final class CentralSession: ManagerSession {
         /// Puts a peripheral that is to be connected on the list, also if it has expired.
         mutating func relist(_ peripheral: Peripheral) {
             objects.hold(peripheral)
-            state.relist(peripheral.key, into: &shell.orders)
+            state.list(peripheral.key, into: &shell.orders)
         }
     }
 
@@ -130,8 +130,7 @@ final class CentralSession: ManagerSession {
         let kept =
             core.restored == nil
             ? configuration.keepsLinks ? core.state.kept : RestorationState(bonds: core.state.keptBonds) : nil
-        core.state.stopScan(into: &core.shell.orders)
-        core.state.stopRanging(into: &core.shell.orders)
+        core.state.stopScans(into: &core.shell.orders)
         core.state.closePeripherals(keepingLinks: configuration.keepsLinks, into: &core.shell.orders)
         return kept
     }
@@ -176,10 +175,10 @@ final class CentralSession: ManagerSession {
             let order = orders[index]
             if order.subject.peripheral.rawValue != 0 { mayChangeKept = true }
             switch order.action {
-            case .discovered(_, let scan):
+            case .discovered(_, let scan), .sighted(_, let scan, _):
                 index = report(orders, from: index, to: scan)
                 continue
-            case .startScan, .stopScan: mayChangeKept = true
+            case .startScan, .endScan: mayChangeKept = true
             default: break
             }
             log?.note(order, of: self)
@@ -204,15 +203,13 @@ final class CentralSession: ManagerSession {
             if let queue { queue.async { completion.settle(outcome) } } else { completion.settle(outcome) }
 
         case .announce(let state): announce(state)
-        case .startScan(let scan, let request): discover(scan, request)
-        case .stopScan(let scan): discover(scan, nil)
+        case .startScan: syncDiscovery()
         // Successive sightings are delivered together.
-        case .discovered: break
-        case .reported(let key, let scan, let data): report(data, from: key, to: scan)
-        case .ranged(let key, let scan, let beacon): report(beacon, from: key, to: scan)
-        case .finishScan(let scan, let error):
-            let stream = core.withLock { $0.scans.removeStream(of: scan) }
-            if let stream { complete { stream.finish(error) } }
+        case .discovered, .sighted: break
+        case .endScan(let scan, let error):
+            guard let ended = core.withLock({ $0.scans.remove(scan) }) else { return }
+            if let discovery = ended.discovery { stop(discovery) }
+            complete { ended.stream.finish(error) }
         case .expired(let key):
             let (peripheral, promise) = core.withLock { core in
                 (core.objects[objectOf: key], core.streams.expiries)
@@ -292,11 +289,15 @@ final class CentralSession: ManagerSession {
     /// them. Returns the index of the order after them.
     private func report(_ orders: [Order], from start: Int, to scan: ScanNumber) -> Int {
         var end = start
-        var sighted: [Peripheral] = []
+        var sighted: [Scans.Stream.Sighting] = []
         sighted.reserveCapacity(orders.count - start)
         let stream = core.withLock { core -> Scans.Stream? in
-            while end < orders.endIndex, case .discovered(let key, scan) = orders[end].action {
-                sighted.append(core.objects.hold(key, in: self))
+            loop: while end < orders.endIndex {
+                switch orders[end].action {
+                case .discovered(let key, scan): sighted.append((core.objects.hold(key, in: self), nil))
+                case .sighted(let key, scan, let data): sighted.append((core.objects.hold(key, in: self), data))
+                default: break loop
+                }
                 end += 1
             }
             core.counter.reported(sighted.count)
@@ -304,29 +305,8 @@ final class CentralSession: ManagerSession {
         }
         if let log { for order in orders[start..<end] { log.note(order, of: self) } }
         // The scan may have been stopped since.
-        if case .peripherals(let promise)? = stream {
-            complete { [sighted] in promise.success(contentsOf: sighted) }
-        }
+        if let stream { complete { [sighted] in stream.send(sighted) } }
         return end
-    }
-
-    private func report(_ data: ReportData, from key: PeripheralKey, to scan: ScanNumber) {
-        guard case (.reports(let promise)?, let peripheral) = target(scan, key) else { return }
-        let report = ScanReport(
-            peripheral: peripheral, date: data.date, rssi: data.rssi, advertisements: data.advertisements)
-        complete { promise.success(report) }
-    }
-
-    private func report(_ ranged: RangedBeacon, from key: PeripheralKey, to scan: ScanNumber) {
-        guard case (.beacons(let promise)?, let peripheral) = target(scan, key) else { return }
-        let sighting = BeaconSighting(
-            peripheral: peripheral, beacon: ranged.beacon, rssi: ranged.rssi, smoothedRSSI: ranged.smoothedRSSI,
-            distance: ranged.distance, date: date)
-        complete { promise.success(sighting) }
-    }
-
-    private func target(_ scan: ScanNumber, _ key: PeripheralKey) -> (Scans.Stream?, Peripheral) {
-        core.withLock { core in (core.scans[scan], core.objects.hold(key, in: self)) }
     }
 
     // MARK: Operations; any thread

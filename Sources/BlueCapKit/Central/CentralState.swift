@@ -13,11 +13,6 @@ struct CentralState {
         let hasTimeout: Bool
         /// Whether a peripheral was reported; the time-out is an error only if none was.
         var hasReported = false
-
-        /// The order for a sighting in the form that the scan requests. `date` is read only if the data are requested.
-        func sighting(of key: PeripheralKey, _ device: borrowing Device1, date: () -> Date) -> Order.Action {
-            request.wantsReports ? .reported(key, id, ReportData(device, date: date())) : .discovered(key, id)
-        }
     }
 
     /// How often a scanning manager checks for peripherals that have become silent, in seconds.
@@ -26,10 +21,9 @@ struct CentralState {
     static let adapterGrace: TimeInterval = 5
 
     private var machine = ManagerStateMachine()
-    private(set) var scan: Scan?
+    /// At most one of `startScanning`, and one that ranges beacons, which is independent of it.
+    private(set) var scans: [Scan] = []
     private var lastScan: UInt32 = 0
-    /// The ranging of beacons, which is independent of the scan.
-    private(set) var ranging: Ranging?
     /// All that is known of each peripheral. The session adds objects, streams and calls that have not ended.
     var peripherals: PeripheralTable
     /// Whether the manager has ended: no peripheral has a state any more.
@@ -65,9 +59,7 @@ struct CentralState {
 
     /// The peripherals with a bond that this manager has made.
     var ownBonds: Set<PeripheralKey> {
-        var bonds: Set<PeripheralKey> = []
-        peripherals.forEach { if $1.isBondOurs { bonds.insert($0) } }
-        return bonds
+        Set(peripherals.compactMap { key, record in record.isBondOurs ? key : nil })
     }
 
     // MARK: Daemon and adapter
@@ -75,8 +67,7 @@ struct CentralState {
     /// Resets the manager's state, so that every state is announced again.
     mutating func reset(into orders: inout Orders) {
         machine = ManagerStateMachine()
-        stopScan(into: &orders)
-        stopRanging(into: &orders)
+        stopScans(into: &orders)
         for key in keysWithState { peripheral(key, into: &orders) { $0.endPairing(.cancelled, into: &$1) } }
         orders.append(.rejectRequests)
         orders.append(.cancelTimer(.adapterGrace))
@@ -96,14 +87,19 @@ struct CentralState {
 
     // MARK: Scans
 
+    /// The scan of `startScanning`, or the one that ranges beacons.
+    func scan(ranging: Bool) -> Scan? { scans.first { ($0.request.ranging != nil) == ranging } }
+
     /// Starts a scan. Returns its number, or the reason why it cannot start.
     mutating func startScan(
         _ request: ScanRequest, timeout: TimeInterval, into orders: inout Orders
     ) -> Result<ScanNumber, CentralManagerError> {
-        guard scan == nil else { return .failure(.isScanning) }
+        let isRanging = request.ranging != nil
+        guard scan(ranging: isRanging) == nil else { return .failure(isRanging ? .isRanging : .isScanning) }
         if let refusal = scanRefusal { return .failure(refusal) }
-        let id = makeScanNumber()
-        scan = Scan(id: id, request: request, hasTimeout: timeout.isFinite)
+        lastScan += 1
+        let id = ScanNumber(rawValue: lastScan)
+        scans.append(Scan(id: id, request: request, hasTimeout: timeout.isFinite))
         orders.append(.startScan(id, request))
         orders.append(.startTimer(.expirySweep, Self.sweepInterval))
         if timeout.isFinite { orders.append(.startTimer(.scanTimeout(id), timeout)) }
@@ -120,73 +116,21 @@ struct CentralState {
         }
     }
 
-    private mutating func makeScanNumber() -> ScanNumber {
-        lastScan += 1
-        return ScanNumber(rawValue: lastScan)
+    mutating func stopScan(ranging: Bool, into orders: inout Orders) {
+        if let scan = scan(ranging: ranging) { endScan(scan.id, nil, into: &orders) }
     }
 
-    mutating func stopScan(into orders: inout Orders) { endScan(nil, into: &orders) }
-
-    /// The shared discovery has failed with an error, which ends this scan.
-    mutating func scanFailed(_ id: ScanNumber, _ error: CentralManagerError, into orders: inout Orders) {
-        if ranging?.id == id {
-            endRanging(error, into: &orders)
-        } else if scan?.id == id {
-            endScan(error, into: &orders)
-        }
+    mutating func stopScans(into orders: inout Orders) {
+        for scan in scans { endScan(scan.id, nil, into: &orders) }
     }
 
-    private mutating func endScan(_ error: CentralManagerError?, into orders: inout Orders) {
-        guard let ended = scan else { return }
-        scan = nil
-        orders.append(.stopScan(ended.id))
-        if ranging == nil { orders.append(.cancelTimer(.expirySweep)) }
-        if ended.hasTimeout { orders.append(.cancelTimer(.scanTimeout(ended.id))) }
-        orders.append(.finishScan(ended.id, error))
-    }
-
-    // MARK: Ranging
-
-    /// Starts to range beacons. Returns the number of the scan, or the reason why it cannot start.
-    mutating func startRanging(
-        _ filters: [BeaconFilter], model: DistanceModel, timeConstant: TimeInterval, into orders: inout Orders
-    ) -> Result<ScanNumber, CentralManagerError> {
-        guard ranging == nil else { return .failure(.isRanging) }
-        if let refusal = scanRefusal { return .failure(refusal) }
-        let id = makeScanNumber()
-        ranging = Ranging(id: id, filters: filters, model: model, timeConstant: timeConstant)
-        var request = ScanRequest()
-        request.allowsDuplicates = true
-        orders.append(.startScan(id, request))
-        orders.append(.startTimer(.expirySweep, Self.sweepInterval))
-        return .success(id)
-    }
-
-    mutating func stopRanging(into orders: inout Orders) { endRanging(nil, into: &orders) }
-
-    private mutating func endRanging(_ error: CentralManagerError?, into orders: inout Orders) {
-        guard let id = ranging?.id else { return }
-        ranging = nil
-        orders.append(.stopScan(id))
-        if scan == nil { orders.append(.cancelTimer(.expirySweep)) }
-        orders.append(.finishScan(id, error))
-    }
-
-    /// A device was received.
-    private mutating func range(
-        _ key: PeripheralKey, _ source: ObjectKey, _ device: borrowing Device1, fields: Device1.Fields,
-        at now: Instant, date: () -> Date, into orders: inout Orders
-    ) {
-        guard let id = ranging?.id else { return }
-        let beacons = Beacon.all(in: device, changed: fields)
-        guard !beacons.isEmpty, let ranged = ranging?.received(key, beacons, rssi: device.rssi, at: now),
-            !ranged.isEmpty
-        else { return }
-        // A listed peripheral keeps the mark of the scan that runs at the same time.
-        if peripherals.read(key, { $0.isListed }) != true {
-            list(key, reportedBy: nil, source, at: now, date: date(), into: &orders)
-        }
-        for beacon in ranged { orders.append(.ranged(key, id, beacon)) }
+    /// Ends a scan, with an error if its discovery has failed.
+    mutating func endScan(_ id: ScanNumber, _ error: CentralManagerError?, into orders: inout Orders) {
+        guard let index = scans.firstIndex(where: { $0.id == id }) else { return }
+        let ended = scans.remove(at: index)
+        if scans.isEmpty { orders.append(.cancelTimer(.expirySweep)) }
+        if ended.hasTimeout { orders.append(.cancelTimer(.scanTimeout(id))) }
+        orders.append(.endScan(id, error))
     }
 
     // MARK: Timers
@@ -197,8 +141,8 @@ struct CentralState {
         switch timer {
         case .adapterGrace: event(.graceEnded, into: &orders)
         case .scanTimeout(let id):
-            guard let scan, scan.id == id else { return }
-            endScan(scan.hasReported ? nil : .peripheralScanTimeout, into: &orders)
+            let hasReported = scans.first { $0.id == id }?.hasReported ?? true
+            endScan(id, hasReported ? nil : .peripheralScanTimeout, into: &orders)
         case .expirySweep:
             guard isListening else { return }
             for key in peripherals.silent(at: now) { expire(key, into: &orders) }
@@ -261,43 +205,63 @@ struct CentralState {
         isAdvertised: Bool, at now: Instant, only: ScanNumber? = nil, date: @autoclosure () -> Date,
         into orders: inout Orders
     ) {
-        if isAdvertised, only == nil || only == ranging?.id {
-            range(key, source, device, fields: fields, at: now, date: date, into: &orders)
+        _ = peripherals.update(key) { record in
+            record.isPresent(as: source)
+            if isAdvertised { record.recordSighting(at: now) }
         }
-        let scan = only == nil || only == scan?.id ? scan : nil
         // BlueZ may report a name or a service separately, after the sighting that it belongs to.
         let isSighting =
             isAdvertised || (device.fields.contains(.rssi) && !fields.isDisjoint(with: [.name, .alias, .uuids]))
-        var isReported = false
-        let isKnown = peripherals.update(key) { record -> Bool in
-            record.isPresent(as: source)
-            if isAdvertised { record.recordSighting(at: now) }
-            guard record.isListed else { return false }
-            guard let scan, isSighting, scan.request.allowsDuplicates || record.reportedBy != scan.id,
-                scan.request.accepts(device)
-            else { return true }
-            record.reportedBy = scan.id
-            isReported = true
-            return true
+        for index in scans.indices where only == nil || only == scans[index].id {
+            if let ranging = scans[index].request.ranging {
+                guard isAdvertised else { continue }
+                range(
+                    key, source, device, fields: fields, by: ranging, scans[index].id, at: now, date: date,
+                    into: &orders)
+            } else if isSighting {
+                report(key, source, device, to: index, at: now, date: date, into: &orders)
+            }
         }
-        guard let scan else { return }
-        if isReported { report(key, device, to: scan, date: date, into: &orders) }
-        guard isKnown != true, isSighting, scan.request.accepts(device) else { return }
-        list(key, reportedBy: scan.id, source, at: now, date: date(), into: &orders)
-        report(key, device, to: scan, date: date, into: &orders)
     }
 
     private mutating func report(
-        _ key: PeripheralKey, _ device: borrowing Device1, to scan: Scan, date: () -> Date, into orders: inout Orders
+        _ key: PeripheralKey, _ source: ObjectKey, _ device: borrowing Device1, to index: Int, at now: Instant,
+        date: () -> Date, into orders: inout Orders
     ) {
-        self.scan?.hasReported = true
-        orders.append(scan.sighting(of: key, device, date: date))
+        let scan = scans[index].id
+        let isNew = peripherals.read(key) { $0.isListed ? $0.reportedBy : nil } != scan
+        guard isNew || scans[index].request.allowsDuplicates, scans[index].request.accepts(device) else { return }
+        if isNew {
+            let new = PeripheralRecord.Listing(device: source, discoveredAt: date(), lastReceived: now)
+            list(key, reportedBy: scan, or: new, into: &orders)
+        }
+        scans[index].hasReported = true
+        orders.append(
+            scans[index].request.wantsReports
+                ? .sighted(key, scan, .report(PeripheralAdvertisements(device), rssi: device.rssi, date()))
+                : .discovered(key, scan))
+    }
+
+    private mutating func range(
+        _ key: PeripheralKey, _ source: ObjectKey, _ device: borrowing Device1, fields: Device1.Fields,
+        by ranging: Ranging, _ scan: ScanNumber, at now: Instant, date: () -> Date, into orders: inout Orders
+    ) {
+        let beacons = Beacon.all(in: device, changed: fields)
+        guard !beacons.isEmpty else { return }
+        var track = peripherals.read(key) { $0.track }
+        let ranged = ranging.received(beacons, rssi: device.rssi, at: now, in: scan, track: &track)
+        // A listed peripheral keeps the mark of the scan that runs at the same time.
+        if !ranged.isEmpty, peripherals.read(key, { $0.isListed }) != true {
+            list(key, or: .init(device: source, discoveredAt: date(), lastReceived: now), into: &orders)
+        }
+        _ = peripherals.update(key) { $0.track = track }
+        for beacon in ranged { orders.append(.sighted(key, scan, .beacon(beacon, date()))) }
     }
 
     // MARK: Silence
 
     /// Whether the silence of a peripheral means that it is out of range.
-    private var isListening: Bool { scan != nil || ranging != nil }
+    private var isListening: Bool { !scans.isEmpty }
 
     /// BlueZ removes a device. Its values can be read for the last time.
     mutating func valuesEnd(_ key: PeripheralKey, _ source: ObjectKey, _ device: borrowing Device1) {
@@ -317,12 +281,6 @@ struct CentralState {
     private mutating func expire(_ key: PeripheralKey, into orders: inout Orders) {
         guard peripherals.unlist(key) else { return }
         orders.append(.expired(key))
-        drop(key, into: &orders)
-    }
-
-    /// A peripheral has left the list.
-    private mutating func drop(_ key: PeripheralKey, into orders: inout Orders) {
-        ranging?.forget(key)
         orders.append(.drop(key))
     }
 
@@ -420,9 +378,10 @@ struct CentralState {
 
     /// Replaces the reports of all devices of an adapter: a device that is not among them has no link either.
     mutating func statusesReplaced(_ all: [PeripheralKey: LinkStatus], into orders: inout Orders) {
-        var known: Set<PeripheralKey> = Set(all.keys)
-        peripherals.forEach { if $1.use != nil || $1.status != nil { known.insert($0) } }
-        for key in known.sorted() { statusChanged(all[key] ?? LinkStatus(), of: key, into: &orders) }
+        let known = peripherals.compactMap { key, record in record.use != nil || record.status != nil ? key : nil }
+        for key in Set(all.keys).union(known).sorted() {
+            statusChanged(all[key] ?? LinkStatus(), of: key, into: &orders)
+        }
     }
 
     /// The end of a link shows that the peripheral is near, too.
@@ -456,51 +415,32 @@ struct CentralState {
 
     // MARK: The list
 
-    /// Puts a peripheral back on the list.
-    mutating func relist(_ key: PeripheralKey, into orders: inout Orders) {
-        for key in peripherals.relist(key) { drop(key, into: &orders) }
+    /// Puts a peripheral on the list that was found before, or gets `new` as its listing.
+    mutating func list(
+        _ key: PeripheralKey, reportedBy scan: ScanNumber? = nil, or new: PeripheralRecord.Listing? = nil,
+        into orders: inout Orders
+    ) {
+        for key in peripherals.list(key, reportedBy: scan, or: new) { orders.append(.drop(key)) }
     }
 
     /// Removes a peripheral from the list.
     mutating func forget(_ key: PeripheralKey, into orders: inout Orders) {
         let wasRestored = expectsRestored(key, false)
-        if peripherals.unlist(key) || wasRestored { drop(key, into: &orders) }
-    }
-
-    /// Puts a retrieved peripheral on the list: one that was found before, or a device that BlueZ has.
-    mutating func list(
-        _ key: PeripheralKey, device: ObjectKey?, at now: Instant, date: Date, into orders: inout Orders
-    ) {
-        guard peripherals[key] == nil else { return relist(key, into: &orders) }
-        guard let device else { return }
-        list(key, reportedBy: nil, device, at: now, date: date, into: &orders)
-    }
-
-    private mutating func list(
-        _ key: PeripheralKey, reportedBy scan: ScanNumber?, _ device: ObjectKey, at now: Instant, date: Date,
-        into orders: inout Orders
-    ) {
-        let evicted = peripherals.list(key, reportedBy: scan, device: device, at: now, date: date)
-        for key in evicted { drop(key, into: &orders) }
+        if peripherals.unlist(key) || wasRestored { orders.append(.drop(key)) }
     }
 
     /// Returns the peripherals that this manager has found and that BlueZ has removed, or has on another adapter.
     func absent(from adapter: ObjectKey) -> [(key: PeripheralKey, listing: PeripheralRecord.Listing)] {
-        var absent: [(PeripheralKey, PeripheralRecord.Listing)] = []
-        peripherals.forEach { key, record in
-            guard let listing = record.listing else { return }
-            if listing.lastValues != nil || listing.device.adapter != adapter { absent.append((key, listing)) }
+        peripherals.compactMap { key, record in
+            guard let listing = record.listing, listing.present?.adapter != adapter else { return nil }
+            return (key, listing)
         }
-        return absent
     }
 
     /// All peripherals that were listed and are still referenced, in the order of their discovery.
     var recordKeys: [PeripheralKey] {
-        var found: [(key: PeripheralKey, date: Date)] = []
-        peripherals.forEach { key, record in
-            if let listing = record.listing { found.append((key, listing.discoveredAt)) }
-        }
-        return found.sorted { $0.date < $1.date }.map(\.key)
+        peripherals.compactMap { key, record in record.listing.map { (key: key, date: $0.discoveredAt) } }
+            .sorted { $0.date < $1.date }.map(\.key)
     }
 
     // MARK: Restoration
@@ -512,7 +452,7 @@ struct CentralState {
 
     /// Everything that is under way at this moment.
     var kept: RestorationState {
-        var kept = RestorationState(scan: scan?.request)
+        var kept = RestorationState(scan: scan(ranging: false)?.request)
         kept.connections = peripherals.used.compactMap { $0.use.state.kept(presentAddress(of: $0.key)) }
             .sorted { $0.key.rawValue < $1.key.rawValue }
         kept.bonds = keptBonds
@@ -552,6 +492,6 @@ struct CentralState {
         _ key: PeripheralKey, device: ObjectKey?, at now: Instant, date: Date, into orders: inout Orders
     ) {
         guard device != nil || peripherals[key] != nil, expectsRestored(key, false) else { return }
-        list(key, device: device, at: now, date: date, into: &orders)
+        list(key, or: device.map { .init(device: $0, discoveredAt: date, lastReceived: now) }, into: &orders)
     }
 }

@@ -28,6 +28,8 @@ struct PeripheralRecord {
         private(set) var interval: TimeInterval = 0
         /// The scan that reported it last.
         var reportedBy: ScanNumber?
+        /// The averages of its beacons, if they are ranged.
+        var track: BeaconTrack?
         var isListed = false
 
         init(device: ObjectKey, discoveredAt: Date, lastReceived: Instant) {

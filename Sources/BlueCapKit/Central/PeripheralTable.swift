@@ -25,8 +25,8 @@ struct PeripheralTable {
         return change(&record)
     }
 
-    /// Calls `body` with every record.
-    func forEach(_ body: (PeripheralKey, borrowing PeripheralRecord) -> Void) { records.forEach(body) }
+    /// Returns what `body` returns for the records, in their order.
+    func compactMap<R>(_ body: (PeripheralKey, borrowing PeripheralRecord) -> R?) -> [R] { records.compactMap(body) }
 
     /// Removes the objects and what is in use, and returns them in the order of the keys. The listings stay for objects that
     /// outlive the manager.
@@ -49,9 +49,7 @@ struct PeripheralTable {
 
     /// The peripherals in use, in the order of their records.
     var used: [(key: PeripheralKey, use: PeripheralUse)] {
-        var used: [(key: PeripheralKey, use: PeripheralUse)] = []
-        forEach { key, record in if let use = record.use { used.append((key, use)) } }
-        return used
+        compactMap { key, record in record.use.map { (key, $0) } }
     }
 
     /// Reads or changes what the manager has of a peripheral in use; `nil` if it is not in use.
@@ -98,47 +96,34 @@ struct PeripheralTable {
 
     /// Returns when each listed peripheral was discovered.
     var listed: [(key: PeripheralKey, discoveredAt: Date)] {
-        var listed: [(key: PeripheralKey, discoveredAt: Date)] = []
-        listed.reserveCapacity(listedCount)
-        forEach { key, record in
-            if let listing = record.listing, listing.isListed { listed.append((key, listing.discoveredAt)) }
+        compactMap { key, record in
+            guard let listing = record.listing, listing.isListed else { return nil }
+            return (key, listing.discoveredAt)
         }
-        return listed
     }
 
     /// The listed peripherals that may leave the list, with when each was last received and how long it may be silent.
     private var idle: [(key: PeripheralKey, lastReceived: Instant, patience: TimeInterval)] {
-        var idle: [(key: PeripheralKey, lastReceived: Instant, patience: TimeInterval)] = []
-        forEach { key, record in
-            if let listing = record.listing, listing.isListed, !record.isInUse {
-                idle.append((key, listing.lastReceived, listing.patience))
-            }
+        compactMap { key, record in
+            guard let listing = record.listing, listing.isListed, !record.isInUse else { return nil }
+            return (key, listing.lastReceived, listing.patience)
         }
-        return idle
     }
 
-    /// Lists a peripheral. Returns the peripherals that are evicted for it, the longest silent first.
+    /// Lists a peripheral that has a listing, or gets `new` as its listing. Returns the peripherals that are evicted for it,
+    /// the longest silent first.
     mutating func list(
-        _ key: PeripheralKey, reportedBy scan: ScanNumber?, device: ObjectKey, at now: Instant, date: Date
+        _ key: PeripheralKey, reportedBy scan: ScanNumber? = nil, or new: PeripheralRecord.Listing? = nil
     ) -> [PeripheralKey] {
         let isNew = change(key) { record in
-            var listing =
-                record.listing ?? PeripheralRecord.Listing(device: device, discoveredAt: date, lastReceived: now)
-            defer { record.listing = listing }
-            listing.reportedBy = scan
-            defer { listing.isListed = true }
-            return !listing.isListed
+            guard var listing = record.listing ?? new else { return false }
+            let wasListed = listing.isListed
+            listing.isListed = true
+            if let scan { listing.reportedBy = scan }
+            record.listing = listing
+            return !wasListed
         }
         return isNew ? makeRoom(for: key) : []
-    }
-
-    /// Lists a peripheral again that has a listing. Returns the peripherals that are evicted for it.
-    mutating func relist(_ key: PeripheralKey) -> [PeripheralKey] {
-        let isNew = update(key) { listing in
-            defer { listing.isListed = true }
-            return !listing.isListed
-        }
-        return isNew == true ? makeRoom(for: key) : []
     }
 
     private mutating func makeRoom(for key: PeripheralKey) -> [PeripheralKey] {
@@ -156,7 +141,7 @@ struct PeripheralTable {
     mutating func unlist(_ key: PeripheralKey) -> Bool {
         let wasListed = update(key) { listing in
             defer { listing.isListed = false }
-            listing.reportedBy = nil
+            (listing.reportedBy, listing.track) = (nil, nil)
             return listing.isListed
         }
         guard wasListed == true else { return false }

@@ -16,6 +16,11 @@ public struct ScanReport: Sendable {
     /// BlueZ merges the data that a peripheral sends in several packets: fields that this report did not contain have
     /// the value of an earlier report.
     public let advertisements: PeripheralAdvertisements
+
+    init?(_ sighting: Scans.Stream.Sighting) {
+        guard case .report(let advertisements, let rssi, let date)? = sighting.data else { return nil }
+        (peripheral, self.date, self.rssi, self.advertisements) = (sighting.peripheral, date, rssi, advertisements)
+    }
 }
 
 extension ScanReport: CustomStringConvertible {

@@ -4,92 +4,83 @@ import Reactor
 
 /// The scans of a central manager: their streams, and the client's discoveries for them.
 struct Scans {
-    enum Stream {
-        case peripherals(StreamPromise<Peripheral>)
-        case reports(StreamPromise<ScanReport>)
-        case beacons(StreamPromise<BeaconSighting>)
+    /// The stream of a scan.
+    struct Stream {
+        /// What the session has of a sighting.
+        typealias Sighting = (peripheral: Peripheral, data: SightingData?)
 
+        let send: @Sendable ([Sighting]) -> Void
         /// Finishes the stream, after this failure if there is one.
-        func finish(_ error: CentralManagerError?) {
-            switch self {
-            case .peripherals(let promise): Self.finish(promise, error)
-            case .reports(let promise): Self.finish(promise, error)
-            case .beacons(let promise): Self.finish(promise, error)
+        let finish: @Sendable (CentralManagerError?) -> Void
+
+        /// - Parameter element: Makes an element of the stream from a sighting; `nil` if the scan has no such sightings.
+        init<T: Sendable>(_ promise: StreamPromise<T>, _ element: @escaping @Sendable (Sighting) -> T?) {
+            send = { promise.success(contentsOf: $0.compactMap(element)) }
+            finish = { error in
+                if let error { promise.failure(error) }
+                promise.finish()
             }
         }
-
-        private static func finish<T>(_ promise: StreamPromise<T>, _ error: CentralManagerError?) {
-            if let error { promise.failure(error) }
-            promise.finish()
-        }
     }
 
-    /// What the client discovers for a scan.
-    private struct Discovery {
-        let adapter: ObjectKey
-        let id: ScanID
+    private struct Scan {
+        let stream: Stream
+        /// What the client discovers for it.
+        var discovery: (adapter: ObjectKey, id: ScanID)?
     }
 
-    private var streams: [ScanNumber: Stream] = [:]
-    /// The scans that need a discovery.
-    private var requests: [ScanNumber: ScanRequest] = [:]
-    private var discoveries: [ScanNumber: Discovery] = [:]
+    private var scans: [ScanNumber: Scan] = [:]
     /// How many discoveries are being ended, and the promises that wait until none is.
     private var endingCount = 0
     private var waiting: [Promise<Void>] = []
 
-    // MARK: Streams
+    subscript(scan: ScanNumber) -> Stream? { scans[scan]?.stream }
 
-    subscript(scan: ScanNumber) -> Stream? { streams[scan] }
+    mutating func add(_ scan: ScanNumber, _ stream: Stream) { scans[scan] = Scan(stream: stream) }
 
-    mutating func add(_ stream: Stream, of scan: ScanNumber) { streams[scan] = stream }
-
-    mutating func removeStream(of scan: ScanNumber) -> Stream? { streams.removeValue(forKey: scan) }
+    /// Removes a scan. Returns its stream, and its discovery, which is to be ended.
+    mutating func remove(_ scan: ScanNumber) -> (stream: Stream, discovery: ScanID?)? {
+        guard let removed = scans.removeValue(forKey: scan) else { return nil }
+        if removed.discovery != nil { endingCount += 1 }
+        return (removed.stream, removed.discovery?.id)
+    }
 
     // MARK: Discoveries
 
-    /// Starts or, with `nil`, stops the discovery for a scan.
-    mutating func request(_ request: ScanRequest?, for scan: ScanNumber) { requests[scan] = request }
-
-    /// Removes the discoveries that are not needed, or are on another adapter, and returns them. If there is no
-    /// adapter, a scan keeps its discovery: the adapter may return.
+    /// Removes the discoveries that are on another adapter, and returns them. If there is no adapter, a scan keeps its
+    /// discovery: the adapter may return.
     mutating func removeOutdated(adapter: ObjectKey?) -> [ScanID] {
-        let outdated = discoveries.filter { scan, discovery in
-            requests[scan] == nil || (adapter != nil && discovery.adapter != adapter)
-        }
-        for scan in outdated.keys { discoveries[scan] = nil }
+        let outdated = scans.filter { $0.value.discovery.map { adapter != nil && $0.adapter != adapter } ?? false }
+        for scan in outdated.keys { scans[scan]?.discovery = nil }
         endingCount += outdated.count
-        return outdated.sorted { $0.key < $1.key }.map(\.value.id)
+        return outdated.sorted { $0.key < $1.key }.compactMap(\.value.discovery?.id)
     }
 
-    /// The scans that need a discovery and have none.
-    var missing: [(scan: ScanNumber, request: ScanRequest)] {
-        requests.filter { discoveries[$0.key] == nil }.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
-    }
-
-    func needsDiscovery(_ scan: ScanNumber) -> Bool { requests[scan] != nil && discoveries[scan] == nil }
+    func isMissing(_ scan: ScanNumber) -> Bool { scans[scan]?.discovery == nil }
 
     mutating func started(_ id: ScanID, for scan: ScanNumber, on adapter: ObjectKey) {
-        discoveries[scan] = Discovery(adapter: adapter, id: id)
+        scans[scan]?.discovery = (adapter, id)
     }
 
-    mutating func failed(_ scan: ScanNumber) { discoveries[scan] = nil }
+    mutating func failed(_ scan: ScanNumber) { scans[scan]?.discovery = nil }
 
     /// Counts a discovery that has ended.
     mutating func ended() { endingCount -= 1 }
+
+    private var isAtRest: Bool { endingCount == 0 && scans.values.allSatisfy { $0.discovery == nil } }
 
     // MARK: Rest
 
     /// Keeps a promise until no discovery runs or is being ended. Returns false if that is already the case.
     mutating func wait(_ promise: Promise<Void>) -> Bool {
-        guard endingCount > 0 || !discoveries.isEmpty else { return false }
+        guard !isAtRest else { return false }
         waiting.append(promise)
         return true
     }
 
     /// Removes and returns the promises that wait for the end of all discoveries, if none runs or is being ended.
     mutating func takeWaiting() -> [Promise<Void>] {
-        guard endingCount == 0, discoveries.isEmpty else { return [] }
+        guard isAtRest else { return [] }
         defer { waiting = [] }
         return waiting
     }

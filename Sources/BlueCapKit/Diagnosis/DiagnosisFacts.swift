@@ -52,9 +52,6 @@ struct DiagnosisFacts: Equatable {
     }
 
     var availability = Availability.ready
-    var state = ManagerState.poweredOn
-    /// The manager's explanation of its state.
-    var explanation = ""
     /// The adapter that the options name.
     var wanted: String?
     var adapters: [Adapter] = []
@@ -66,7 +63,6 @@ extension DiagnosisFacts {
     /// - Parameter root: The folder in which the files of the system are.
     init(of manager: CentralManager, wanted: String?, root: String) {
         let session = manager.session
-        (state, explanation) = session.standing
         self.wanted = wanted
         availability = session.client.availability
         capabilities = manager.capabilities

@@ -9,51 +9,40 @@ extension DiagnosisFacts {
         aboutProcess + aboutBus + aboutDaemon + aboutVersion + adapters.flatMap(about) + aboutKernel
     }
 
+    /// One finding, as a list.
+    private func finding(
+        _ severity: BlueCapDiagnosis.Severity, _ subject: String, _ found: String, advice: String? = nil
+    ) -> [Finding] { [Finding(severity: severity, subject: subject, found: found, advice: advice)] }
+
     private var aboutProcess: [Finding] {
         guard let machine else { return [] }
         guard let container = machine.container else {
-            return [
-                Finding(
-                    severity: .ok, subject: "process",
-                    found: "It runs as the user \(machine.user), outside of a container.", advice: nil)
-            ]
+            return finding(.ok, "process", "It runs as the user \(machine.user), outside of a container.")
         }
-        return [
-            Finding(
-                severity: .note, subject: "process",
-                found: "It runs in a container (\(container)), as the user \(machine.user) of the container.",
-                advice:
-                    "A container uses the host's bluetoothd: mount /run/dbus, and run as a user that exists on the host too."
-            )
-        ]
+        return finding(
+            .note, "process", "It runs in a container (\(container)), as the user \(machine.user) of the container.",
+            advice:
+                "A container uses the host's bluetoothd: mount /run/dbus, and run as a user that exists on the host too."
+        )
     }
 
     private var aboutBus: [Finding] {
         switch availability {
         case .connecting:
-            [
-                Finding(
-                    severity: .problem, subject: "bus", found: "The bus has not replied in time.",
-                    advice: "Look at `systemctl status dbus`.")
-            ]
+            finding(.problem, "bus", "The bus has not replied in time.", advice: "Look at `systemctl status dbus`.")
         case .noBus(let error):
-            [
-                Finding(
-                    severity: .problem, subject: "bus", found: "There is no connection to the bus (\(error.message)).",
-                    advice: machine.map(adviceOnBus) ?? "Check the address of the bus.")
-            ]
+            finding(
+                .problem, "bus", "There is no connection to the bus (\(error.message)).",
+                advice: machine.map(adviceOnBus) ?? "Check the address of the bus.")
         case .refused(let error):
-            [
-                Finding(
-                    severity: .problem, subject: "bus",
-                    found: "The bus does not allow this process to call bluetoothd (\(error.message)).",
-                    advice:
-                        "Look at the policy in bluetooth.conf in /usr/share/dbus-1/system.d or /etc/dbus-1/system.d. If "
-                        + "it names a group, such as bluetooth, add the user to it (`sudo usermod -aG bluetooth USER`) and log "
-                        + "in again.")
-            ]
+            finding(
+                .problem, "bus", "The bus does not allow this process to call bluetoothd (\(error.message)).",
+                advice:
+                    "Look at the policy in bluetooth.conf in /usr/share/dbus-1/system.d or /etc/dbus-1/system.d. If "
+                    + "it names a group, such as bluetooth, add the user to it (`sudo usermod -aG bluetooth USER`) and log "
+                    + "in again.")
         case .noDaemon, .loading, .notLoaded, .ready:
-            [Finding(severity: .ok, subject: "bus", found: "The bus replies, and admits this process.", advice: nil)]
+            finding(.ok, "bus", "The bus replies, and admits this process.")
         }
     }
 
@@ -75,18 +64,14 @@ extension DiagnosisFacts {
         switch availability {
         case .connecting, .noBus, .refused: []
         case .noDaemon:
-            [
-                Finding(
-                    severity: .problem, subject: "bluetoothd", found: "It does not run.",
-                    advice: "Start it with `systemctl start bluetooth`; if it is missing, install the package bluez.")
-            ]
+            finding(
+                .problem, "bluetoothd", "It does not run.",
+                advice: "Start it with `systemctl start bluetooth`; if it is missing, install the package bluez.")
         case .loading, .notLoaded:
-            [
-                Finding(
-                    severity: .problem, subject: "bluetoothd", found: "It has the name org.bluez, and does not reply.",
-                    advice: "Restart it with `systemctl restart bluetooth`; `journalctl -u bluetooth` shows its log.")
-            ]
-        case .ready: [Finding(severity: .ok, subject: "bluetoothd", found: "It runs and replies.", advice: nil)]
+            finding(
+                .problem, "bluetoothd", "It has the name org.bluez, and does not reply.",
+                advice: "Restart it with `systemctl restart bluetooth`; `journalctl -u bluetooth` shows its log.")
+        case .ready: finding(.ok, "bluetoothd", "It runs and replies.")
         }
     }
 
@@ -95,28 +80,19 @@ extension DiagnosisFacts {
     private var aboutVersion: [Finding] {
         guard availability == .ready, !adapters.isEmpty else { return [] }
         guard let version = capabilities.version else {
-            return [
-                Finding(
-                    severity: .note, subject: "version",
-                    found:
-                        "BlueZ hides its version (DeviceID in main.conf); the library finds out what it needs to know.",
-                    advice: nil)
-            ]
+            return finding(
+                .note, "version",
+                "BlueZ hides its version (DeviceID in main.conf); the library finds out what it needs to know.")
         }
         let experimental = capabilities.experimental ? ", with experimental interfaces" : ""
-        let tested =
-            Self.tested.contains(version.description)
-            ? "the library is tested with it" : "the library is not tested with it"
-        return [
-            Finding(
-                severity: version < BluetoothCapabilities.Version(5, 55) ? .warning : .ok, subject: "version",
-                found: "BlueZ \(version)\(experimental); \(tested).",
-                advice: version < BluetoothCapabilities.Version(5, 55)
-                    ? "The library's facts begin with 5.55: install a newer BlueZ." : nil)
-        ]
-            + KnownFault.all.filter { $0.versions.contains(version) }.map { fault in
-                Finding(severity: .note, subject: "version", found: fault.found, advice: fault.advice)
-            }
+        let not = Self.tested.contains(version.description) ? "" : "not "
+        let isOld = version < BluetoothCapabilities.Version(5, 55)
+        return finding(
+            isOld ? .warning : .ok, "version",
+            "BlueZ \(version)\(experimental); the library is \(not)tested with it.",
+            advice: isOld ? "The library's facts begin with 5.55: install a newer BlueZ." : nil)
+            + KnownFault.all.filter { $0.versions.contains(version) }
+            .flatMap { finding(.note, "version", $0.found, advice: $0.advice) }
     }
 
     /// Documentation/Testing.md has the results.
@@ -163,45 +139,38 @@ extension DiagnosisFacts {
     // MARK: Adapters
 
     private func about(_ adapter: Adapter) -> [Finding] {
-        let subject = "adapter \(adapter.name)"
+        func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
+        func finding(
+            _ severity: BlueCapDiagnosis.Severity, _ found: String, advice: String? = nil
+        ) -> [Finding] { self.finding(severity, "adapter \(adapter.name)", found, advice: advice) }
         let isUsed = wanted == nil ? adapter == used : isWanted(adapter)
         var findings: [Finding] = []
         if adapter.isPowered {
-            var abilities = ["on"]
-            if !adapter.canServe { abilities.append("cannot serve") }
-            if !adapter.canAdvertise { abilities.append("cannot advertise") }
-            findings.append(
-                Finding(
-                    severity: .ok, subject: subject,
-                    found: "\(adapter.address): \(abilities.joined(separator: ", ")), \(adapter.linkCount) "
-                        + "\(adapter.linkCount == 1 ? "link" : "links"), \(adapter.bondCount) "
-                        + "\(adapter.bondCount == 1 ? "bond" : "bonds").", advice: nil))
+            let limits = (adapter.canServe ? "" : ", cannot serve") + (adapter.canAdvertise ? "" : ", cannot advertise")
+            findings += finding(
+                .ok,
+                "\(adapter.address): on\(limits), \(count(adapter.linkCount, "link")), \(count(adapter.bondCount, "bond"))."
+            )
         } else if adapter.isBlocked {
-            findings.append(
-                Finding(
-                    severity: isUsed ? .problem : .warning, subject: subject, found: "\(adapter.address): blocked.",
-                    advice: "Unblock it with `rfkill unblock bluetooth`, or with the computer's switch for radios."))
+            findings += finding(
+                isUsed ? .problem : .warning, "\(adapter.address): blocked.",
+                advice: "Unblock it with `rfkill unblock bluetooth`, or with the computer's switch for radios.")
         } else {
-            findings.append(
-                Finding(
-                    severity: isUsed ? .problem : .warning, subject: subject, found: "\(adapter.address): off.",
-                    advice:
-                        "Switch it on with `bluetoothctl power on`; AutoEnable=true in /etc/bluetooth/main.conf does so "
-                        + "at each start."))
+            findings += finding(
+                isUsed ? .problem : .warning, "\(adapter.address): off.",
+                advice:
+                    "Switch it on with `bluetoothctl power on`; AutoEnable=true in /etc/bluetooth/main.conf does so "
+                    + "at each start.")
         }
         if adapter.isDiscovering {
-            findings.append(
-                Finding(
-                    severity: .note, subject: subject, found: "A program scans with it, this one or another.",
-                    advice: "A scan slows connections down, and may hide advertisements from others."))
+            findings += finding(
+                .note, "A program scans with it, this one or another.",
+                advice: "A scan slows connections down, and may hide advertisements from others.")
         }
         if adapter.socketCount > 0 {
-            findings.append(
-                Finding(
-                    severity: .note, subject: subject,
-                    found: "Other programs use \(adapter.socketCount) "
-                        + "\(adapter.socketCount == 1 ? "characteristic" : "characteristics") through a socket.",
-                    advice: "This program can neither subscribe to those over a socket nor receive their values."))
+            findings += finding(
+                .note, "Other programs use \(count(adapter.socketCount, "characteristic")) through a socket.",
+                advice: "This program can neither subscribe to those over a socket nor receive their values.")
         }
         return findings
     }
@@ -219,40 +188,32 @@ extension DiagnosisFacts {
 
     private var aboutKernel: [Finding] {
         var findings: [Finding] = []
-        let controllers = machine?.controllers ?? []
+        let controllers = machine?.controllers.joined(separator: ", ") ?? ""
         if availability == .ready, let wanted, !adapters.isEmpty, !adapters.contains(where: isWanted) {
-            findings.append(
-                Finding(
-                    severity: .problem, subject: "adapter \(wanted)", found: "There is no such adapter.",
-                    advice: "Choose among \(adapters.map(\.name).joined(separator: ", "))."))
+            findings += finding(
+                .problem, "adapter \(wanted)", "There is no such adapter.",
+                advice: "Choose among \(adapters.map(\.name).joined(separator: ", ")).")
         }
         if availability == .ready, adapters.isEmpty {
-            findings.append(
-                Finding(
-                    severity: .problem, subject: "adapter", found: "bluetoothd has no Bluetooth adapter.",
-                    advice: controllers.isEmpty
-                        ? adviceWithoutController
-                        : "The kernel has \(controllers.joined(separator: ", ")): restart bluetoothd, and look at "
-                            + "`journalctl -u bluetooth`."))
+            findings += finding(
+                .problem, "adapter", "bluetoothd has no Bluetooth adapter.",
+                advice: controllers.isEmpty
+                    ? adviceWithoutController
+                    : "The kernel has \(controllers): restart bluetoothd, and look at `journalctl -u bluetooth`.")
         }
         guard let machine else { return findings }
         if let kernel = machine.kernel {
-            findings.append(
-                Finding(
-                    severity: .ok, subject: "kernel",
-                    found: "Linux \(kernel)\(machine.model.map { " on \($0)" } ?? ""), with "
-                        + (controllers.isEmpty
-                            ? "no Bluetooth controller." : "\(controllers.joined(separator: ", "))."),
-                    advice: nil))
+            findings += finding(
+                .ok, "kernel",
+                "Linux \(kernel)\(machine.model.map { " on \($0)" } ?? ""), with "
+                    + "\(controllers.isEmpty ? "no Bluetooth controller" : controllers).")
         }
         for one in machine.switches where one.isBlockedByHardware || one.isBlockedBySoftware {
-            findings.append(
-                Finding(
-                    severity: .warning, subject: "rfkill",
-                    found:
-                        "\(one.name) is blocked by \(one.isBlockedByHardware ? "a switch of the computer" : "software").",
-                    advice: one.isBlockedByHardware
-                        ? "Use the switch or the key for radios." : "Unblock it with `rfkill unblock bluetooth`."))
+            findings += finding(
+                .warning, "rfkill",
+                "\(one.name) is blocked by \(one.isBlockedByHardware ? "a switch of the computer" : "software").",
+                advice: one.isBlockedByHardware
+                    ? "Use the switch or the key for radios." : "Unblock it with `rfkill unblock bluetooth`.")
         }
         return findings
     }

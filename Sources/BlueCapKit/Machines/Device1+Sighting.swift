@@ -13,7 +13,7 @@ extension ScanRequest {
     /// The discovery filter that BlueZ receives for this request; `accepts` filters what BlueZ reports beyond that.
     var filter: DiscoveryFilter {
         DiscoveryFilter(
-            uuids: services.map(Array.init) ?? [], rssi: rssiThreshold.map(Int16.init), pattern: pattern,
+            uuids: services ?? [], rssi: rssiThreshold.map(Int16.init), pattern: pattern,
             reportsDuplicateData: allowsDuplicates)
     }
 }
@@ -33,15 +33,8 @@ extension PackedData<UInt8> {
     }
 }
 
-/// A report without its handle, in the form in which the state passes it to the session.
-struct ReportData: Equatable {
-    let date: Date
-    let rssi: Int?
-    let advertisements: PeripheralAdvertisements
-
-    init(_ device: borrowing Device1, date: Date) {
-        self.date = date
-        rssi = device.rssi
-        advertisements = PeripheralAdvertisements(device)
-    }
+/// What a sighting has besides the peripheral, for a scan that requests it.
+enum SightingData: Equatable {
+    case report(PeripheralAdvertisements, rssi: Int?, Date)
+    case beacon(RangedBeacon, Date)
 }

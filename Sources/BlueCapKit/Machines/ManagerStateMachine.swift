@@ -1,3 +1,5 @@
+import BlueZ
+
 /// Derives a manager's state from the bus, the daemon and the adapter, according to the table of `ManagerState`.
 ///
 /// | event | not ready before | ready before |
@@ -12,10 +14,8 @@
 /// The grace time exists because a starting `bluetoothd` takes its name before it has its adapters: without it each
 /// restart would briefly show that there is no Bluetooth.
 struct ManagerStateMachine: Equatable {
-    enum Reach: Equatable { case connecting, noBus, refused, noDaemon, loading, ready }
-
     enum Event: Equatable {
-        case reached(Reach)
+        case reached(Availability)
         /// The chosen adapter's power; `nil` if there is no adapter.
         case adapterPower(Bool?)
         case graceEnded
@@ -28,7 +28,7 @@ struct ManagerStateMachine: Equatable {
     }
 
     private(set) var state: ManagerState = .unknown
-    private var reach: Reach = .connecting
+    private var reach = Availability.connecting
     private var power: Bool?
     private var wasReady = false
     private var isInGrace = false
@@ -70,7 +70,7 @@ struct ManagerStateMachine: Equatable {
 
     private var presentState: ManagerState {
         switch reach {
-        case .connecting, .loading: wasReady && state != .unauthorized ? .resetting : state
+        case .connecting, .loading, .notLoaded: wasReady && state != .unauthorized ? .resetting : state
         case .noBus, .noDaemon: wasReady ? .resetting : .unsupported
         case .refused: .unauthorized
         case .ready:

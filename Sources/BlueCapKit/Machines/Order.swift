@@ -64,13 +64,11 @@ struct Order: Equatable {
         /// Adds this scan to the shared discovery, and reports the devices that BlueZ already receives.
         // Indirect, because a sighting is an order too and has to stay small.
         indirect case startScan(ScanNumber, ScanRequest)
-        case stopScan(ScanNumber)
         case discovered(PeripheralKey, ScanNumber)
-        /// A sighting for a scan that requests the data of each report.
-        indirect case reported(PeripheralKey, ScanNumber, ReportData)
-        indirect case ranged(PeripheralKey, ScanNumber, RangedBeacon)
-        /// Finishes the stream of a scan, after this failure if there is one.
-        case finishScan(ScanNumber, CentralManagerError?)
+        /// A sighting with data.
+        indirect case sighted(PeripheralKey, ScanNumber, SightingData)
+        /// Ends the discovery of a scan and finishes its stream, after this failure if there is one.
+        case endScan(ScanNumber, CentralManagerError?)
         case expired(PeripheralKey)
         /// Makes the references to the objects of a peripheral weak that has left the list.
         case drop(PeripheralKey)

@@ -537,10 +537,12 @@ struct PeripheralState {
     /// Returns what is kept of this peripheral beyond the process; `nil` if the application does not want it connected.
     func kept(_ key: PeripheralKey) -> RestorationState.Connection? {
         guard connection.isWanted else { return nil }
+        let policy = connection.policy
         var kept = RestorationState.Connection(
-            address: key.address, addressType: key.addressType, timeoutRetries: connection.policy.timeoutRetries,
-            disconnectRetries: connection.policy.disconnectRetries,
-            connectionTimeout: connection.policy.timeout ?? .infinity)
+            address: key.address, addressType: key.addressType,
+            timeoutRetries: policy.timeoutRetries == .max ? nil : policy.timeoutRetries,
+            disconnectRetries: policy.disconnectRetries == .max ? nil : policy.disconnectRetries,
+            connectionTimeout: policy.timeout)
         kept.subscriptions = subscriptions.wanted.compactMap { attributes.table.kept($0.id, $0.transport) }
         // Those that have not been resumed so far.
         for entry in restored where !kept.subscriptions.contains(entry.subscription) {
@@ -552,9 +554,9 @@ struct PeripheralState {
     /// Connects as in an earlier process, without a caller that waits for it.
     mutating func restore(_ kept: RestorationState.Connection, into orders: inout Orders) {
         restored = kept.subscriptions.map { RestoredSubscription(subscription: $0) }
-        let timeout = kept.connectionTimeout.isFinite ? kept.connectionTimeout : nil
         let policy = ConnectionPolicy(
-            timeoutRetries: kept.timeoutRetries, disconnectRetries: kept.disconnectRetries, timeout: timeout)
+            timeoutRetries: kept.timeoutRetries ?? .max, disconnectRetries: kept.disconnectRetries ?? .max,
+            timeout: kept.connectionTimeout)
         connect(.connectAsked(policy), into: &orders)
     }
 
@@ -590,7 +592,8 @@ extension AttributeTable {
             let service = record.parent.flatMap({ self[$0] })
         else { return nil }
         return RestorationState.Subscription(
-            service: service.uuid, characteristic: record.uuid, handle: handle, transport: transport)
+            service: service.uuid, characteristic: record.uuid, handle: handle,
+            overSocket: transport == .socket ? true : nil)
     }
 
     /// Returns the characteristic of a kept subscription: the one with that handle, or the only one with those UUIDs if

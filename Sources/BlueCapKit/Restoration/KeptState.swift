@@ -1,4 +1,5 @@
 import Foundation
+import GATT
 
 /// The state that a manager with a restore identifier keeps on the disk, as a value. Each role has one such type.
 ///
@@ -11,17 +12,21 @@ package protocol KeptState: Codable, Equatable, Sendable {
     static var folder: String { get }
     /// The layout of the file that this version writes. A change that older versions would misread increases it.
     static var version: Int { get }
+    /// What is wrong with the values of a file, in a sentence; `nil` if nothing is.
+    var problem: String? { get }
 }
 
 extension KeptState {
     /// Identifies the files of this type.
     private static var format: String { "bluecap \(folder) state" }
 
+    package var problem: String? { nil }
     var isEmpty: Bool { self == Self() }
 
-    /// Returns the state as a file's contents: JSON, so that people can read it too.
+    /// Returns the state as a file's contents: JSON with hexadecimal data, so that people can read it too.
     func encoded(for identifier: String) throws -> Data {
         let encoder = JSONEncoder()
+        encoder.dataEncodingStrategy = .custom { try $0.hexadecimal.encode(to: $1) }
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         let head = KeptHead(format: Self.format, version: Self.version, identifier: identifier)
         return try encoder.encode(KeptFile(head: head, state: self))
@@ -30,12 +35,20 @@ extension KeptState {
     /// - Throws: ``RestorationDamage`` for data that ``encoded(for:)`` did not write for this identifier.
     init(decoding data: Data, for identifier: String) throws(RestorationDamage) {
         let decoder = JSONDecoder()
+        decoder.dataDecodingStrategy = .custom { decoder in
+            let text = try String(from: decoder)
+            guard let data = Data(hexadecimal: text) else {
+                throw RestorationDamage.unreadable("\"\(text)\" is not hexadecimal.")
+            }
+            return data
+        }
         do {
             // Only the head is decoded first: the rest of a later version's file is unknown.
             let head = try decoder.decode(KeptHead.self, from: data)
             guard head.format == Self.format, head.identifier == identifier else { throw RestorationDamage.foreign }
             guard head.version <= Self.version else { throw RestorationDamage.newer(version: head.version) }
             self = try decoder.decode(Self.self, from: data)
+            if let problem { throw RestorationDamage.unreadable(problem) }
         } catch let damage as RestorationDamage {
             throw damage
         } catch {

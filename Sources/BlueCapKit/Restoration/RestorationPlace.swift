@@ -2,6 +2,7 @@ import Foundation
 
 /// Where the state of a restore identifier is kept.
 struct RestorationPlace: Equatable, Sendable {
+    let identifier: String
     /// The state directory, which may not exist yet.
     let root: String
     /// The folder in it, one for each role.
@@ -24,6 +25,7 @@ struct RestorationPlace: Equatable, Sendable {
     ///   - root: The folder to use as `$XDG_STATE_HOME/bluecap`.
     ///   - kind: The name of the folder in it, one for each role.
     init(identifier: String, root: String, kind: String) {
+        self.identifier = identifier
         self.root = root
         folder = "\(root)/\(kind)"
         name = Self.name(of: identifier)

@@ -5,22 +5,25 @@ import GATT
 /// resumed.
 struct RestorationState: KeptState {
     /// A subscribed characteristic.
-    struct Subscription: Equatable, Sendable {
+    struct Subscription: Codable, Equatable, Sendable {
         var service: CBUUID
         var characteristic: CBUUID
         /// Distinguishes characteristics with the same UUID.
         var handle: UInt16
-        var transport = NotificationTransport.signals
+        /// `true` or `nil`.
+        var overSocket: Bool?
+
+        var transport: NotificationTransport { overSocket == true ? .socket : .signals }
     }
 
     /// A peripheral that was connected, or to be connected.
-    struct Connection: Equatable, Sendable {
+    struct Connection: Codable, Equatable, Sendable {
         var address: BluetoothAddress
         var addressType: BluetoothAddress.AddressType
-        /// The three arguments of `connect`.
-        var timeoutRetries = UInt.max
-        var disconnectRetries = UInt.max
-        var connectionTimeout = TimeInterval.infinity
+        /// The three arguments of `connect`; `nil` for no limit, because JSON has no number for it.
+        var timeoutRetries: UInt?
+        var disconnectRetries: UInt?
+        var connectionTimeout: TimeInterval?
         var subscriptions: [Subscription] = []
 
         var key: PeripheralKey { PeripheralKey(address, addressType) }
@@ -48,71 +51,13 @@ struct RestorationState: KeptState {
     var scan: ScanRequest?
     /// The bonds that the manager has made, in ascending order; `nil` if there are none.
     var bonds: [Device]?
-}
 
-extension RestorationState.Subscription: Codable {
-    private enum CodingKeys: String, CodingKey { case service, characteristic, handle, overSocket }
-
-    func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(service, forKey: .service)
-        try container.encode(characteristic, forKey: .characteristic)
-        try container.encode(handle, forKey: .handle)
-        if transport == .socket { try container.encode(true, forKey: .overSocket) }
-    }
-
-    init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        service = try container.decode(CBUUID.self, forKey: .service)
-        characteristic = try container.decode(CBUUID.self, forKey: .characteristic)
-        handle = try container.decode(UInt16.self, forKey: .handle)
-        transport = try container.decodeIfPresent(Bool.self, forKey: .overSocket) == true ? .socket : .signals
+    var problem: String? {
+        connections.lazy.compactMap(\.connectionTimeout).first { $0 < 0 }.map { "\($0) s is no time-out." }
     }
 }
 
-extension RestorationState.Connection: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case address, addressType, timeoutRetries, disconnectRetries, connectionTimeout, subscriptions
-    }
-
-    /// A value without a limit is left out, because JSON has no number for it.
-    func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(address, forKey: .address)
-        try container.encode(addressType, forKey: .addressType)
-        if timeoutRetries != .max { try container.encode(timeoutRetries, forKey: .timeoutRetries) }
-        if disconnectRetries != .max { try container.encode(disconnectRetries, forKey: .disconnectRetries) }
-        if connectionTimeout.isFinite { try container.encode(connectionTimeout, forKey: .connectionTimeout) }
-        try container.encode(subscriptions, forKey: .subscriptions)
-    }
-
-    init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        address = try container.decode(BluetoothAddress.self, forKey: .address)
-        addressType = try container.decode(BluetoothAddress.AddressType.self, forKey: .addressType)
-        timeoutRetries = try container.decodeIfPresent(UInt.self, forKey: .timeoutRetries) ?? .max
-        disconnectRetries = try container.decodeIfPresent(UInt.self, forKey: .disconnectRetries) ?? .max
-        connectionTimeout = try container.decodeIfPresent(TimeInterval.self, forKey: .connectionTimeout) ?? .infinity
-        subscriptions = try container.decode([RestorationState.Subscription].self, forKey: .subscriptions)
-        guard connectionTimeout >= 0 else {
-            throw RestorationDamage.unreadable("\(connectionTimeout) s is no time-out.")
-        }
-    }
-}
-
-extension ScanRequest: Codable {
-    private enum CodingKeys: String, CodingKey { case services, allowsDuplicates, rssiThreshold, pattern, watchdog }
-
-    func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encodeIfPresent(services?.sorted(by: CBUUID.precedes), forKey: .services)
-        try container.encode(allowsDuplicates, forKey: .allowsDuplicates)
-        try container.encodeIfPresent(rssiThreshold, forKey: .rssiThreshold)
-        try container.encodeIfPresent(pattern, forKey: .pattern)
-        // 0 for never, as in the option.
-        try container.encode(watchdog ?? 0, forKey: .watchdog)
-    }
-
+extension ScanRequest: Decodable {
     /// The values pass the same checks as the arguments of a call.
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)

@@ -8,14 +8,12 @@ package struct SharedStateFile<State: KeptState>: Sendable {
     /// How often a file that another process is writing is tried, once in a millisecond.
     private static var mostTries: Int { 50 }
 
-    private let identifier: String
     private let place: RestorationPlace
 
     /// - Parameters:
     ///   - identifier: The name of the file.
     ///   - folder: The state directory; `nil` for the default one.
     package init(_ identifier: String, folder: String? = nil) {
-        self.identifier = identifier
         place = RestorationPlace(identifier: identifier, root: RestorationPlace.root(folder), kind: State.folder)
     }
 
@@ -40,7 +38,7 @@ package struct SharedStateFile<State: KeptState>: Sendable {
     private func open() -> StateStore<State>? {
         for _ in 0..<Self.mostTries {
             do throws(StateProblem) {
-                return try StateStore(place, identifier: identifier)
+                return try StateStore(place)
             } catch .inUse {
                 // The other process holds the lock for one write. Nothing reports its end.
                 usleep(1_000)

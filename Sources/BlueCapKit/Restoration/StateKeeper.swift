@@ -32,14 +32,12 @@ final class StateKeeper<State: KeptState>: Sendable {
         var failure: String?
     }
 
-    private let identifier: String
     private let place: RestorationPlace
     private let record = Locked(Record())
 
     /// - Parameter identifier: That of the options; without one, nothing is kept.
     init?(identifier: String?, folder: String?) {
         guard let identifier else { return nil }
-        self.identifier = identifier
         place = RestorationPlace(identifier: identifier, root: RestorationPlace.root(folder), kind: State.folder)
     }
 
@@ -66,7 +64,7 @@ final class StateKeeper<State: KeptState>: Sendable {
 
     private func open() -> Opening {
         do {
-            let store = try StateStore<State>(place, identifier: identifier)
+            let store = try StateStore<State>(place)
             let opening = try store.read()
             return record.withLock { record in
                 (record.store, record.problem) = (store, nil)

@@ -21,7 +21,6 @@ final class StateStore<State: KeptState>: Sendable {
     private static var largestFile: Int { 16 << 20 }
 
     private let place: RestorationPlace
-    private let identifier: String
     private let user: uid_t
     private let write: Write
     /// The folder through which all files are accessed.
@@ -34,11 +33,9 @@ final class StateStore<State: KeptState>: Sendable {
     ///
     /// - Parameter user: The owner of files that are trusted.
     init(
-        _ place: RestorationPlace, identifier: String, user: uid_t = geteuid(),
-        write: @escaping Write = { Foundation.write($0, $1, $2) }
+        _ place: RestorationPlace, user: uid_t = geteuid(), write: @escaping Write = { Foundation.write($0, $1, $2) }
     ) throws(StateProblem) {
         self.place = place
-        self.identifier = identifier
         self.user = user
         self.write = write
         folder = try StateFolder(of: place, for: user)
@@ -47,9 +44,6 @@ final class StateStore<State: KeptState>: Sendable {
             throw errno == ELOOP ? .distrusted(path: path, .link) : .system(step: "open", path: path, code: errno)
         }
         self.lock = lock
-        var status = stat()
-        guard fstat(lock.fileDescriptor, &status) == 0 else { throw .system(step: "open", path: path, code: errno) }
-        guard status.st_uid == user else { throw .distrusted(path: path, .owner(status.st_uid)) }
         guard flock(lock.fileDescriptor, LOCK_EX | LOCK_NB) == 0 else {
             throw errno == EWOULDBLOCK
                 ? .inUse(path: place.path(of: place.fileName)) : .system(step: "lock", path: path, code: errno)
@@ -64,7 +58,7 @@ final class StateStore<State: KeptState>: Sendable {
     ///   either.
     func read() throws(StateProblem) -> Opening {
         do {
-            if let data = try contents() { return .kept(try State(decoding: data, for: identifier)) }
+            if let data = try contents() { return .kept(try State(decoding: data, for: place.identifier)) }
             return folder.aside.map { .damaged(.distrusted($0.distrust), setAside: $0.path) } ?? .kept(State())
         } catch let damage as RestorationDamage {
             guard let aside = StateFolder.setAside(place.fileName, in: folder.descriptor) else {
@@ -78,24 +72,17 @@ final class StateStore<State: KeptState>: Sendable {
 
     private func contents() throws -> Data? {
         var status = stat()
-        // Opened without blocking: a pipe in place of the file would never become ready.
-        guard let file = folder.open(place.fileName, O_RDONLY | O_NONBLOCK) else {
-            let code = errno
-            if code == ENOENT { return nil }
-            if code == ELOOP { throw RestorationDamage.distrusted(.link) }
-            if code == EACCES, fstatat(folder.descriptor, place.fileName, &status, AT_SYMLINK_NOFOLLOW) == 0,
-                let distrust = StateFolder.Distrust.ofOwn(status, user: user)
-            {
-                throw RestorationDamage.distrusted(distrust)
-            }
-            throw StateProblem.system(step: "open", path: place.path(of: place.fileName), code: code)
+        guard fstatat(folder.descriptor, place.fileName, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+            if errno == ENOENT { return nil }
+            throw problem("open", place.fileName)
         }
-        guard fstat(file.fileDescriptor, &status) == 0 else { throw problem("read", place.fileName) }
+        // No other user can exchange the file: the folder is this user's alone.
         if let distrust = StateFolder.Distrust.ofOwn(status, user: user) {
             throw RestorationDamage.distrusted(distrust)
         }
         guard status.st_mode & S_IFMT == S_IFREG else { throw RestorationDamage.unreadable("It is no file.") }
         guard status.st_size <= Self.largestFile else { throw RestorationDamage.unreadable("It is too large.") }
+        guard let file = folder.open(place.fileName, O_RDONLY) else { throw problem("open", place.fileName) }
         return try file.readToEnd() ?? Data()
     }
 
@@ -104,7 +91,7 @@ final class StateStore<State: KeptState>: Sendable {
     /// Replaces the state in the file.
     func keep(_ state: State) throws(StateProblem) {
         let data: Data
-        do { data = try state.encoded(for: identifier) } catch {
+        do { data = try state.encoded(for: place.identifier) } catch {
             throw .system(step: "encode the state for", path: place.path(of: place.fileName), code: EINVAL)
         }
         // Removes the draft of a writer that was killed.

@@ -271,8 +271,9 @@ extension ManagerSession {
     /// announced.
     private func fail(_ shortage: LoopShortage) {
         let (state, promise) = core.withLock { core in
-            core.shell.standing.reach = Explanation.of(.noBus(DBusError(shortage)))
-            core.event(.reached(.noBus))
+            let availability = Availability.noBus(DBusError(shortage))
+            core.shell.standing.reach = Explanation.of(availability)
+            core.event(.reached(availability))
             core.shell.orders.pending = []
             return (core.managerState, core.shell.streams.states)
         }
@@ -360,7 +361,7 @@ extension ManagerSession {
         }
         decide { core in
             core.shell.standing.reach = Explanation.of(availability)
-            core.event(.reached(.init(availability)))
+            core.event(.reached(availability))
         }
     }
 
@@ -490,19 +491,5 @@ extension ManagerSession {
             guard let self else { return }
             loop.post { self.keep(after: Self.keepingPatience) }
         }
-    }
-}
-
-extension ManagerStateMachine.Reach {
-    init(_ availability: Availability) {
-        self =
-            switch availability {
-            case .connecting: .connecting
-            case .noBus: .noBus
-            case .refused: .refused
-            case .noDaemon: .noDaemon
-            case .loading, .notLoaded: .loading
-            case .ready: .ready
-            }
     }
 }

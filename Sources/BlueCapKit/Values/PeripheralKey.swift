@@ -47,22 +47,17 @@ struct KeyedTable<Value> {
         }
     }
 
-    /// Reads a value in place; returns `nil` if there is none.
-    ///
-    /// Mutating, although it changes nothing: exclusive access allows the value to be read in place. A copy would
-    /// retain and release a dozen references.
-    mutating func read<R>(_ key: PeripheralKey, _ body: (borrowing Value) -> R) -> R? {
-        update(key) { body($0) }
-    }
-
-    /// Changes a value in place; returns `nil` if there is none.
+    /// Reads or changes a value in place; returns `nil` if there is none. A copy would retain and release a dozen references.
     mutating func update<R>(_ key: PeripheralKey, _ change: (inout Value) -> R) -> R? {
         guard let slot = slots.slot(of: key.rawValue) else { return nil }
         return change(&entries[slot].value)
     }
 
-    func forEach(_ body: (PeripheralKey, borrowing Value) -> Void) {
-        entries.withUnsafeBufferPointer { for index in $0.indices { body($0[index].key, $0[index].value) } }
+    /// Returns what `body` returns for the values, in the order of the entries.
+    func compactMap<R>(_ body: (PeripheralKey, borrowing Value) -> R?) -> [R] {
+        entries.withUnsafeBufferPointer { entries in
+            entries.indices.compactMap { body(entries[$0].key, entries[$0].value) }
+        }
     }
 
     private mutating func remove(_ key: PeripheralKey) {

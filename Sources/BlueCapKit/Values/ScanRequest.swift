@@ -10,32 +10,39 @@ struct ScanNumber: Hashable, Comparable, Sendable {
 }
 
 /// The arguments of one call of `startScanning`, checked and ready to compare with sightings.
-struct ScanRequest: Equatable {
-    /// The services of which a peripheral must advertise one to be reported; `nil` for every peripheral.
-    var services: Set<CBUUID>?
+///
+/// Its form in a kept state has the coding keys only.
+struct ScanRequest: Equatable, Encodable {
+    enum CodingKeys: String, CodingKey { case services, allowsDuplicates, rssiThreshold, pattern, watchdog }
+
+    /// The services of which a peripheral must advertise one to be reported, in ascending order; `nil` for every peripheral.
+    var services: [CBUUID]?
     /// Whether to report every sighting, and not only the first.
     var allowsDuplicates = false
     /// The weakest strength to report, in dBm; `nil` for any strength.
     var rssiThreshold: Int?
     /// A prefix of the name or of the address.
     var pattern: String?
-    /// The number of seconds without a report after which discovery is restarted; `nil` for never.
-    var watchdog: TimeInterval? = 90
+    /// The number of seconds without a report after which discovery is restarted; 0 for never.
+    var watchdog: TimeInterval = 90
     /// Whether each report carries its own data (`ScanReport`) instead of the peripheral alone.
     var wantsReports = false
+    /// How beacons are ranged; `nil` for a scan that reports peripherals.
+    var ranging: Ranging?
 
     init() {}
 
     /// Checks the arguments; throws `CentralManagerError.invalidOption` with a sentence that says what is
     /// wrong and which values are accepted.
-    init(services: [CBUUID]?, options: ScanOptions) throws {
+    init(services: [CBUUID]?, options: ScanOptions, wantsReports: Bool = false) throws {
         try options.check()
         // As in Core Bluetooth, an empty list means the same as no list: every peripheral.
-        self.services = services.flatMap { $0.isEmpty ? nil : Set($0) }
+        self.services = services.flatMap { $0.isEmpty ? nil : Set($0).sorted(by: CBUUID.precedes) }
         allowsDuplicates = options.allowsDuplicates
         rssiThreshold = options.rssiThreshold
         if let text = options.pattern, !text.isEmpty { pattern = Self.normalized(text) }
-        watchdog = options.watchdog == 0 ? nil : options.watchdog
+        watchdog = options.watchdog
+        self.wantsReports = wantsReports
     }
 
     /// BlueZ compares an address prefix with its own upper-case form, so the prefix is converted to upper case.

@@ -218,7 +218,6 @@ extension BlueZClient: DaemonLinkHandler {
     func batchEnded() {
         // Values that were notified before the link was lost, before the report of the loss.
         notifications.flush()
-        discovery.batchEnded()
         guard hasNews else { return }
         hasNews = false
         forEachObserver { $0.batchEnded() }

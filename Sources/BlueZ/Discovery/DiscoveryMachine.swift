@@ -28,7 +28,8 @@ package struct DiscoveryMachine {
 
     private var isPaused = false
 
-    private var nextRequest: RequestID = 1
+    /// The last call's number. The reply to an earlier one, which the loss of the adapter has overtaken, is ignored.
+    private var lastRequest: RequestID = 0
     /// Whether BlueZ may hold a session for us: from a start on until a stop that was not refused.
     private var mayBeUp = false
     /// Whether the kernel may continue a discovery that we have started through a daemon that is gone, and a scan that ran
@@ -38,8 +39,6 @@ package struct DiscoveryMachine {
     private var hasFilter = false
     private var attempts = 0
     private var hasCleared = false
-    /// Scans that were reported as running; the others get ``ScanEvent/started`` first.
-    private var announced: Set<ScanID> = []
     /// Set from the moment a running session was lost until it is up again.
     private var restartReason: ScanRestartReason?
     private var silentTicks = 0
@@ -49,9 +48,6 @@ package struct DiscoveryMachine {
     private var isPathlossRefused = false
 
     package init() {}
-
-    /// Whether there are no scans and nothing is left in BlueZ.
-    package var isAtRest: Bool { scans.isEmpty && (session == .idle || session == .unavailable) }
 
     /// Whether no call is under way and no timer runs: the session suits the scans, or the adapter is not available.
     package var isSettled: Bool {
@@ -86,7 +82,6 @@ package struct DiscoveryMachine {
     package mutating func scanRemoved(_ id: ScanID) -> [Effect] {
         guard let index = scans.firstIndex(where: { $0.id == id }) else { return [] }
         scans.remove(at: index)
-        announced.remove(id)
         if scans.isEmpty { kernelMayDiscover = false }
         return reconcile()
     }
@@ -107,14 +102,10 @@ package struct DiscoveryMachine {
         return reconcile()
     }
 
-    /// The adapter is off. `bluetoothd` has dropped session and filter, and may never answer the call that was pending.
-    package mutating func poweredOff() -> [Effect] { becomeUnavailable() }
-
-    /// The adapter, the daemon or the bus is gone, and the session with it.
-    package mutating func adapterRemoved() -> [Effect] { becomeUnavailable() }
-
-    private mutating func becomeUnavailable() -> [Effect] {
-        if !announced.isEmpty { restartReason = .adapterReturned }
+    /// The adapter is off, or it, the daemon or the bus is gone. `bluetoothd` has dropped session and filter, and may never
+    /// answer the call that was pending.
+    package mutating func adapterLost() -> [Effect] {
+        if scans.contains(where: \.isAnnounced) { restartReason = .adapterReturned }
         session = .unavailable
         if mayBeUp, !scans.isEmpty { kernelMayDiscover = true }
         mayBeUp = false
@@ -147,57 +138,48 @@ package struct DiscoveryMachine {
 
     // MARK: Replies
 
-    package mutating func setFilterReplied(_ request: RequestID, error: BlueZError?) -> [Effect] {
+    package mutating func replied(_ request: RequestID, error: BlueZError?) -> [Effect] {
+        guard request == lastRequest else { return [] }
         switch session {
-        case .settingFilter(request, let filter):
-            // Without SetDiscoveryFilter (an old kernel, a small fake) everything is reported, and filtered by the scans.
-            if let error, error.cause != .unknownMethod, error.cause != .notSupported {
+        case .settingFilter(let filter):
+            if let error, !hasNoFilters(error) {
                 return dropPathloss(after: error, of: filter) ? setFilter() : startFailed(error)
             }
             hasFilter = true
-            guard !isRestWanted else {
-                session = .idle
-                return reconcile()
-            }
-            guard wanted == filter else { return setFilter() }
-            let next = makeRequest()
-            session = .starting(next, filter)
+            session = .idle
+            guard wanted == filter else { return reconcile() }
             mayBeUp = true
-            return [.startDiscovery(next)]
-        case .updatingFilter(request, let filter):
-            if let error {
-                guard error.cause == .unknownMethod || error.cause == .notSupported else {
-                    if dropPathloss(after: error, of: filter) {
-                        session = .running(filter)
-                        return reconcile()
-                    }
-                    return restart(.filterRefused)
-                }
+            return call(.startDiscovery, .starting(filter))
+        case .updatingFilter(let filter):
+            if let error, !hasNoFilters(error) {
+                guard dropPathloss(after: error, of: filter) else { return restart(.filterRefused) }
+                session = .running(filter)
+                return reconcile()
             }
             session = .running(filter)
             return announce() + reconcile()
-        case .clearingFilter(request):
+        case .clearingFilter:
             hasFilter = false
             session = .idle
             return reconcile()
-        case .unavailable, .idle, .settingFilter, .starting, .running, .updatingFilter, .stopping, .clearingFilter,
-            .waiting:
-            return []
+        case .starting(let filter):
+            if let error { return startFailed(error) }
+            session = .running(filter)
+            kernelMayDiscover = false
+            resetAttempts()
+            silentTicks = 0
+            return startWatchdog() + announce() + reconcile()
+        case .stopping(let purpose): return stopped(error, purpose)
+        case .unavailable, .idle, .running, .waiting: return []
         }
     }
 
-    package mutating func startReplied(_ request: RequestID, error: BlueZError?) -> [Effect] {
-        guard case .starting(request, let filter) = session else { return [] }
-        if let error { return startFailed(error) }
-        session = .running(filter)
-        kernelMayDiscover = false
-        resetAttempts()
-        silentTicks = 0
-        return startWatchdog() + announce() + reconcile()
+    /// Without SetDiscoveryFilter (an old kernel, a small fake) everything is reported, and filtered by the scans.
+    private func hasNoFilters(_ error: BlueZError) -> Bool {
+        error.cause == .unknownMethod || error.cause == .notSupported
     }
 
-    package mutating func stopReplied(_ request: RequestID, error: BlueZError?) -> [Effect] {
-        guard case .stopping(request, let purpose) = session else { return [] }
+    private mutating func stopped(_ error: BlueZError?, _ purpose: Purpose) -> [Effect] {
         // A start that timed out may still be pending over there; until it is done, stopping is refused.
         let isRefused = error?.cause == .inProgress || error?.cause == .noReply
         if !isRefused { mayBeUp = false }
@@ -230,13 +212,8 @@ package struct DiscoveryMachine {
             guard silentTicks >= Self.watchdogTicks * watchdogStretch else { return startWatchdog() }
             watchdogStretch = min(watchdogStretch * 2, Self.longestWatchdogStretch)
             return restart(.silence)
-        case (.retry, .unavailable), (.retry, .idle), (.retry, .settingFilter), (.retry, .starting),
-            (.retry, .running), (.retry, .updatingFilter), (.retry, .stopping), (.retry, .clearingFilter),
-            (.watchdog, .clearingFilter), (.watchdog, .unavailable),
-            (.watchdog, .idle), (.watchdog, .settingFilter), (.watchdog, .starting), (.watchdog, .stopping),
-            (.watchdog, .waiting):
-            // A timer that fired while it was being cancelled ends nothing.
-            return []
+        // A timer that fired while it was being cancelled ends nothing.
+        case (.retry, _), (.watchdog, _): return []
         }
     }
 }
@@ -250,13 +227,12 @@ extension DiscoveryMachine {
         case .idle:
             guard isRestWanted else { return setFilter() }
             if mayBeUp { return stop(.unwanted) }
-            return hasFilter && scans.isEmpty ? takeFilterBack() : []
+            // A filter that is left after the last scan and the session have ended.
+            return hasFilter && scans.isEmpty ? call(.setFilter(nil), .clearingFilter) : []
         case .running(let filter):
             guard let wanted else { return stop(.unwanted) }
             guard wanted != filter else { return announce() }
-            let request = makeRequest()
-            session = .updatingFilter(request, wanted)
-            return [.setFilter(request, wanted)]
+            return call(.setFilter(wanted), .updatingFilter(wanted))
         case .waiting(.start) where isRestWanted:
             session = .idle
             resetAttempts()
@@ -276,23 +252,18 @@ extension DiscoveryMachine {
     }
 
     private mutating func setFilter() -> [Effect] {
-        guard let wanted else { return [] }
-        let request = makeRequest()
-        session = .settingFilter(request, wanted)
-        return [.setFilter(request, wanted)]
+        wanted.map { call(.setFilter($0), .settingFilter($0)) } ?? []
     }
 
-    /// Clears the filter that is left after the last scan and the session have ended.
-    private mutating func takeFilterBack() -> [Effect] {
-        let request = makeRequest()
-        session = .clearingFilter(request)
-        return [.clearFilter(request)]
+    /// Makes a call, whose reply ends the state that the session has until then.
+    private mutating func call(_ call: Call, _ next: Session) -> [Effect] {
+        session = next
+        lastRequest &+= 1
+        return [.call(lastRequest, call)]
     }
 
     private mutating func stop(_ purpose: Purpose) -> [Effect] {
-        let request = makeRequest()
-        session = .stopping(request, purpose)
-        return [.cancelTimer(.watchdog), .stopDiscovery(request)]
+        [.cancelTimer(.watchdog)] + call(.stopDiscovery, .stopping(purpose))
     }
 
     private mutating func restart(_ reason: ScanRestartReason) -> [Effect] {
@@ -324,11 +295,7 @@ extension DiscoveryMachine {
             // The removal that follows on the bus says what becomes of the adapter.
             session = .unavailable
             return []
-        case .blocked, .failed, .invalidArguments, .notSupported, .notAuthorized, .notPermitted, .notAvailable,
-            .alreadyExists, .doesNotExist, .alreadyConnected, .notConnected, .authenticationCanceled,
-            .authenticationFailed, .authenticationRejected, .authenticationTimeout, .connectionAttemptFailed,
-            .accessDenied, .unknownMethod, .other:
-            return fail(error)
+        default: return fail(error)
         }
     }
 
@@ -343,7 +310,6 @@ extension DiscoveryMachine {
     private mutating func fail(_ error: BlueZError) -> [Effect] {
         let failed = scans.map { Effect.report($0.id, .failed(error)) }
         scans = []
-        announced = []
         restartReason = nil
         kernelMayDiscover = false
         session = .idle
@@ -355,11 +321,10 @@ extension DiscoveryMachine {
     private mutating func announce() -> [Effect] {
         let reason = restartReason
         restartReason = nil
-        return scans.compactMap { scan in
-            guard announced.insert(scan.id).inserted else {
-                return reason.map { .report(scan.id, .restarted($0)) }
-            }
-            return .report(scan.id, .started)
+        return scans.indices.compactMap { index in
+            defer { scans[index].isAnnounced = true }
+            guard scans[index].isAnnounced else { return .report(scans[index].id, .started) }
+            return reason.map { .report(scans[index].id, .restarted($0)) }
         }
     }
 
@@ -373,11 +338,6 @@ extension DiscoveryMachine {
     private mutating func resetAttempts() {
         attempts = 0
         hasCleared = false
-    }
-
-    private mutating func makeRequest() -> RequestID {
-        defer { nextRequest &+= 1 }
-        return nextRequest
     }
 }
 
@@ -420,18 +380,19 @@ extension DiscoveryMachine {
     }
 
     package enum Effect: Hashable, Sendable {
-        /// `SetDiscoveryFilter`; its reply is passed to ``DiscoveryMachine/setFilterReplied(_:error:)``.
-        case setFilter(RequestID, DiscoveryFilter)
-        /// `StartDiscovery`; its reply is passed to ``DiscoveryMachine/startReplied(_:error:)``.
-        case startDiscovery(RequestID)
-        /// `StopDiscovery`; its reply is passed to ``DiscoveryMachine/stopReplied(_:error:)``.
-        case stopDiscovery(RequestID)
-        /// `SetDiscoveryFilter` with nothing in it; its reply is passed to ``DiscoveryMachine/setFilterReplied(_:error:)``.
-        case clearFilter(RequestID)
+        /// The reply is passed to ``DiscoveryMachine/replied(_:error:)`` with the number.
+        case call(RequestID, Call)
         /// Starts the timer, or starts it again.
         case startTimer(Timer, seconds: Double)
         case cancelTimer(Timer)
         case report(ScanID, ScanEvent)
+    }
+
+    package enum Call: Hashable, Sendable {
+        /// `SetDiscoveryFilter`; `nil` for one with nothing in it, which clears the filter.
+        case setFilter(DiscoveryFilter?)
+        case startDiscovery
+        case stopDiscovery
     }
 
     /// The state of the session that BlueZ keeps for this process.
@@ -440,16 +401,16 @@ extension DiscoveryMachine {
         case unavailable
         /// The adapter is on, no session.
         case idle
-        case settingFilter(RequestID, DiscoveryFilter)
-        case starting(RequestID, DiscoveryFilter)
+        case settingFilter(DiscoveryFilter)
+        case starting(DiscoveryFilter)
         case running(DiscoveryFilter)
         /// `SetDiscoveryFilter` under way in a running session. `bluetoothd` restarts the scan if necessary,
         /// without a signal (`update_discovery_filter` in its adapter.c).
-        case updatingFilter(RequestID, DiscoveryFilter)
-        case stopping(RequestID, Purpose)
+        case updatingFilter(DiscoveryFilter)
+        case stopping(Purpose)
         /// The session has ended, and its filter, which BlueZ keeps beyond that, is being cleared. If a client leaves the
         /// bus with a filter and without a session, BlueZ ends another client's scan (`discovery_disconnect` at 5.66).
-        case clearingFilter(RequestID)
+        case clearingFilter
         /// A start or stop was refused; the retry timer runs.
         case waiting(Step)
     }
@@ -473,6 +434,8 @@ extension DiscoveryMachine {
         package let filter: DiscoveryFilter
         /// The seconds without any report after which the session is started again; `nil` for never. The shortest counts.
         package let watchdogSeconds: Double?
+        /// Whether it was reported as running; if not, ``ScanEvent/started`` comes first.
+        fileprivate(set) var isAnnounced = false
 
         package init(_ id: ScanID, _ filter: DiscoveryFilter, watchdogSeconds: Double? = 90) {
             self.id = id

@@ -19,6 +19,8 @@ package final class SharedDiscovery: @unchecked Sendable {
         let timers: [DiscoveryMachine.Timer: LoopTimer]
         /// Completions of scans that have ended, called when BlueZ has confirmed it.
         var waiting: [@Sendable () -> Void] = []
+        /// Whether the adapter has received an advertisement since the last event of the machine.
+        var hasReceived = false
 
         init(on loop: any EventLoop) {
             timers = [.retry: LoopTimer(on: loop), .watchdog: LoopTimer(on: loop)]
@@ -32,8 +34,6 @@ package final class SharedDiscovery: @unchecked Sendable {
     private let loop: any EventLoop
     private var sessions: [ObjectKey: Session] = [:]
     private var scans: [ScanID: Scan] = [:]
-    /// Adapters that received a report in the present batch.
-    private var activeAdapters: Set<ObjectKey> = []
 
     init(_ daemon: DaemonLink) {
         self.daemon = daemon
@@ -110,34 +110,25 @@ package final class SharedDiscovery: @unchecked Sendable {
             completeWaiting(session)
         }
         sessions = [:]
-        activeAdapters = []
     }
 
     // MARK: Changes
 
     /// An adapter has received an advertisement.
     func received(on adapter: ObjectKey) {
-        if !sessions.isEmpty { activeAdapters.insert(adapter) }
+        if !sessions.isEmpty { sessions[adapter]?.hasReceived = true }
     }
 
-    func adapterAdded(_ adapter: ObjectKey) {
-        if daemon.objects[adapter: adapter]?.isPowered == true { run(adapter) { $0.poweredOn() } }
-    }
+    func adapterAdded(_ adapter: ObjectKey) { adapterChanged(adapter, .isPowered) }
 
     func adapterChanged(_ adapter: ObjectKey, _ fields: Adapter1.Fields) {
         guard let values = daemon.objects[adapter: adapter] else { return }
         // Power first: a controller that was switched off has stopped discovering, as expected.
-        if fields.contains(.isPowered) { run(adapter) { values.isPowered ? $0.poweredOn() : $0.poweredOff() } }
+        if fields.contains(.isPowered) { run(adapter) { values.isPowered ? $0.poweredOn() : $0.adapterLost() } }
         if fields.contains(.isDiscovering) { run(adapter) { $0.discoveringChanged(values.isDiscovering) } }
     }
 
-    func adapterRemoved(_ adapter: ObjectKey) { run(adapter) { $0.adapterRemoved() } }
-
-    func batchEnded() {
-        guard !activeAdapters.isEmpty else { return }
-        for adapter in activeAdapters { sessions[adapter]?.machine.received() }
-        activeAdapters.removeAll(keepingCapacity: true)
-    }
+    func adapterRemoved(_ adapter: ObjectKey) { run(adapter) { $0.adapterLost() } }
 
     // MARK: Effects
 
@@ -145,6 +136,9 @@ package final class SharedDiscovery: @unchecked Sendable {
         _ adapter: ObjectKey, _ event: (inout DiscoveryMachine) -> [DiscoveryMachine.Effect]
     ) {
         guard let session = sessions[adapter] else { return }
+        // Not passed to the machine at each report: it matters to the next event only.
+        if session.hasReceived { session.machine.received() }
+        session.hasReceived = false
         for effect in event(&session.machine) { perform(effect, on: adapter, session) }
         if session.machine.isSettled { completeWaiting(session) }
     }
@@ -158,19 +152,7 @@ package final class SharedDiscovery: @unchecked Sendable {
 
     private func perform(_ effect: DiscoveryMachine.Effect, on adapter: ObjectKey, _ session: Session) {
         switch effect {
-        case .setFilter(let request, let filter):
-            let acceptsServices = daemon.objects[adapter: adapter]?.capabilities.acceptsServiceFilter ?? false
-            call(
-                adapter, "SetDiscoveryFilter", body: { filter.write(to: &$0, withServices: acceptsServices) },
-                replied: { $0.setFilterReplied(request, error: $1) })
-        case .clearFilter(let request):
-            call(adapter, "SetDiscoveryFilter", body: { $0.dictionary(key: "s", value: "v") { _ in } }) {
-                $0.setFilterReplied(request, error: $1)
-            }
-        case .startDiscovery(let request):
-            call(adapter, "StartDiscovery") { $0.startReplied(request, error: $1) }
-        case .stopDiscovery(let request):
-            call(adapter, "StopDiscovery") { $0.stopReplied(request, error: $1) }
+        case .call(let request, let call): self.call(call, request, on: adapter)
         case .startTimer(let timer, let seconds):
             session.timers[timer]?.start(after: seconds) { [weak self] in self?.run(adapter) { $0.timerFired(timer) } }
         case .cancelTimer(let timer):
@@ -180,17 +162,23 @@ package final class SharedDiscovery: @unchecked Sendable {
         }
     }
 
-    private func call(
-        _ adapter: ObjectKey, _ member: String, body: (inout MessageWriter) -> Void = { _ in },
-        replied: @escaping @Sendable (inout DiscoveryMachine, BlueZError?) -> [DiscoveryMachine.Effect]
-    ) {
+    private func call(_ call: DiscoveryMachine.Call, _ request: DiscoveryMachine.RequestID, on adapter: ObjectKey) {
         let number = daemon.connectionNumber
+        let acceptsServices = daemon.objects[adapter: adapter]?.capabilities.acceptsServiceFilter ?? false
+        let (member, body): (String, (inout MessageWriter) -> Void) =
+            switch call {
+            case .setFilter(let filter?):
+                ("SetDiscoveryFilter", { filter.write(to: &$0, withServices: acceptsServices) })
+            case .setFilter(nil): ("SetDiscoveryFilter", { $0.dictionary(key: "s", value: "v") { _ in } })
+            case .startDiscovery: ("StartDiscovery", { _ in })
+            case .stopDiscovery: ("StopDiscovery", { _ in })
+            }
         daemon.call(
             adapter, interface: BlueZName.adapter, member: member, timeout: Self.callTimeout, body: body
         ) { [weak self] result in
             // A reply over an earlier connection concerns a session that ended with it.
             guard let self, daemon.connectionNumber == number else { return }
-            run(adapter) { replied(&$0, result.failure) }
+            run(adapter) { $0.replied(request, error: result.failure) }
         }
     }
 

@@ -159,6 +159,6 @@ final class ConfigurationTests: XCTestCase {
         XCTAssertEqual("\(serving.checked.0)", "\(serving)")
         XCTAssertThrowsError(try ScanRequest(services: nil, options: ScanOptions(rssiThreshold: 21)))
         XCTAssertThrowsError(try ScanRequest(services: nil, options: ScanOptions(watchdog: .infinity)))
-        XCTAssertNil(try ScanRequest(services: nil, options: ScanOptions(watchdog: 0)).watchdog)
+        XCTAssertEqual(try ScanRequest(services: nil, options: ScanOptions(watchdog: 0)).watchdog, 0)
     }
 }

@@ -26,7 +26,7 @@ enum RestorationSamples {
         scan.allowsDuplicates = true
         scan.rssiThreshold = -70
         scan.pattern = "Pulse \"7\" /\u{1F496}"
-        scan.watchdog = nil
+        scan.watchdog = 0
         return RestorationState(connections: [tag, strap], scan: scan)
     }
 

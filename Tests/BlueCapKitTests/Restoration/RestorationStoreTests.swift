@@ -9,8 +9,8 @@ final class RestorationStoreTests: XCTestCase {
     private var place: RestorationPlace { RestorationPlace(identifier: identifier, root: folder.path) }
 
     private func store(write: RestorationStore.Write? = nil) throws -> RestorationStore {
-        if let write { return try RestorationStore(place, identifier: identifier, write: write) }
-        return try RestorationStore(place, identifier: identifier)
+        if let write { return try RestorationStore(place, write: write) }
+        return try RestorationStore(place)
     }
 
     private func put(_ text: String) throws {
@@ -126,7 +126,7 @@ final class RestorationStoreTests: XCTestCase {
     func testAFolderThatCannotBeMadeIsNamed() throws {
         try "a file".write(toFile: folder.path + "/blocked", atomically: false, encoding: .utf8)
         let place = RestorationPlace(identifier: identifier, root: folder.path + "/blocked")
-        XCTAssertThrowsError(try RestorationStore(place, identifier: identifier)) { error in
+        XCTAssertThrowsError(try RestorationStore(place)) { error in
             XCTAssertEqual(
                 (error as? StateProblem)?.description,
                 "Cannot create \(place.folder): Not a directory.")
@@ -136,7 +136,7 @@ final class RestorationStoreTests: XCTestCase {
     func testAFolderThatTakesNoFileIsNamed() throws {
         // No user can create files here, not even root.
         let place = RestorationPlace(identifier: identifier, root: "/proc/self")
-        XCTAssertThrowsError(try RestorationStore(place, identifier: identifier)) { error in
+        XCTAssertThrowsError(try RestorationStore(place)) { error in
             guard case .system("create", "/proc/self/central", _) = error as? StateProblem else {
                 return XCTFail("\(error)")
             }
@@ -159,7 +159,7 @@ final class RestorationStoreTests: XCTestCase {
     func testOtherIdentifiersAreOtherStates() throws {
         let other = RestorationPlace(identifier: "other", root: folder.path)
         let first = try store()
-        let second = try RestorationStore(other, identifier: "other")
+        let second = try RestorationStore(other)
         try first.keep(RestorationSamples.small)
         try second.keep(RestorationSamples.full)
         XCTAssertEqual(try first.read(), .kept(RestorationSamples.small))

@@ -14,7 +14,7 @@ final class RestorationTrustTests: XCTestCase {
     private func place(in root: String) -> RestorationPlace { RestorationPlace(identifier: identifier, root: root) }
 
     private func store(_ place: RestorationPlace? = nil, user: uid_t = geteuid()) throws -> RestorationStore {
-        try RestorationStore(place ?? self.place, identifier: identifier, user: user)
+        try RestorationStore(place ?? self.place, user: user)
     }
 
     private func keepState(in place: RestorationPlace? = nil) throws {

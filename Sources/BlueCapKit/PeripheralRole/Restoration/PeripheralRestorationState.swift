@@ -6,7 +6,7 @@ struct PeripheralRestorationState: KeptState {
     struct Descriptor: Codable, Equatable, Sendable {
         var uuid: CBUUID
         var permissions: UInt
-        var value: Hexadecimal?
+        var value: Data?
     }
 
     struct Characteristic: Codable, Equatable, Sendable {
@@ -15,7 +15,7 @@ struct PeripheralRestorationState: KeptState {
         var properties: UInt
         var permissions: UInt
         /// What it was when the service was added.
-        var value: Hexadecimal?
+        var value: Data?
         var updatesOverBus: Bool?
         var writesOverSocket: Bool?
         var descriptors: [Descriptor]
@@ -34,26 +34,6 @@ struct PeripheralRestorationState: KeptState {
         var isMain: Bool
     }
 
-    /// Bytes in a form that people can read.
-    struct Hexadecimal: Codable, Equatable, Sendable {
-        let data: Data
-
-        init(_ data: Data) { self.data = data }
-
-        init(from decoder: any Decoder) throws {
-            let text = try decoder.singleValueContainer().decode(String.self)
-            guard let data = Data(hexadecimal: text) else {
-                throw RestorationDamage.unreadable("\"\(text)\" is not hexadecimal.")
-            }
-            self.data = data
-        }
-
-        func encode(to encoder: any Encoder) throws {
-            var container = encoder.singleValueContainer()
-            try container.encode(data.hexadecimal)
-        }
-    }
-
     static let folder = "peripheral"
     static let version = 1
 
@@ -62,22 +42,12 @@ struct PeripheralRestorationState: KeptState {
     var advertisements: [Advertisement] = []
     /// The bonds that the manager has made, in ascending order; `nil` if there are none.
     var bonds: [RestorationState.Device]?
+
+    /// The checks that `add` makes.
+    var problem: String? { services.lazy.compactMap(\.made.problem).first.map { "\($0)" } }
 }
 
 extension PeripheralRestorationState.Service {
-    private enum CodingKeys: CodingKey { case uuid, name, isSecondary, characteristics }
-
-    /// With the checks that `add` makes.
-    init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        uuid = try container.decode(CBUUID.self, forKey: .uuid)
-        name = try container.decode(String.self, forKey: .name)
-        isSecondary = try container.decodeIfPresent(Bool.self, forKey: .isSecondary)
-        characteristics = try container.decode(
-            [PeripheralRestorationState.Characteristic].self, forKey: .characteristics)
-        if let problem = made.problem { throw RestorationDamage.unreadable("\(problem)") }
-    }
-
     /// The service as it is now. Any thread.
     init(_ service: MutableService) {
         uuid = service.uuid
@@ -86,11 +56,11 @@ extension PeripheralRestorationState.Service {
         characteristics = service.characteristics.map { characteristic in
             .init(
                 uuid: characteristic.uuid, name: characteristic.name, properties: characteristic.properties.rawValue,
-                permissions: characteristic.permissions.rawValue, value: characteristic.value.map { .init($0) },
+                permissions: characteristic.permissions.rawValue, value: characteristic.value,
                 updatesOverBus: characteristic.sendsUpdatesOverSocket ? nil : true,
                 writesOverSocket: characteristic.takesWritesOverSocket ? true : nil,
                 descriptors: characteristic.descriptors.map {
-                    .init(uuid: $0.uuid, permissions: $0.permissions.rawValue, value: $0.value.map { .init($0) })
+                    .init(uuid: $0.uuid, permissions: $0.permissions.rawValue, value: $0.value)
                 })
         }
     }
@@ -104,12 +74,12 @@ extension PeripheralRestorationState.Service {
                 profile: CharacteristicProfile(
                     uuid: kept.uuid.uuidString, name: kept.name,
                     permissions: CBAttributePermissions(rawValue: kept.permissions),
-                    properties: CBCharacteristicProperties(rawValue: kept.properties), initialValue: kept.value?.data))
+                    properties: CBCharacteristicProperties(rawValue: kept.properties), initialValue: kept.value))
             characteristic.sendsUpdatesOverSocket = kept.updatesOverBus != true
             characteristic.takesWritesOverSocket = kept.writesOverSocket == true
             characteristic.descriptors = kept.descriptors.map {
                 MutableDescriptor(
-                    uuid: $0.uuid, value: $0.value?.data, permissions: CBAttributePermissions(rawValue: $0.permissions))
+                    uuid: $0.uuid, value: $0.value, permissions: CBAttributePermissions(rawValue: $0.permissions))
             }
             return characteristic
         }
@@ -118,8 +88,6 @@ extension PeripheralRestorationState.Service {
 }
 
 extension PeripheralRestorationState.Advertisement: Codable {
-    private typealias Hexadecimal = PeripheralRestorationState.Hexadecimal
-
     private enum CodingKeys: String, CodingKey {
         case isMain, isBroadcast, localName, serviceUUIDs, solicitedServiceUUIDs, manufacturerData, serviceData
         case appearance, includesTxPower, txPower, interval, isHidden, timeout, duration, secondaryChannel
@@ -134,7 +102,7 @@ extension PeripheralRestorationState.Advertisement: Codable {
         func encode(_ isSet: Bool, _ key: CodingKeys) throws { try encode(isSet ? true : nil, key) }
         func encode(_ uuids: [CBUUID], _ key: CodingKeys) throws { try encode(uuids.isEmpty ? nil : uuids, key) }
         func encode<Key>(_ data: [Key: Data], _ name: (Key) -> String, _ key: CodingKeys) throws {
-            let entries = data.map { (name($0.key), Hexadecimal($0.value)) }
+            let entries = data.map { (name($0.key), $0.value) }
             try encode(entries.isEmpty ? nil : Dictionary(uniqueKeysWithValues: entries), key)
         }
         try container.encode(isMain, forKey: .isMain)
@@ -162,11 +130,11 @@ extension PeripheralRestorationState.Advertisement: Codable {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         func decode<T: Decodable>(_ key: CodingKeys) throws -> T? { try container.decodeIfPresent(T.self, forKey: key) }
         func decodeData<Key>(_ key: CodingKeys, _ name: (String) -> Key?, _ problem: String) throws -> [Key: Data] {
-            let entries: [String: Hexadecimal] = try decode(key) ?? [:]
+            let entries: [String: Data] = try decode(key) ?? [:]
             var data: [Key: Data] = [:]
             for (text, value) in entries.sorted(by: { $0.key < $1.key }) {
                 guard let name = name(text) else { throw RestorationDamage.unreadable("\"\(text)\" is no \(problem).") }
-                data[name] = value.data
+                data[name] = value
             }
             return data
         }

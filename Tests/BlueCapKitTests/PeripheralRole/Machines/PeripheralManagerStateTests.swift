@@ -1,4 +1,5 @@
 import BlueZ
+import DBus
 import XCTest
 
 @testable import BlueCapKit
@@ -32,7 +33,7 @@ struct RecordedPeripheralState {
             case .poweredOff: [.reached(.ready), .adapterPower(false)]
             case .resetting: [.reached(.loading)]
             case .unsupported: [.reached(.noDaemon)]
-            case .unauthorized: [.reached(.refused)]
+            case .unauthorized: [.reached(.refused(DBusError(name: "org.freedesktop.DBus.Error.Failed", message: "")))]
             case .unknown: []
             }
         defer { XCTAssertEqual(state.managerState, new) }

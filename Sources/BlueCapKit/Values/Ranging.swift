@@ -13,60 +13,55 @@ struct RangedBeacon: Equatable {
     let distance: DistanceEstimate?
 }
 
-/// The beacons that a manager ranges: filters and averages, as a value.
-struct Ranging {
-    /// The averages of one peripheral. Strengths are those of the transmitter, whichever of its frames contained them.
-    private struct Track {
-        var smoother: SignalSmoother
-        var receivedAt: Instant
-        /// The measured power for frames that have none of their own: dBm at one metre.
-        var measuredPower: Int?
-    }
+/// What is averaged of one peripheral that sends beacons. Strengths are those of the transmitter, whichever of its frames
+/// contained them.
+final class BeaconTrack: Sendable {
+    /// The ranging that this belongs to.
+    let scan: ScanNumber
+    let smoother: SignalSmoother
+    let receivedAt: Instant
+    /// The measured power for frames that have none of their own: dBm at one metre.
+    let measuredPower: Int?
 
-    let id: ScanNumber
+    init(_ scan: ScanNumber, _ smoother: SignalSmoother, receivedAt: Instant, measuredPower: Int?) {
+        self.scan = scan
+        self.smoother = smoother
+        self.receivedAt = receivedAt
+        self.measuredPower = measuredPower
+    }
+}
+
+/// How a scan ranges beacons.
+struct Ranging: Equatable {
     /// The filters of the beacons to report; if empty, all are reported.
     let filters: [BeaconFilter]
     let model: DistanceModel
     let timeConstant: TimeInterval
-    private var tracks: [PeripheralKey: Track] = [:]
-
-    init(id: ScanNumber, filters: [BeaconFilter], model: DistanceModel, timeConstant: TimeInterval) {
-        self.id = id
-        self.filters = filters
-        self.model = model
-        self.timeConstant = timeConstant
-    }
-
-    /// The number of peripherals that have averages.
-    var trackCount: Int { tracks.count }
 
     /// Records the beacons that a peripheral sent. Returns those that the filters accept.
-    mutating func received(_ key: PeripheralKey, _ beacons: [Beacon], rssi: Int?, at now: Instant) -> [RangedBeacon] {
-        var track = tracks[key] ?? Track(smoother: SignalSmoother(timeConstant: timeConstant), receivedAt: now)
-        track.measuredPower = beacons.lazy.compactMap(\.measuredPower).first ?? track.measuredPower
+    func received(
+        _ beacons: [Beacon], rssi: Int?, at now: Instant, in scan: ScanNumber, track: inout BeaconTrack?
+    ) -> [RangedBeacon] {
+        if track?.scan != scan { track = nil }
         let wanted = beacons.filter { beacon in filters.isEmpty || filters.contains { $0.accepts(beacon) } }
         // A peripheral without a requested beacon gets no averages, which would use memory in a busy place. Once it has
         // averages, the frames between the requested ones are averaged too.
-        guard tracks[key] != nil || !wanted.isEmpty else { return [] }
+        guard track != nil || !wanted.isEmpty else { return [] }
         // 127 means that the strength is unknown.
         let rssi = rssi.flatMap { $0 <= 20 ? $0 : nil }
-        if let rssi { track.smoother.add(Double(rssi), after: now.seconds(since: track.receivedAt)) }
-        track.receivedAt = now
-        tracks[key] = track
+        var smoother = track?.smoother ?? SignalSmoother(timeConstant: timeConstant)
+        if let rssi { smoother.add(Double(rssi), after: now.seconds(since: track?.receivedAt ?? now)) }
+        let known = beacons.lazy.compactMap(\.measuredPower).first ?? track?.measuredPower
+        track = BeaconTrack(scan, smoother, receivedAt: now, measuredPower: known)
+        let smoothed = rssi == nil ? nil : smoother.average
         return wanted.map { beacon in
-            let smoothed = rssi == nil ? nil : track.smoother.average
-            let power = beacon.measuredPower ?? track.measuredPower
             var distance: DistanceEstimate?
-            if let smoothed, let power {
-                distance = model.distance(
-                    rssi: smoothed, measuredPower: Double(power), sightings: track.smoother.weight)
+            if let smoothed, let power = beacon.measuredPower ?? known {
+                distance = model.distance(rssi: smoothed, measuredPower: Double(power), sightings: smoother.weight)
             }
             return RangedBeacon(beacon: beacon, rssi: rssi, smoothedRSSI: smoothed, distance: distance)
         }
     }
-
-    /// Removes a peripheral that has expired or was evicted.
-    mutating func forget(_ key: PeripheralKey) { tracks[key] = nil }
 }
 
 extension Beacon {
