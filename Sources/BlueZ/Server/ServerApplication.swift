@@ -160,23 +160,18 @@ final class ApplicationContent: RegisteredContent, @unchecked Sendable {
         switch change {
         case .adapterChanged(adapter, let fields) where fields.contains(.capabilities):
             for record in exported?.records ?? [] { record.report() }
-        case .deviceChanged(let handle, let fields, _):
-            guard fields.contains(.isConnected) else { return }
-            let device = tree[handle]
-            linkChanged(of: handle, isConnected: device.isConnected, isBonded: device.keepsKeys, in: tree)
-        case .deviceRemoved(let handle):
-            linkChanged(of: handle, isConnected: false, isBonded: false, in: tree)
+        case .deviceChanged(let device, let fields, _):
+            guard fields.contains(.isConnected), let values = tree[device] else { return }
+            linkChanged(of: device, isConnected: values.isConnected, isBonded: values.keepsKeys)
+        case .deviceRemoved(let device): linkChanged(of: device, isConnected: false, isBonded: false)
         case .adapterAdded, .adapterChanged, .adapterRemoved, .deviceAdded, .attributeAdded, .attributeChanged,
             .attributeRemoved:
             return
         }
     }
 
-    private func linkChanged(
-        of handle: DeviceHandle, isConnected: Bool, isBonded: Bool, in tree: borrowing ObjectTree
-    ) {
-        guard let exported, let device = tree.key(of: handle) else { return }
-        for record in exported.records {
+    private func linkChanged(of device: ObjectKey, isConnected: Bool, isBonded: Bool) {
+        for record in exported?.records ?? [] {
             record.linkChanged(of: device, isConnected: isConnected, isBonded: isBonded)
         }
     }
@@ -259,6 +254,6 @@ final class ApplicationContent: RegisteredContent, @unchecked Sendable {
 extension BlueZClient {
     /// Whether BlueZ keeps what a central has subscribed to when its link ends (`device_is_bonded`).
     func keepsSubscriptions(of device: ObjectKey) -> Bool {
-        daemon.objects.handle(of: device).map { daemon.objects[$0].keepsKeys } ?? false
+        daemon.objects[device]?.keepsKeys ?? false
     }
 }
