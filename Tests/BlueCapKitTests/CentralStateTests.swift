@@ -25,8 +25,7 @@ final class CentralStateTests: XCTestCase {
     }
 
     private func device(_ number: UInt64, rssi: Int16? = -50, _ change: (inout Device1) -> Void = { _ in }) -> Device1 {
-        var device = Device1(
-            address: BluetoothAddress(rawValue: number), adapter: ObjectKey(adapter: 0) ?? ObjectKey(foreign: 0))
+        var device = Device1(address: BluetoothAddress(rawValue: number))
         if let rssi {
             device.rawRSSI = rssi
             device.fields.insert(.rssi)
@@ -40,7 +39,7 @@ final class CentralStateTests: XCTestCase {
     ) -> [Order.Action] {
         Orders.given {
             state.deviceChanged(
-                PeripheralKey(device), ObjectKey(foreign: device.address.rawValue), device, fields: fields,
+                PeripheralKey(device), ObjectKey(rawValue: device.address.rawValue), device, fields: fields,
                 isAdvertised: isAdvertised, at: time(seconds), date: date, into: &$0)
         }
     }

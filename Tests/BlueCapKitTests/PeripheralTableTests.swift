@@ -10,7 +10,7 @@ final class PeripheralTableTests: XCTestCase {
     private let date = Date(timeIntervalSince1970: 0)
 
     private func key(_ number: Int) -> PeripheralKey { PeripheralKey(rawValue: UInt64(number)) }
-    private func source(_ number: Int) -> ObjectKey { ObjectKey(foreign: UInt64(number)) }
+    private func source(_ number: Int) -> ObjectKey { ObjectKey(rawValue: UInt64(number)) }
     private func time(_ seconds: Double) -> Instant { Instant(nanoseconds: 0).advanced(by: seconds) }
 
     private func table(capacity: Int, listing count: Int) -> PeripheralTable {
@@ -68,7 +68,7 @@ final class PeripheralTableTests: XCTestCase {
 
     func testTheLastValuesOfARemovedDeviceAreKeptUntilItComesBack() {
         var table = table(capacity: 8, listing: 1)
-        var device = Device1(address: BluetoothAddress(rawValue: 1), adapter: ObjectKey(foreign: 99))
+        var device = Device1(address: BluetoothAddress(rawValue: 1))
         device.rawRSSI = -40
         _ = table.update(key(0)) { $0.wasRemoved(source(1), device) }
         XCTAssertNil(table[key(0)]?.lastValues, "That was the device of another adapter.")

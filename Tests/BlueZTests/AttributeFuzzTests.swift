@@ -19,7 +19,7 @@ final class AttributeFuzzTests: RandomTestCase {
         var random = TestRandom(self)
         for _ in 0..<40 {
             var tree = ObjectTree()
-            var changes = ChangeBuffer()
+            var changes = [Change]()
             tree.load(
                 BlueZMessages.managedObjects([(BlueZMessages.adapterPath, BlueZMessages.adapter())]), into: &changes)
             var model: Model = [:]
@@ -56,7 +56,7 @@ final class AttributeFuzzTests: RandomTestCase {
                         into: &changes)
                     if kind != .service, model[device]?.keys.contains(tail) == true { model[device]?[tail] = value }
                 }
-                for change in changes.changes {
+                for change in changes {
                     switch change {
                     case .attributeAdded(let key, _): XCTAssertTrue(known.insert(key).inserted)
                     case .attributeRemoved(let key, _): XCTAssertNotNil(known.remove(key))
@@ -81,7 +81,7 @@ final class AttributeFuzzTests: RandomTestCase {
             text.withUTF8 { bytes in
                 guard let path = AttributePath(bytes) else { return }
                 XCTAssertTrue(
-                    String(decoding: bytes, as: UTF8.self).hasPrefix(String(decoding: path.device, as: UTF8.self)))
+                    String(decoding: bytes, as: UTF8.self).hasPrefix(path.key.device.path))
             }
         }
     }
@@ -91,7 +91,7 @@ final class AttributeFuzzTests: RandomTestCase {
         for (device, attributes) in model {
             var text = device
             guard let key = text.withUTF8({ ObjectKey(path: $0) }) else { return XCTFail(device) }
-            XCTAssertEqual(tree.attributes(of: key).map(\.key.handle), attributes.keys.map(handle).sorted())
+            XCTAssertEqual(tree.attributes(of: key).map(\.handle), attributes.keys.map(handle).sorted())
             for (tail, value) in attributes {
                 let attribute = AttributeKey(device: key, handle: handle(tail))
                 XCTAssertEqual(tree.path(of: attribute), device + tail)

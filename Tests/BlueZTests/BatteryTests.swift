@@ -6,7 +6,7 @@ import XCTest
 
 final class BatteryTests: XCTestCase {
     private let devicePath: ObjectPath = "/org/bluez/hci0/dev_C0_26_DF_12_34_56"
-    private var changes = ChangeBuffer()
+    private var changes = [Change]()
 
     private func device() throws -> ObjectKey {
         var text = devicePath.rawValue
@@ -32,23 +32,22 @@ final class BatteryTests: XCTestCase {
 
     func testALevelComesChangesAndGoes() throws {
         var tree = makeTree([("org.bluez.Device1", BlueZMessages.fullDevice)])
-        let handle = try XCTUnwrap(tree.handle(of: try device()))
-        let change = Change.deviceChanged(handle, .battery, isAdvertised: false)
+        let change = Change.deviceChanged(try device(), .battery, isAdvertised: false)
         changes.removeAll()
         tree.apply(
             BlueZMessages.interfacesAdded(devicePath, [("org.bluez.Battery1", [("Percentage", .byte(85))])]),
             into: &changes)
-        XCTAssertEqual(changes.changes, [change])
+        XCTAssertEqual(changes, [change])
         XCTAssertEqual(tree.batteryLevel(of: try device()), 85)
         changes.removeAll()
         tree.apply(
             BlueZMessages.propertiesChanged(
                 devicePath, "org.bluez.Battery1", [("Percentage", .byte(84))]), into: &changes)
-        XCTAssertEqual(changes.changes, [change])
+        XCTAssertEqual(changes, [change])
         XCTAssertEqual(tree.batteryLevel(of: try device()), 84)
         changes.removeAll()
         tree.apply(BlueZMessages.interfacesRemoved(devicePath, ["org.bluez.Battery1"]), into: &changes)
-        XCTAssertEqual(changes.changes, [change])
+        XCTAssertEqual(changes, [change])
         XCTAssertNil(tree.batteryLevel(of: try device()))
     }
 }

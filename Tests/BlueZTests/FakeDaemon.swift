@@ -140,20 +140,24 @@ final class RecordingObserver: BlueZObserver, @unchecked Sendable {
 
     func treeChanged(_ change: Change, in tree: borrowing ObjectTree) {
         switch change {
-        case .adapterAdded(let key): log.append("+\(tree.path(of: key) ?? "?")")
-        case .adapterChanged(let key, _): log.append("~\(tree.path(of: key) ?? "?")")
-        case .adapterRemoved(let key): log.append("-\(tree.path(of: key) ?? "?")")
-        case .deviceAdded(let handle, let isAdvertised):
-            log.append("+\(tree[handle].address)\(isAdvertised ? " received" : "")")
-        case .deviceChanged(let handle, _, let isAdvertised):
-            log.append("~\(tree[handle].address)\(isAdvertised ? " received" : "")")
-        case .deviceRemoved(let handle): log.append("-\(tree[handle].address)")
+        case .adapterAdded(let key): log.append("+\(key.path)")
+        case .adapterChanged(let key, _): log.append("~\(key.path)")
+        case .adapterRemoved(let key): log.append("-\(key.path)")
+        case .deviceAdded(let key, let isAdvertised):
+            log.append("+\(address(of: key, in: tree))\(isAdvertised ? " received" : "")")
+        case .deviceChanged(let key, _, let isAdvertised):
+            log.append("~\(address(of: key, in: tree))\(isAdvertised ? " received" : "")")
+        case .deviceRemoved(let key): log.append("-\(address(of: key, in: tree))")
         case .attributeAdded(let key, let kind): log.append("+\(kind) \(key.handle)")
         case .attributeChanged(let key, _):
             log.append("~\(key.handle) \(tree.value(of: key).map { [UInt8]($0) } ?? [])")
         case .attributeRemoved(let key, let kind): log.append("-\(kind) \(key.handle)")
         }
         whenReported()
+    }
+
+    private func address(of key: ObjectKey, in tree: borrowing ObjectTree) -> String {
+        tree.read(key) { "\($0.address)" } ?? "?"
     }
 
     func batchEnded() { batches += 1 }

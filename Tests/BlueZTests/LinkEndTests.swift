@@ -39,8 +39,8 @@ final class LinkEndTests: XCTestCase {
     }
 
     private func linkEnd(_ client: BlueZClient) throws -> LinkEnd? {
-        let handle = try XCTUnwrap(client.daemon.objects.handle(of: device()))
-        return client.daemon.objects.linkEnd(of: handle)
+        XCTAssertTrue(client.daemon.objects.contains(try device()))
+        return client.daemon.objects.linkEnd(of: try device())
     }
 
     // MARK: Disconnected

@@ -15,15 +15,15 @@ final class PairingAgentTests: XCTestCase {
     func testTheAgentIsRegisteredWhenAManagerWantsIt() throws {
         let manager = FakeManager()
         let client = scene.start()
-        XCTAssertEqual(client.agent.state, .absent)
+        XCTAssertEqual(client.pairings.agentState, .absent)
         scene.want(.displayYesNo, manager)
 
         XCTAssertEqual(daemon.calls, ["RegisterAgent"])
         XCTAssertEqual(daemon.details, ["bluez org.bluez.AgentManager1 RegisterAgent os"])
         var reader = try XCTUnwrap(daemon.lastCalls["RegisterAgent"]).reader
-        XCTAssertEqual(reader.objectPath(), PairingAgent.path)
+        XCTAssertEqual(reader.objectPath(), Pairings.agentPath)
         XCTAssertEqual(reader.string(), "DisplayYesNo")
-        XCTAssertEqual(client.agent.state, .registered(.displayYesNo, isDefault: false))
+        XCTAssertEqual(client.pairings.agentState, .registered(.displayYesNo, isDefault: false))
     }
 
     func testTheAgentHasTheCapabilitiesOfAllManagers() throws {
@@ -31,11 +31,11 @@ final class PairingAgentTests: XCTestCase {
         let client = scene.start()
         scene.want(.displayOnly, one)
         scene.want(.keyboardOnly, two, asDefault: true)
-        XCTAssertEqual(client.agent.state, .registered(.keyboardDisplay, isDefault: true))
+        XCTAssertEqual(client.pairings.agentState, .registered(.keyboardDisplay, isDefault: true))
         scene.want(nil, one)
-        XCTAssertEqual(client.agent.state, .registered(.keyboardOnly, isDefault: true))
+        XCTAssertEqual(client.pairings.agentState, .registered(.keyboardOnly, isDefault: true))
         scene.want(nil, two)
-        XCTAssertEqual(client.agent.state, .absent)
+        XCTAssertEqual(client.pairings.agentState, .absent)
         XCTAssertEqual(daemon.calls.last, "UnregisterAgent")
     }
 
@@ -44,10 +44,10 @@ final class PairingAgentTests: XCTestCase {
         let client = scene.start()
         scene.want(.keyboardDisplay, manager)
         daemon.vanish()
-        XCTAssertEqual(client.agent.state, .absent)
+        XCTAssertEqual(client.pairings.agentState, .absent)
         daemon.appear()
         XCTAssertEqual(daemon.count("RegisterAgent"), 2)
-        XCTAssertEqual(client.agent.state, .registered(.keyboardDisplay, isDefault: false))
+        XCTAssertEqual(client.pairings.agentState, .registered(.keyboardDisplay, isDefault: false))
     }
 
     func testARefusalIsReportedToTheManagersThatWait() {
@@ -56,7 +56,9 @@ final class PairingAgentTests: XCTestCase {
         let results = Locked<[String]>([])
         func wait() {
             client.loop.post {
-                client.agent.whenRegistered { error in results.withLock { $0.append(error?.name ?? "registered") } }
+                client.pairings.whenAgentRegistered { error in
+                    results.withLock { $0.append(error?.name ?? "registered") }
+                }
             }
             daemon.loop.run()
         }
@@ -260,7 +262,7 @@ final class PairingAgentTests: XCTestCase {
         let reply = scene.call("RequestAuthorization")
         scene.want(nil, manager)
         XCTAssertEqual(reply.withLock { $0 }, "org.bluez.Error.Rejected")
-        XCTAssertEqual(client.agent.state, .registered(.keyboardDisplay, isDefault: false))
+        XCTAssertEqual(client.pairings.agentState, .registered(.keyboardDisplay, isDefault: false))
     }
 
     func testADaemonThatLeavesEndsTheRequest() {
@@ -279,9 +281,9 @@ final class PairingAgentTests: XCTestCase {
         _ = scene.call("RequestAuthorization")
         XCTAssertEqual(scene.call("Release", device: nil).withLock { $0 }, "()")
         XCTAssertEqual(manager.ends.map(\.end), [.cancelled])
-        XCTAssertEqual(client.agent.state, .registering)
+        XCTAssertEqual(client.pairings.agentState, .registering)
         daemon.loop.advance(by: 1)
-        XCTAssertEqual(client.agent.state, .registered(.keyboardDisplay, isDefault: false))
+        XCTAssertEqual(client.pairings.agentState, .registered(.keyboardDisplay, isDefault: false))
         XCTAssertEqual(daemon.count("RegisterAgent"), 2)
     }
 
@@ -291,10 +293,10 @@ final class PairingAgentTests: XCTestCase {
         scene.want(.displayOnly, manager)
         _ = scene.call("RequestAuthorization")
         scene.want(.keyboardOnly, other)
-        XCTAssertEqual(client.agent.state, .registered(.displayOnly, isDefault: false))
+        XCTAssertEqual(client.pairings.agentState, .registered(.displayOnly, isDefault: false))
         manager.requests[0].answer(.accept)
         daemon.loop.run()
-        XCTAssertEqual(client.agent.state, .registered(.keyboardDisplay, isDefault: false))
+        XCTAssertEqual(client.pairings.agentState, .registered(.keyboardDisplay, isDefault: false))
     }
 
     // MARK: Displayed passkeys
@@ -455,7 +457,7 @@ final class PairingScene {
     }
 
     func want(_ capability: IOCapability?, _ manager: FakeManager, asDefault: Bool = false) {
-        client?.loop.post { [client] in client?.agent.want(capability, asDefault: asDefault, for: manager) }
+        client?.loop.post { [client] in client?.pairings.wantAgent(capability, asDefault: asDefault, for: manager) }
         daemon.loop.run()
     }
 
@@ -474,7 +476,7 @@ final class PairingScene {
             return reply
         }
         let message = Message.call(
-            destination: agent, path: PairingAgent.path, interface: "org.bluez.Agent1", member: method
+            destination: agent, path: Pairings.agentPath, interface: "org.bluez.Agent1", member: method
         ) { writer in
             if let device { writer.objectPath(device) }
             for argument in arguments { argument.write(&writer) }

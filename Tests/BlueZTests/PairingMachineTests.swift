@@ -5,20 +5,17 @@ import XCTest
 
 final class PairingMachineTests: RandomTestCase {
     private typealias Machine = PairingMachine
-    private typealias Facts = PairingMachine.Facts
 
-    private let linked = PairingMachine.Facts(isConnected: true)
-    private let bonded = PairingMachine.Facts(isPaired: true, isBonded: true, isConnected: true)
-    private let paired = PairingMachine.Facts(isPaired: true, isConnected: true)
-    /// BlueZ signals `Bonded` before `Paired`.
-    private let keysStored = PairingMachine.Facts(isBonded: true, isConnected: true)
+    private let linked = LinkStatus(isConnected: true)
+    private let bonded = LinkStatus(isConnected: true, isPaired: true, isBonded: true)
+    private let paired = LinkStatus(isConnected: true, isPaired: true)
 
     private func error(_ name: String) -> BlueZError { BlueZError(name: "org.bluez.Error.\(name)") }
 
     /// A machine whose `Pair` has no reply.
-    private func pairing(_ facts: PairingMachine.Facts = Facts(), waiters: [PairingMachine.WaiterID] = [1]) -> Machine {
+    private func pairing(_ facts: LinkStatus = LinkStatus(), waiters: [PairingMachine.WaiterID] = [1]) -> Machine {
         var machine = Machine()
-        _ = machine.factsChanged(facts)
+        _ = machine.statusChanged(facts)
         for waiter in waiters { _ = machine.asked(waiter, limit: 60) }
         XCTAssertEqual(machine.agentReady(error: nil, mustRelink: false), [.callPair])
         machine.pairSent()
@@ -56,14 +53,14 @@ final class PairingMachineTests: RandomTestCase {
 
     func testABondedDeviceNeedsNoCall() {
         var machine = Machine()
-        _ = machine.factsChanged(bonded)
+        _ = machine.statusChanged(bonded)
         XCTAssertEqual(
             machine.asked(1, limit: 60), [.startTimer(.limit(1), seconds: 60)] + settled(.bonded))
     }
 
     func testAPairedDeviceWithoutStoredKeysIsNotPairedAgain() {
         var machine = Machine()
-        _ = machine.factsChanged(paired)
+        _ = machine.statusChanged(paired)
         XCTAssertEqual(
             machine.asked(1, limit: 60), [.startTimer(.limit(1), seconds: 60)] + settled(.paired))
     }
@@ -76,15 +73,14 @@ final class PairingMachineTests: RandomTestCase {
         XCTAssertTrue(machine.isPairing)
         XCTAssertFalse(machine.isCalling)
         machine.pairSent()
-        XCTAssertEqual(machine.factsChanged(keysStored), [])
-        XCTAssertEqual(machine.pairReplied(nil), settled(.bonded))
+        XCTAssertEqual(machine.statusChanged(bonded), settled(.bonded))
+        XCTAssertEqual(machine.pairReplied(nil), [])
     }
 
     /// Up to 5.86 there is no reply if BlueZ is discovering services when the pairing ends.
     func testABondIsASuccessWithoutAReply() {
         var machine = pairing(linked)
-        XCTAssertEqual(machine.factsChanged(keysStored), [])
-        XCTAssertEqual(machine.factsChanged(bonded), settled(.bonded))
+        XCTAssertEqual(machine.statusChanged(bonded), settled(.bonded))
         XCTAssertEqual(machine.pairReplied(error("Failed")), [])
         XCTAssertEqual(machine.timerFired(.limit(1)), [])
     }
@@ -100,14 +96,14 @@ final class PairingMachineTests: RandomTestCase {
     func testABondCountsWhateverTheError() {
         for name in ["Failed", "AuthenticationFailed", "AuthenticationCanceled", "AlreadyExists"] {
             var machine = pairing()
-            _ = machine.factsChanged(keysStored)
-            XCTAssertEqual(machine.pairReplied(error(name)), settled(.bonded), name)
+            XCTAssertEqual(machine.statusChanged(bonded), settled(.bonded), name)
+            XCTAssertEqual(machine.pairReplied(error(name)), [], name)
         }
     }
 
     func testAPairingThatStoresNoKeysIsReportedAsPaired() {
         var machine = pairing()
-        XCTAssertEqual(machine.factsChanged(paired), [.startTimer(.bond, seconds: 3)])
+        XCTAssertEqual(machine.statusChanged(paired), [.startTimer(.bond, seconds: 3)])
         XCTAssertEqual(machine.pairReplied(nil), [])
         XCTAssertEqual(machine.timerFired(.bond), [.cancelTimer(.bond)] + settled(.paired))
     }
@@ -115,35 +111,35 @@ final class PairingMachineTests: RandomTestCase {
     func testABondAfterTheReplyIsAwaited() {
         var machine = pairing()
         _ = machine.pairReplied(nil)
-        XCTAssertEqual(machine.factsChanged(bonded), [.cancelTimer(.bond)] + settled(.bonded))
+        XCTAssertEqual(machine.statusChanged(bonded), [.cancelTimer(.bond)] + settled(.bonded))
     }
 
     func testABondOfAnotherProgramEndsTheWaitForATurn() {
         var machine = Machine()
         _ = machine.asked(1, limit: 60)
         _ = machine.agentReady(error: nil, mustRelink: false)
-        XCTAssertEqual(machine.factsChanged(bonded), [.leaveQueue] + settled(.bonded))
+        XCTAssertEqual(machine.statusChanged(bonded), [.leaveQueue] + settled(.bonded))
     }
 
     func testTwoWaitersShareOneCall() {
         var machine = pairing(waiters: [1, 2])
-        XCTAssertEqual(machine.factsChanged(bonded), settled(.bonded, [1, 2]))
+        XCTAssertEqual(machine.statusChanged(bonded), settled(.bonded, [1, 2]))
     }
 
     // MARK: The capability of the link
 
     func testALinkWithAnotherCapabilityIsMadeAgain() {
         var machine = Machine()
-        _ = machine.factsChanged(linked)
+        _ = machine.statusChanged(linked)
         _ = machine.asked(1, limit: 60)
         XCTAssertEqual(machine.agentReady(error: nil, mustRelink: true), [.callDisconnect])
-        _ = machine.factsChanged(Facts())
+        _ = machine.statusChanged(LinkStatus())
         XCTAssertEqual(machine.disconnected(), [.callPair])
     }
 
     func testASharedLinkIsKept() {
         var machine = Machine()
-        _ = machine.factsChanged(linked)
+        _ = machine.statusChanged(linked)
         _ = machine.asked(1, limit: 60, mayEndLink: false)
         XCTAssertEqual(machine.agentReady(error: nil, mustRelink: true), [.callPair])
     }
@@ -170,7 +166,7 @@ final class PairingMachineTests: RandomTestCase {
 
     func testALinkThatThePairingMadeIsEnded() {
         var machine = pairing()
-        _ = machine.factsChanged(linked)
+        _ = machine.statusChanged(linked)
         let failure = error("AuthenticationFailed")
         XCTAssertEqual(machine.pairReplied(failure), [.callDisconnect])
         XCTAssertEqual(machine.disconnected(), settled(.failed(.failed, failure)))
@@ -179,7 +175,7 @@ final class PairingMachineTests: RandomTestCase {
     func testALinkThatIsLostIsNotACancellation() {
         let canceled = error("AuthenticationCanceled")
         var machine = pairing(linked)
-        _ = machine.factsChanged(Facts())
+        _ = machine.statusChanged(LinkStatus())
         XCTAssertEqual(machine.pairReplied(canceled), settled(.failed(.linkLost, canceled)))
 
         // BlueZ does not always signal that a device is connected.
@@ -207,7 +203,7 @@ final class PairingMachineTests: RandomTestCase {
     /// BlueZ asks about a pairing that an operation has begun; `Pair` has not been called, or waits for the end of that pairing.
     func testARefusalHoldsForAPairThatWaits() {
         var machine = Machine()
-        _ = machine.factsChanged(linked)
+        _ = machine.statusChanged(linked)
         _ = machine.asked(1, limit: 60)
         _ = machine.agentReady(error: nil, mustRelink: false)
         XCTAssertEqual(refuse(&machine), [.leaveQueue] + settled(.failed(.rejectedByUser, nil)))
@@ -236,13 +232,13 @@ final class PairingMachineTests: RandomTestCase {
         _ = machine.pairReplied(nil)
         XCTAssertTrue(machine.isPairing)
         XCTAssertEqual(refuseDisplay(&machine), [.noteRefusal, .cancelTimer(.bond), .callDisconnect])
-        XCTAssertEqual(machine.factsChanged(bonded), [])
+        XCTAssertEqual(machine.statusChanged(bonded), [])
         XCTAssertEqual(machine.disconnected(), settled(.failed(.rejectedByUser, nil)))
     }
 
     func testARejectedPasskeyFailsEachPairThatWaitsAndEndsTheLink() {
         var machine = Machine()
-        _ = machine.factsChanged(linked)
+        _ = machine.statusChanged(linked)
         XCTAssertEqual(refuseDisplay(&machine), [.noteRefusal, .callDisconnect])
         XCTAssertFalse(machine.isIdle)
         // What is requested meanwhile is for the next link.
@@ -257,35 +253,35 @@ final class PairingMachineTests: RandomTestCase {
     func testAnOlderBondStaysIfThePolicyRejectsThePasskey() {
         for isReceived in [true, false] {
             var machine = Machine()
-            _ = machine.factsChanged(bonded)
+            _ = machine.statusChanged(bonded)
             let orders = machine.requested(8, isDisplay: true, isReceived: isReceived)
             let refused = isReceived ? machine.answered(8, .reject(.rejectedByPolicy)) : orders
             XCTAssertEqual(refused.last, .callDisconnect)
             XCTAssertFalse(refused.contains(.noteRefusal))
         }
         var machine = Machine()
-        _ = machine.factsChanged(bonded)
+        _ = machine.statusChanged(bonded)
         XCTAssertEqual(refuseDisplay(&machine), [.noteRefusal, .callDisconnect])
     }
 
     func testADisplayEndsWithItsPairing() {
         let ended: [PairingMachine.Order] = [.cancelTimer(.display), .endRequest(8, .ended)]
-        func display(_ facts: PairingMachine.Facts) -> Machine {
+        func display(_ facts: LinkStatus) -> Machine {
             var machine = Machine()
-            _ = machine.factsChanged(facts)
+            _ = machine.statusChanged(facts)
             _ = machine.requested(8, isDisplay: true, isReceived: true)
             return machine
         }
         var machine = display(linked)
-        XCTAssertEqual(machine.factsChanged(keysStored), ended)
+        XCTAssertEqual(machine.statusChanged(bonded), ended)
         XCTAssertEqual(machine.answered(8, .reject(.rejectedByUser)), [])
         machine = display(linked)
-        XCTAssertEqual(machine.factsChanged(Facts(), hasLinkEnded: true), ended)
+        XCTAssertEqual(machine.statusChanged(LinkStatus(), hasLinkEnded: true), ended)
         machine = display(linked)
         XCTAssertEqual(machine.timerFired(.display), ended)
         // The properties of a device that was paired before do not change when its pairing ends.
         machine = display(bonded)
-        XCTAssertEqual(machine.factsChanged(bonded), [])
+        XCTAssertEqual(machine.statusChanged(bonded), [])
         XCTAssertEqual(machine.timerFired(.display), ended)
         machine = display(linked)
         XCTAssertEqual(
@@ -301,7 +297,7 @@ final class PairingMachineTests: RandomTestCase {
     }
 
     func testADeviceThatGoesFailsThePairing() {
-        for facts in [Facts(), linked] {
+        for facts in [LinkStatus(), linked] {
             var machine = pairing(facts)
             XCTAssertEqual(machine.deviceGone(.noSuchObject), settled(.failed(.notFound, .noSuchObject)))
             XCTAssertEqual(machine.pairReplied(error("DoesNotExist")), [])
@@ -341,7 +337,7 @@ final class PairingMachineTests: RandomTestCase {
         var machine = pairing(linked)
         XCTAssertEqual(machine.cancelAsked(1), [.noteRefusal, .callCancelPairing])
         _ = machine.cancelReplied()
-        XCTAssertEqual(machine.factsChanged(bonded), [])
+        XCTAssertEqual(machine.statusChanged(bonded), [])
         // The note makes that certain.
         XCTAssertEqual(machine.disconnected(), settled(.failed(.cancelled, nil)))
     }
@@ -349,7 +345,7 @@ final class PairingMachineTests: RandomTestCase {
     func testABondThatCrossesTheCancellationIsRemoved() {
         var machine = pairing(linked)
         _ = machine.cancelAsked(1)
-        _ = machine.factsChanged(bonded)
+        _ = machine.statusChanged(bonded)
         _ = machine.pairReplied(nil)
         XCTAssertEqual(machine.cancelReplied(), [.callDisconnect])
         // The removal is signalled before the link's end.
@@ -362,7 +358,7 @@ final class PairingMachineTests: RandomTestCase {
         XCTAssertEqual(machine.cancelAsked(1), [.cancelTimer(.limit(1)), .settle(1, .failed(.cancelled, nil))])
         XCTAssertEqual(
             machine.timerFired(.limit(1)), [])
-        XCTAssertEqual(machine.factsChanged(bonded), settled(.bonded, [2]))
+        XCTAssertEqual(machine.statusChanged(bonded), settled(.bonded, [2]))
     }
 
     func testAWaiterThatComesDuringTheCancellationGetsANewPairing() {
@@ -370,7 +366,7 @@ final class PairingMachineTests: RandomTestCase {
         _ = machine.cancelAsked(1)
         XCTAssertEqual(machine.asked(2, limit: 30), [.startTimer(.limit(2), seconds: 30)])
         _ = machine.cancelReplied()
-        _ = machine.factsChanged(Facts())
+        _ = machine.statusChanged(LinkStatus())
         XCTAssertEqual(
             machine.disconnected(),
             [.cancelTimer(.limit(1)), .settle(1, .failed(.cancelled, nil)), .wantAgent])
@@ -415,8 +411,8 @@ final class PairingMachineTests: RandomTestCase {
 
     func testATimeLimitAfterTheBondIsASuccess() {
         var machine = pairing(linked)
-        _ = machine.factsChanged(keysStored)
-        XCTAssertEqual(machine.timerFired(.limit(1)), settled(.bonded))
+        XCTAssertEqual(machine.statusChanged(bonded), settled(.bonded))
+        XCTAssertEqual(machine.timerFired(.limit(1)), [])
     }
 
     // MARK: Other programs
@@ -425,14 +421,14 @@ final class PairingMachineTests: RandomTestCase {
         var machine = pairing(linked)
         XCTAssertEqual(machine.pairReplied(error("InProgress")), [])
         XCTAssertFalse(machine.isPairing)
-        XCTAssertEqual(machine.factsChanged(bonded), settled(.bonded))
+        XCTAssertEqual(machine.statusChanged(bonded), settled(.bonded))
     }
 
     func testAPairingOfAnotherProgramThatFails() {
         let busy = error("InProgress")
         var machine = pairing(linked)
         _ = machine.pairReplied(busy)
-        XCTAssertEqual(machine.factsChanged(Facts()), settled(.failed(.busy, busy)))
+        XCTAssertEqual(machine.statusChanged(LinkStatus()), settled(.failed(.busy, busy)))
 
         machine = pairing(linked)
         _ = machine.pairReplied(busy)
@@ -442,7 +438,7 @@ final class PairingMachineTests: RandomTestCase {
     func testPairIsCalledAgainAfterAnotherProgramHasConnected() {
         var machine = pairing()
         XCTAssertEqual(machine.pairReplied(error("InProgress")), [])
-        XCTAssertEqual(machine.factsChanged(linked), [.callPair])
+        XCTAssertEqual(machine.statusChanged(linked), [.callPair])
     }
 
     // MARK: Any order
@@ -499,8 +495,8 @@ final class PairingMachineTests: RandomTestCase {
                 case 1:
                     if let waiter = open.sorted().randomElement(using: &random) { perform(machine.cancelAsked(waiter)) }
                 case 2:
-                    let facts = [Facts(), linked, paired, bonded].randomElement(using: &random) ?? linked
-                    perform(machine.factsChanged(facts))
+                    let facts = [LinkStatus(), linked, paired, bonded].randomElement(using: &random) ?? linked
+                    perform(machine.statusChanged(facts))
                 case 3:
                     let number = UInt64.random(in: 0..<4, using: &random)
                     perform(machine.requested(number, isDisplay: number < 2, isReceived: true))

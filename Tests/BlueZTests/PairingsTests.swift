@@ -105,7 +105,7 @@ final class PairingsTests: XCTestCase {
 
     func testADeviceThatBlueZDoesNotHaveIsNotFound() throws {
         let client = start()
-        _ = try pair(client, ObjectKey(foreign: 7))
+        _ = try pair(client, ObjectKey(rawValue: 7))
         XCTAssertEqual(causes(), [.notFound])
     }
 
@@ -270,10 +270,10 @@ final class PairingsTests: XCTestCase {
         daemon.silent = ["Pair"]
         _ = try pair(client)
         scene.want(.keyboardOnly, FakeManager())
-        XCTAssertEqual(client.agent.state, .registered(.displayOnly, isDefault: false))
+        XCTAssertEqual(client.pairings.agentState, .registered(.displayOnly, isDefault: false))
         scene.change(bonded)
         daemon.answerLate("Pair")
-        XCTAssertEqual(client.agent.state, .registered(.keyboardDisplay, isDefault: false))
+        XCTAssertEqual(client.pairings.agentState, .registered(.keyboardDisplay, isDefault: false))
     }
 
     // MARK: Cancelling
@@ -520,7 +520,7 @@ final class PairingsTests: XCTestCase {
             XCTAssertEqual(
                 client.daemon.readDevice(try scene.device()) { $0.keepsKeys }, isKept, "\(properties.map(\.0))")
         }
-        var device = Device1(address: BluetoothAddress(rawValue: 1), adapter: ObjectKey(foreign: 0))
+        var device = Device1(address: BluetoothAddress(rawValue: 1))
         device.truths = .isPaired
         XCTAssertTrue(device.keepsKeys)
     }

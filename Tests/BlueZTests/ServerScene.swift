@@ -93,7 +93,7 @@ final class RecordingSource: UpdateSource {
 
 /// An application, and a hand-made daemon that registers it as `bluetoothd` does.
 final class ServerScene {
-    static let adapter = ObjectKey(adapter: 0) ?? ObjectKey(foreign: 0)
+    static let adapter = ObjectKey(adapter: 0) ?? ObjectKey(rawValue: 0)
 
     let daemon = FakeDaemon()
     let client: BlueZClient
@@ -216,7 +216,7 @@ final class ServerScene {
 
     static func key(_ number: UInt8) -> ObjectKey {
         var path = device(number).rawValue
-        return path.withUTF8 { ObjectKey(path: $0) } ?? ObjectKey(foreign: 0)
+        return path.withUTF8 { ObjectKey(path: $0) } ?? ObjectKey(rawValue: 0)
     }
 
     /// A central is there, and its link is up unless said otherwise.

@@ -41,7 +41,7 @@ final class SharedDiscoveryTests: XCTestCase {
         let events = events
         return onLoop {
             client.discovery.start(
-                on: ObjectKey(adapter: 0) ?? ObjectKey(foreign: 0), filter: filter, watchdogSeconds: watchdog
+                on: ObjectKey(adapter: 0) ?? ObjectKey(rawValue: 0), filter: filter, watchdogSeconds: watchdog
             ) { event in
                 events.withLock { list in
                     switch event {
@@ -141,10 +141,10 @@ final class SharedDiscoveryTests: XCTestCase {
         let observation = client.observe(observer)
         daemon.loop.run()
         XCTAssertEqual(daemon.count("GetDiscoveryFilters"), 1)
-        for alias in ["one", "two"] {
+        for isPairable in [false, true] {
             daemon.send(
                 BlueZMessages.propertiesChanged(
-                    BlueZMessages.adapterPath, "org.bluez.Adapter1", [("Alias", .string(alias))]))
+                    BlueZMessages.adapterPath, "org.bluez.Adapter1", [("Pairable", .bool(isPairable))]))
             XCTAssertEqual(daemon.count("GetDiscoveryFilters"), 2)
         }
         withExtendedLifetime((client, observation)) {}

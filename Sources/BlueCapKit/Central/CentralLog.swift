@@ -134,15 +134,15 @@ struct CentralLog: Sendable {
     private func names(of key: AttributeKey?, in session: CentralSession) -> ManagerLog.Metadata {
         guard let key else { return [] }
         return session.client.withTree { tree in
-            guard let kind = tree.kind(of: key), let attribute = tree.attribute(key, kind) else { return [] }
-            let service = tree.service(AttributeKey(device: key.device, handle: attribute.service))?.uuid.uuidString
-            switch kind {
+            guard let attribute = tree.attribute(key) else { return [] }
+            let service = tree.attribute(AttributeKey(device: key.device, handle: attribute.service))?.uuid.uuidString
+            switch attribute.kind {
             case .service: return [("service", service)]
             case .characteristic: return [("service", service), ("characteristic", attribute.uuid.uuidString)]
             case .descriptor:
                 let characteristic = AttributeKey(device: key.device, handle: attribute.characteristic)
                 return [
-                    ("service", service), ("characteristic", tree.characteristic(characteristic)?.uuid.uuidString),
+                    ("service", service), ("characteristic", tree.attribute(characteristic)?.uuid.uuidString),
                     ("descriptor", attribute.uuid.uuidString),
                 ]
             }

@@ -10,7 +10,7 @@ extension CentralManager {
     /// Set it before the manager connects: a link keeps the capability that BlueZ had when it was made, and
     /// ``Peripheral/pair(trusting:timeout:)->Future<Peripheral>`` may have to end it and make another one.
     public var pairingPolicy: PairingPolicy {
-        get { session.requests.policy }
+        get { session.policy }
         set { session.setPolicy(newValue) }
     }
 

@@ -6,6 +6,7 @@ import Reactor
 /// The pairings of a central manager: executes the orders about them, and receives the requests of BlueZ's agent.
 extension CentralSession: PairingSession {
     var pairingRequests: StreamPromise<PairingRequest> { streams.pairingRequests }
+    var acceptsIncoming: Bool { false }
 
     /// Returns why the pairing of a peripheral has not progressed, if that is known. On the loop.
     func obstacle(of key: PeripheralKey) -> PairingError? {
@@ -58,9 +59,9 @@ extension CentralSession: PairingSession {
                 return core.objects.withEntry(of: key) { $0.changes.ofPairing }
             }
             if let promise { complete { promise.success(change) } }
-        case .rejectRequests: requests.reject(.rejectedByUser)
+        case .rejectRequests: rejectRequests(.rejectedByUser)
         case .cancelRequests:
-            requests.reject(.cancelled) {
+            rejectRequests(.cancelled) {
                 if case .peripheral(let peripheral) = $0 { peripheral.key == key } else { false }
             }
         default: break
@@ -117,9 +118,7 @@ extension CentralSession: PairingSession {
     }
 
     func claim(_ device: ObjectKey, in tree: borrowing ObjectTree) -> AgentClaim {
-        guard let handle = tree.handle(of: device), let key = key(of: device),
-            tree.adapter(of: handle) == core.withLock({ $0.shell.adapter })
-        else { return .no }
+        guard let key = key(of: device), device.adapter == core.withLock({ $0.shell.adapter }) else { return .no }
         return readState(of: key) { state -> AgentClaim in
             if state.pairing.isPairing { return .asPairing }
             if state.isPairingOnDemand { return .asOperating }
@@ -153,5 +152,8 @@ extension CentralSession.Core: PairingCore {
         state.key(of: source, at: address)
     }
 
-    mutating func policyChanged(_ policy: PairingPolicy) { state.policyChanged(policy) }
+    var policy: PairingPolicy {
+        get { state.policy }
+        set { state.policyChanged(newValue) }
+    }
 }

@@ -71,7 +71,7 @@ extension CentralSession {
             }
         case .attributeChanged(let attribute, let fields):
             if fields.contains(.mtu) {
-                let mtu = tree.characteristic(attribute)?.mtu
+                let mtu = tree.attribute(attribute)?.mtu
                 report(attribute, in: tree) { state, _ in
                     state.attributes.mtuChanged(at: AttributeHandle(attribute.handle), mtu)
                 }
@@ -90,22 +90,19 @@ extension CentralSession {
         _ attribute: AttributeKey, in tree: borrowing ObjectTree,
         _ decision: (inout PeripheralState, inout Orders) -> Void
     ) {
-        guard let device = tree.handle(of: attribute.device) else { return }
-        let adapter = tree.adapter(of: device)
-        tree.read(device) { device in
+        tree.read(attribute.device) { device in
             core.withLock { core in
                 let key = core.state.key(of: attribute.device, at: PeripheralKey(device))
-                guard adapter == core.shell.adapter, core.state.hasState(of: key) else { return }
+                guard attribute.device.adapter == core.shell.adapter, core.state.hasState(of: key) else { return }
                 core.state.peripheral(key, into: &core.shell.orders, decision)
             }
         }
     }
 
     /// The level of a battery has appeared, changed or disappeared.
-    func batteryChanged(_ device: DeviceHandle, in tree: borrowing ObjectTree) {
-        guard let key = tree.key(of: device) else { return }
-        let level = tree.batteryLevel(of: key)
-        report(.battery(of: key), in: tree) { $0.attributes.batteryChanged(level, into: &$1) }
+    func batteryChanged(_ device: ObjectKey, in tree: borrowing ObjectTree) {
+        let level = tree.batteryLevel(of: device)
+        report(.battery(of: device), in: tree) { $0.attributes.batteryChanged(level, into: &$1) }
     }
 
     // MARK: Calls

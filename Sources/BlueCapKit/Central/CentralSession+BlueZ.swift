@@ -6,19 +6,15 @@ import Reactor
 extension CentralSession {
     func treeChanged(_ change: Change, in tree: borrowing ObjectTree) {
         switch change {
-        case .deviceChanged(let handle, let fields, let isAdvertised):
-            let linkEnd = fields.contains(.isConnected) ? tree.linkEnd(of: handle) : nil
-            guard let source = tree.key(of: handle) else { return }
-            tree.read(handle) {
+        case .deviceChanged(let source, let fields, let isAdvertised):
+            let linkEnd = fields.contains(.isConnected) ? tree.linkEnd(of: source) : nil
+            tree.read(source) {
                 deviceChanged(source, $0, fields: fields, isAdvertised: isAdvertised, linkEnd: linkEnd)
             }
-            if fields.contains(.battery) { batteryChanged(handle, in: tree) }
-        case .deviceAdded(let handle, let isAdvertised):
-            guard let source = tree.key(of: handle) else { return }
-            tree.read(handle) { deviceChanged(source, $0, fields: $0.fields, isAdvertised: isAdvertised) }
-        case .deviceRemoved(let handle):
-            guard let source = tree.key(of: handle) else { return }
-            tree.read(handle) { deviceRemoved(source, $0, in: tree) }
+            if fields.contains(.battery) { batteryChanged(source, in: tree) }
+        case .deviceAdded(let source, let isAdvertised):
+            tree.read(source) { deviceChanged(source, $0, fields: $0.fields, isAdvertised: isAdvertised) }
+        case .deviceRemoved(let source): tree.read(source) { deviceRemoved(source, $0, in: tree) }
         case .adapterAdded, .adapterChanged, .adapterRemoved:
             adapterReported(change, in: tree)
         case .attributeAdded, .attributeChanged, .attributeRemoved:
@@ -43,7 +39,7 @@ extension CentralSession {
                 guard state.status.device == source else { return }
                 state.attributes.keepValues { AttributeKey(source, $0).flatMap { tree.value(of: $0) } }
             }
-            guard device.adapter == core.shell.adapter, !core.state.isDuplicate(source, of: key) else { return }
+            guard source.adapter == core.shell.adapter, !core.state.isDuplicate(source, of: key) else { return }
             core.state.statusChanged(LinkStatus(), of: key, into: &core.shell.orders)
             // When the daemon ends, it removes all devices; they may still be in range.
             if client.availability == .ready { core.state.deviceRemoved(key, into: &core.shell.orders) }
@@ -55,7 +51,7 @@ extension CentralSession {
         linkEnd: LinkEnd? = nil, only: ScanNumber? = nil
     ) {
         core.withLock { core in
-            guard device.adapter == core.shell.adapter else { return }
+            guard source.adapter == core.shell.adapter else { return }
             let key = core.state.key(of: source, at: PeripheralKey(device))
             guard device.isConnected || !core.state.isDuplicate(source, of: key) else { return }
             if !fields.isDisjoint(with: [.isConnected, .areServicesResolved, .isPaired, .isBonded]) {
@@ -109,7 +105,7 @@ extension CentralSession {
     private func leaveOtherAdapters(_ adapter: ObjectKey, in tree: borrowing ObjectTree) {
         for (key, device) in core.withLock({ $0.state.ownLinks(besides: adapter) }) {
             cancelConnect(key)
-            if tree.handle(of: device) != nil { client.connector.disconnect(device) { _ in } }
+            if tree.contains(device) { client.connector.disconnect(device) { _ in } }
         }
         tree.forEachDevice(on: adapter) { source, device in
             core.withLock { $0.state.found($0.state.key(of: source, at: PeripheralKey(device)), source) }

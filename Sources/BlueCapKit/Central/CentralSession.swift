@@ -39,6 +39,7 @@ final class CentralSession: ManagerSession {
         var batchTime: Instant?
         /// The streams of the manager besides those of its state; ``CentralManager/invalidate()`` replaces them.
         var streams = ManagerStreams()
+        var openRequests: [UInt64: OpenRequest] = [:]
         /// The operations that have not been settled.
         private(set) var completions: [OperationID: Completion] = [:]
         private var lastOperation: UInt64 = 0
@@ -48,6 +49,7 @@ final class CentralSession: ManagerSession {
         init(_ options: CentralManager.Configuration, seed: UInt64) {
             shell = SessionShell(adapter: options.adapter, orders: Orders())
             state = CentralState(maximumPeripherals: options.maximumPeripherals, backOffSeed: seed)
+            state.policyChanged(options.pairingPolicy)
         }
 
         var managerState: ManagerState { state.managerState }
@@ -95,7 +97,6 @@ final class CentralSession: ManagerSession {
     /// On the loop only.
     private let limits: TimeLimits
     let reference = Reference()
-    let requests: PairingRequests
     let log: CentralLog?
 
     init(
@@ -115,7 +116,6 @@ final class CentralSession: ManagerSession {
             reference.session?.exceeded(operations)
         }
         core = Locked(Core(configuration, seed: UInt64(client.loop.date.timeIntervalSinceReferenceDate.bitPattern)))
-        requests = PairingRequests(client.loop, policy: configuration.pairingPolicy)
         reference.session = self
     }
 

@@ -34,7 +34,7 @@ struct CentralState {
     private var unlistedRestored = 0
     /// The seed of the random parts of back-offs.
     private let backOffSeed: UInt64
-    private var policy = PairingPolicy.reject
+    private(set) var policy = PairingPolicy.reject
 
     init(maximumPeripherals: Int, backOffSeed: UInt64 = 0) {
         peripherals = PeripheralTable(capacity: maximumPeripherals)

@@ -2,66 +2,21 @@ import BlueZ
 import Futures
 import Reactor
 
-/// The pairing policy of one manager, and the requests that its application has not answered.
-final class PairingRequests: Sendable {
-    private struct Open {
-        let request: AgentRequest
-        let peer: PairingPeer
-        let ended = Promise<Void>()
-        /// Ends the time that the application has; `nil` for a displayed passkey, which needs no answer.
-        let timer: TimerID?
-    }
-
-    private struct State {
-        var policy: PairingPolicy
-        var open: [UInt64: Open] = [:]
-    }
-
-    /// Whether pairings that the other device begins are accepted, unless the policy says so.
-    let acceptsIncoming: Bool
-    private let loop: any EventLoop
-    private let state: Locked<State>
-
-    init(_ loop: any EventLoop, policy: PairingPolicy, acceptsIncoming: Bool = false) {
-        self.loop = loop
-        self.acceptsIncoming = acceptsIncoming
-        state = Locked(State(policy: policy))
-    }
-
-    var policy: PairingPolicy {
-        get { state.withLock { $0.policy } }
-        set { state.withLock { $0.policy = newValue } }
-    }
-
-    /// Adds a request that the application has to answer in time. Returns a future that succeeds at its end.
-    func add(_ request: AgentRequest, from peer: PairingPeer) -> Future<Void> {
-        let timer =
-            request.kind.isDisplay
-            ? nil : loop.schedule(after: policy.answerTimeout) { request.answer(.reject(.timedOut)) }
-        let open = Open(request: request, peer: peer, timer: timer)
-        state.withLock { $0.open[request.number] = open }
-        return open.ended.future
-    }
-
-    /// Rejects what the application has not answered.
-    func reject(_ cause: PairingCause, where isMeant: (PairingPeer) -> Bool = { _ in true }) {
-        let open = state.withLock { $0.open.values.sorted { $0.request.number < $1.request.number } }
-        for each in open where isMeant(each.peer) { each.request.answer(.reject(cause)) }
-    }
-
-    /// A request has ended. Returns the promise of its end; `nil` if the application does not have it.
-    func remove(_ request: AgentRequest) -> Promise<Void>? {
-        guard let open = state.withLock({ $0.open.removeValue(forKey: request.number) }) else { return nil }
-        if let timer = open.timer { loop.cancel(timer) }
-        return open.ended
-    }
+/// A request that the application has not answered.
+struct OpenRequest {
+    let request: AgentRequest
+    let peer: PairingPeer
+    let ended = Promise<Void>()
+    /// Ends the time that the application has; `nil` for a displayed passkey, which needs no answer.
+    let timer: TimerID?
 }
 
 /// The session of a manager that pairs: answers the requests of BlueZ's agent by the manager's policy or lets the application
 /// answer them, and lists and removes the bonds of the adapter, in both roles in the same way.
 protocol PairingSession: ManagerSession, AgentDelegate where Core: PairingCore {
-    var requests: PairingRequests { get }
     var pairingRequests: StreamPromise<PairingRequest> { get }
+    /// Whether pairings that the other device begins are accepted, unless the policy says so.
+    var acceptsIncoming: Bool { get }
 
     /// BlueZ asks about a device. Returns whether this manager has requested the pairing, by a call or by an operation.
     func isPairingWanted(with device: ObjectKey) -> Bool
@@ -75,43 +30,45 @@ protocol PairingSession: ManagerSession, AgentDelegate where Core: PairingCore {
 }
 
 protocol PairingCore: SessionCore {
+    var policy: PairingPolicy { get set }
+    var openRequests: [UInt64: OpenRequest] { get set }
     /// The devices with bonds that this manager has made.
     var ownBonds: Set<PeripheralKey> { get }
     mutating func bondEnded(of key: PeripheralKey)
     /// Returns the key by which the manager identifies a device of BlueZ. It outlives the change of the address that a bond
     /// causes.
     mutating func key(of source: ObjectKey, at address: PeripheralKey) -> PeripheralKey
-    mutating func policyChanged(_ policy: PairingPolicy)
 }
 
 extension PairingSession {
     // MARK: The policy
 
+    var policy: PairingPolicy { core.withLock { $0.policy } }
+
     /// Registers the agent that the policy needs.
-    func beginPairing() { if requests.policy.needsAgent { setPolicy(requests.policy) } }
+    func beginPairing() { if policy.needsAgent { setPolicy(policy) } }
 
     /// Changes the policy, and registers the agent that it needs. A policy without pairings rejects the requests that are open.
     /// Any thread.
     func setPolicy(_ policy: PairingPolicy) {
-        guard decideIfOpen({ $0.policyChanged(policy) }) else { return }
-        requests.policy = policy
+        guard decideIfOpen({ $0.policy = policy }) else { return }
         loop.perform { [self] in
-            if !requests.policy.allowsPairing { requests.reject(.rejectedByPolicy) }
+            if !self.policy.allowsPairing { rejectRequests(.rejectedByPolicy) }
             wantAgent()
         }
     }
 
     /// Registers the agent that the newest policy needs. On the loop.
     func wantAgent() {
-        let policy = requests.policy
-        client.agent.want(
+        let policy = policy
+        client.pairings.wantAgent(
             policy.needsAgent ? IOCapability(policy.capability) : nil, asDefault: policy.isDefaultAgent, for: self)
     }
 
     /// Rejects what is open, and needs the agent no longer. On the loop.
     func endPairing() {
-        requests.reject(.rejectedByPolicy)
-        client.agent.want(nil, for: self)
+        rejectRequests(.rejectedByPolicy)
+        client.pairings.wantAgent(nil, for: self)
     }
 
     // MARK: Requests; on the loop
@@ -120,8 +77,8 @@ extension PairingSession {
         let isWanted = isPairingWanted(with: request.device)
         answer(
             request,
-            by: requests.policy.consent(
-                to: .question(request.kind, isWanted: isWanted), acceptsIncomingByDefault: requests.acceptsIncoming))
+            by: policy.consent(
+                to: .question(request.kind, isWanted: isWanted), acceptsIncomingByDefault: acceptsIncoming))
     }
 
     /// Answers a request, or gives it to the application.
@@ -134,9 +91,20 @@ extension PairingSession {
             guard promise.stream.isWatched, let kind = PairingRequest.Kind(request.kind),
                 let peer = peer(of: request.device)
             else { return _ = request.answer(.reject(.rejectedByPolicy)) }
-            let given = PairingRequest(request, kind, of: peer, until: requests.add(request, from: peer))
+            let timer =
+                request.kind.isDisplay
+                ? nil : loop.schedule(after: policy.answerTimeout) { request.answer(.reject(.timedOut)) }
+            let open = OpenRequest(request: request, peer: peer, timer: timer)
+            core.withLock { $0.openRequests[request.number] = open }
+            let given = PairingRequest(request, kind, of: peer, until: open.ended.future)
             complete { promise.success(given) }
         }
+    }
+
+    /// Rejects what the application has not answered.
+    func rejectRequests(_ cause: PairingCause, where isMeant: (PairingPeer) -> Bool = { _ in true }) {
+        let open = core.withLock { $0.openRequests.values.sorted { $0.request.number < $1.request.number } }
+        for each in open where isMeant(each.peer) { each.request.answer(.reject(cause)) }
     }
 
     func agentRequestEnded(_ request: AgentRequest, _ end: AgentEnd) {
@@ -145,7 +113,9 @@ extension PairingSession {
     }
 
     func requestEnded(_ request: AgentRequest) {
-        if let promise = requests.remove(request) { complete { promise.success(()) } }
+        guard let open = core.withLock({ $0.openRequests.removeValue(forKey: request.number) }) else { return }
+        if let timer = open.timer { loop.cancel(timer) }
+        complete { open.ended.success(()) }
     }
 }
 

@@ -81,8 +81,7 @@ extension DiagnosisFacts {
                     if values.isConnected { adapter.linkCount += 1 }
                     if values.keepsKeys { adapter.bondCount += 1 }
                     adapter.socketCount += tree.attributes(of: device).count {
-                        guard let attribute = tree.attribute($0.key, $0.kind) else { return false }
-                        return attribute.isNotifyAcquired || attribute.isWriteAcquired
+                        $0.isNotifyAcquired || $0.isWriteAcquired
                     }
                 }
                 adapters.append(adapter)

@@ -15,12 +15,11 @@ struct ExportedAttributes {
     }
 
     init(of device: ObjectKey, in tree: borrowing ObjectTree) {
-        if let handle = tree.handle(of: device) { tree.read(handle) { services = $0.uuids } }
-        for (key, kind) in tree.attributes(of: device) {
-            guard let attribute = tree.attribute(key, kind) else { continue }
-            let handle = AttributeHandle(key.handle)
+        services = tree.read(device) { $0.uuids } ?? []
+        for attribute in tree.attributes(of: device) {
+            let handle = AttributeHandle(attribute.handle)
             declarations.append(AttributeDeclaration(handle, attribute))
-            if kind == .characteristic { values.append((handle, attribute.value, attribute.mtu)) }
+            if attribute.kind == .characteristic { values.append((handle, attribute.value, attribute.mtu)) }
         }
         guard let battery = tree.batteryLevel(of: device),
             !declarations.contains(where: { $0.uuid == .battery && $0.kind == .service })

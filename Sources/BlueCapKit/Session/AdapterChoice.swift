@@ -87,7 +87,8 @@ extension AdapterChoice {
     }
 
     private static func candidate(_ key: ObjectKey, in tree: borrowing ObjectTree) -> Candidate? {
-        guard let path = tree.path(of: key), let address = tree[adapter: key]?.address else { return nil }
+        guard let address = tree[adapter: key]?.address else { return nil }
+        let path = key.path
         let name = String(path[path.index(after: path.lastIndex(of: "/") ?? path.startIndex)...])
         return Candidate(name: name, address: address.description)
     }

@@ -113,8 +113,8 @@ struct SessionShell<Orders: OrderQueue, Timer: Hashable> {
 
     /// The device with this address on the adapter in use; `nil` if BlueZ has none there.
     func device(_ address: BluetoothAddress, in daemon: DaemonLink) -> ObjectKey? {
-        guard let adapter, let device = ObjectKey(device: address, on: adapter) else { return nil }
-        return daemon.hasDevice(device) ? device : nil
+        let device = adapter.map { ObjectKey(device: address, on: $0) }
+        return device.flatMap { daemon.hasDevice($0) ? $0 : nil }
     }
 
     fileprivate mutating func count(_ announced: ManagerState) {

@@ -79,7 +79,7 @@ package final class SharedNotifications: @unchecked Sendable {
         let id = ObjectIdentifier(subscriber)
         entry.receivers.removeAll { $0.subscriber == id }
         entry.receivers.append((id, receiver))
-        let adapter = key.device.adapter.flatMap { daemon.objects[adapter: $0] }
+        let adapter = daemon.objects[adapter: key.device.adapter]
         let isUncertain = mayPair && adapter?.capabilities.answersRefusedAcquireNotify != true
         change(entry) {
             $0.subscribe(
@@ -127,7 +127,7 @@ package final class SharedNotifications: @unchecked Sendable {
         switch effect {
         case .start(let number):
             daemon.call(key, "StartNotify", timeout: DaemonLink.attributeTimeout) { [self] result in
-                let isNotifying = daemon.objects.characteristic(key)?.isNotifying ?? false
+                let isNotifying = daemon.objects.attribute(key)?.isNotifying ?? false
                 replied(entry) { $0.started(number, result.done.failure, isNotifying: isNotifying, into: &$1) }
             }
         case .acquire(let number): acquire(number, entry)
@@ -186,7 +186,7 @@ package final class SharedNotifications: @unchecked Sendable {
     /// Handles a change of the tree. Returns whether it was a value for subscribers and nothing else.
     func attributeChanged(_ key: AttributeKey, _ fields: AttributeFields) -> Bool {
         guard let entry = entries[key] else { return false }
-        if fields.contains(.isNotifying), let isNotifying = daemon.objects.characteristic(key)?.isNotifying {
+        if fields.contains(.isNotifying), let isNotifying = daemon.objects.attribute(key)?.isNotifying {
             change(entry) { $0.notifyingChanged(isNotifying, into: &$1) }
         }
         return fields.contains(.value) && signalled(daemon.objects.value(of: key), entry) && fields == .value
@@ -196,8 +196,8 @@ package final class SharedNotifications: @unchecked Sendable {
         if let entry = entries[key] { change(entry) { $0.removed(into: &$1) } }
     }
 
-    func batteryChanged(of handle: DeviceHandle) {
-        guard let device = daemon.objects.key(of: handle), let entry = entries[.battery(of: device)] else { return }
+    func batteryChanged(of device: ObjectKey) {
+        guard let entry = entries[.battery(of: device)] else { return }
         _ = signalled(daemon.objects.batteryLevel(of: device).map { Data([$0]) }, entry)
     }
 

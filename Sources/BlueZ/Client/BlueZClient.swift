@@ -6,7 +6,7 @@ package import Reactor
 /// This process's one link to the `bluetoothd` of a bus, shared by all managers that use that bus.
 ///
 /// Its parts share among the managers what BlueZ gives to a process once: a discovery session for each adapter
-/// (``discovery``), turns to connect (``connector``), an agent (``agent``) with its pairings (``pairings``), and
+/// (``discovery``), turns to connect (``connector``), an agent and pairings (``pairings``), and
 /// notifications (``notifications``). Nothing is done before the first
 /// observer is added and nothing is left behind after the last one has gone.
 ///
@@ -16,7 +16,6 @@ package final class BlueZClient: @unchecked Sendable {
     package let daemon: DaemonLink
     package let discovery: SharedDiscovery
     package let connector: Connector
-    package let agent: PairingAgent
     package let pairings: Pairings
     package let notifications: SharedNotifications
 
@@ -33,8 +32,7 @@ package final class BlueZClient: @unchecked Sendable {
         daemon = DaemonLink(address: address, loop: loop)
         discovery = SharedDiscovery(daemon)
         connector = Connector(daemon, discovery)
-        agent = PairingAgent(daemon)
-        pairings = Pairings(daemon, connector, agent)
+        pairings = Pairings(daemon, connector)
         notifications = SharedNotifications(daemon)
         leaveTimer = LoopTimer(on: loop)
     }
@@ -116,12 +114,12 @@ extension BlueZClient {
     private func reportAll(to observer: any BlueZObserver) {
         if daemon.objects.isLoaded {
             for key in daemon.objects.adapterKeys { observer.treeChanged(.adapterAdded(key), in: daemon.objects) }
-            daemon.objects.forEachDevice { handle in
-                let isAdvertised = daemon.objects[handle].fields.contains(.rssi)
-                observer.treeChanged(.deviceAdded(handle, isAdvertised: isAdvertised), in: daemon.objects)
-                guard let device = daemon.objects.key(of: handle) else { return }
-                for (key, kind) in daemon.objects.attributes(of: device) {
-                    observer.treeChanged(.attributeAdded(key, kind), in: daemon.objects)
+            for device in daemon.objects.deviceKeys {
+                let isAdvertised = daemon.objects.read(device) { $0.fields.contains(.rssi) } ?? false
+                observer.treeChanged(.deviceAdded(device, isAdvertised: isAdvertised), in: daemon.objects)
+                for attribute in daemon.objects.attributes(of: device) {
+                    let key = AttributeKey(device: device, handle: attribute.handle)
+                    observer.treeChanged(.attributeAdded(key, attribute.kind), in: daemon.objects)
                 }
             }
         }
@@ -142,7 +140,7 @@ extension BlueZClient {
     /// pairing, whose bond can be removed only when the link has ended.
     private func leave() {
         discovery.stopAll()
-        agent.stop()
+        pairings.stop()
         closeWhenSettled()
         // A timer of an earlier departure would cut this one short.
         leaveTimer.cancel()
@@ -152,8 +150,8 @@ extension BlueZClient {
 
     private func closeWhenSettled() {
         let again: @Sendable () -> Void = { [weak self] in self?.closeWhenSettled() }
-        if discovery.isSettled(orWhenChanged: again), agent.isSettled(orWhenChanged: again),
-            pairings.isSettled(orWhenChanged: again)
+        if discovery.isSettled(orWhenChanged: again),
+            pairings.isSettled(includingAgent: true, orWhenChanged: again)
         {
             close()
         }
@@ -165,7 +163,6 @@ extension BlueZClient {
         leaveTimer.cancel()
         discovery.close()
         pairings.close()
-        agent.close()
         daemon.stop()
         hasNews = false
     }
@@ -178,7 +175,7 @@ extension BlueZClient {
 extension BlueZClient: DaemonLinkHandler {
     func availabilityChanged(_ availability: Availability) {
         hasNews = true
-        agent.availabilityChanged(availability)
+        pairings.availabilityChanged(availability)
         forEachObserver { $0.availabilityChanged(availability, in: self) }
     }
 
@@ -190,19 +187,19 @@ extension BlueZClient: DaemonLinkHandler {
             if notifications.attributeChanged(attribute, fields) { return }
         case .attributeRemoved(let attribute, _): notifications.attributeRemoved(attribute)
         case .attributeAdded: break
-        case .deviceAdded(let handle, let isAdvertised):
-            if isAdvertised { discovery.received(on: daemon.objects.adapter(of: handle)) }
-            pairings.deviceChanged(handle, isLinkChange: true)
-        case .deviceChanged(let handle, let fields, let isAdvertised):
-            if isAdvertised { discovery.received(on: daemon.objects.adapter(of: handle)) }
-            if fields.contains(.battery) { notifications.batteryChanged(of: handle) }
+        case .deviceAdded(let device, let isAdvertised):
+            if isAdvertised { discovery.received(on: device.adapter) }
+            pairings.deviceChanged(device, isLinkChange: true)
+        case .deviceChanged(let device, let fields, let isAdvertised):
+            if isAdvertised { discovery.received(on: device.adapter) }
+            if fields.contains(.battery) { notifications.batteryChanged(of: device) }
             guard !fields.isDisjoint(with: .ofLink) else { break }
             let isLinkChange = fields.contains(.isConnected)
-            if isLinkChange, !daemon.objects[handle].isConnected { connector.linkEnded(of: handle) }
-            pairings.deviceChanged(handle, isLinkChange: isLinkChange)
-        case .deviceRemoved(let handle):
-            connector.linkEnded(of: handle)
-            pairings.deviceRemoved(handle)
+            if isLinkChange, daemon.objects[device]?.isConnected == false { connector.linkEnded(of: device) }
+            pairings.deviceChanged(device, isLinkChange: isLinkChange)
+        case .deviceRemoved(let device):
+            connector.linkEnded(of: device)
+            pairings.deviceRemoved(device)
         case .adapterAdded(let adapter):
             discovery.adapterAdded(adapter)
             pairings.adaptersChanged()

@@ -74,12 +74,12 @@ package final class Connector: @unchecked Sendable {
     private func request(_ device: ObjectKey, _ user: User) -> ConnectID {
         daemon.requireLoop()
         let id = ConnectID(daemon.makeID())
-        guard let adapter = daemon.objects.adapter(of: device) else {
+        guard daemon.objects.contains(device) else {
             loop.post { user.completion(.failure(.noSuchObject)) }
             return id
         }
-        session(of: adapter).users[id] = user
-        run(adapter) { $0.requested(id, device) }
+        session(of: device.adapter).users[id] = user
+        run(device.adapter) { $0.requested(id, device) }
         return id
     }
 
@@ -114,11 +114,9 @@ package final class Connector: @unchecked Sendable {
     /// the device wait until then.
     package func disconnect(_ device: ObjectKey, completion: @escaping BlueZCompletion<Void> = { _ in }) {
         daemon.requireLoop()
-        guard let adapter = daemon.objects.adapter(of: device) else {
-            return loop.post { completion(.failure(.noSuchObject)) }
-        }
-        session(of: adapter).disconnections[device, default: []].append(completion)
-        run(adapter) { $0.disconnectAsked(device) }
+        guard daemon.objects.contains(device) else { return loop.post { completion(.failure(.noSuchObject)) } }
+        session(of: device.adapter).disconnections[device, default: []].append(completion)
+        run(device.adapter) { $0.disconnectAsked(device) }
     }
 
     /// Ends a device's link and makes `bluetoothd` forget the device, with its bond. On the loop only, as `completion` is.
@@ -142,15 +140,15 @@ package final class Connector: @unchecked Sendable {
                 return removeDevice(device, links: links - 1, completion: completion)
             case .success, .failure: break
             }
-            guard let adapter = daemon.objects.adapter(of: device), let path = daemon.path(of: device) else {
+            guard daemon.objects.contains(device), let path = daemon.path(of: device) else {
                 return completion(.failure(.noSuchObject))
             }
             daemon.call(
-                adapter, interface: BlueZName.adapter, member: "RemoveDevice",
+                device.adapter, interface: BlueZName.adapter, member: "RemoveDevice",
                 body: { $0.objectPath(path) }
             ) { [daemon] reply in
                 // The bond is gone. The removal was signalled before; a device that is there is another object.
-                if reply.failure == nil, daemon.objects.handle(of: device) == nil {
+                if reply.failure == nil, !daemon.objects.contains(device) {
                     daemon.changeNote(about: device) { ($0.isRefused, $0.shortLinks) = (false, 0) }
                 }
                 completion(reply.map { _ in })
@@ -159,12 +157,11 @@ package final class Connector: @unchecked Sendable {
     }
 
     private func isConnected(_ device: ObjectKey) -> Bool {
-        daemon.objects.handle(of: device).map { daemon.objects[$0].isConnected } ?? false
+        daemon.objects[device]?.isConnected ?? false
     }
 
     private func removesConnected(_ device: ObjectKey) -> Bool {
-        guard let adapter = daemon.objects.adapter(of: device) else { return false }
-        return daemon.objects[adapter: adapter]?.capabilities.removesConnectedDevices ?? false
+        daemon.objects[adapter: device.adapter]?.capabilities.removesConnectedDevices ?? false
     }
 
     /// Waits until the signals that `bluetoothd` was about to send of a device have arrived: it flushes the signals of new
@@ -181,10 +178,9 @@ package final class Connector: @unchecked Sendable {
         daemon.requireLoop()
         let characteristic = daemon.objects.attributes(of: device).first { $0.kind == .characteristic }
         guard let characteristic,
-            let path = daemon.objects.path(of: characteristic.key).flatMap({ ObjectPath(validating: $0) })
-        else {
-            return
-        }
+            let path = daemon.objects.path(of: AttributeKey(device: device, handle: characteristic.handle))
+                .flatMap({ ObjectPath(validating: $0) })
+        else { return }
         daemon.call(
             path: path, interface: BlueZName.properties, member: "Get",
             body: {
@@ -225,14 +221,11 @@ package final class Connector: @unchecked Sendable {
 
     // MARK: Changes
 
-    /// The tree shows that a device is not connected.
     /// A link has ended, or its device has disappeared.
-    func linkEnded(of handle: DeviceHandle) {
-        guard !sessions.isEmpty, let device = daemon.objects.key(of: handle) else { return }
-        let adapter = daemon.objects.adapter(of: handle)
-        guard sessions[adapter]?.machine.isFalling(device) == true else { return }
+    func linkEnded(of device: ObjectKey) {
+        guard sessions[device.adapter]?.machine.isFalling(device) == true else { return }
         // Not inside a report.
-        loop.post { [weak self] in self?.run(adapter) { $0.linkEnded(device) } }
+        loop.post { [weak self] in self?.run(device.adapter) { $0.linkEnded(device) } }
     }
 
     // MARK: Effects

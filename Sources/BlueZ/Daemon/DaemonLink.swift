@@ -49,6 +49,8 @@ package final class DaemonLink: @unchecked Sendable {
     /// Set from ``start(_:)`` to ``stop()``; during that time both retain each other.
     private var handler: (any DaemonLinkHandler)?
     private var noteStore: (any BondNoteStore)?
+    /// Empty, with the memory for the changes of the next signal.
+    private var spareChanges: [Change] = []
     /// Whether `GetDiscoveryFilters` was called for this daemon.
     private var hasAskedForFilters = false
 
@@ -234,7 +236,7 @@ package final class DaemonLink: @unchecked Sendable {
     }
 
     /// Whether BlueZ has a device: one whose removal has not been reported yet is not meant. Any thread.
-    package func hasDevice(_ key: ObjectKey) -> Bool { treeLock.withLock { _ in tree.pointee.slot(of: key) != nil } }
+    package func hasDevice(_ key: ObjectKey) -> Bool { treeLock.withLock { _ in tree.pointee.contains(key) } }
 
     /// The properties of an adapter; `nil` if BlueZ has no such adapter. Any thread.
     package func adapter(_ key: ObjectKey) -> Adapter1? { treeLock.withLock { _ in tree.pointee[adapter: key] } }
@@ -253,13 +255,13 @@ package final class DaemonLink: @unchecked Sendable {
     }
 
     /// Changes the tree and reports the changes. On the loop only, and never inside a report.
-    func change(_ body: (inout ObjectTree, inout ChangeBuffer) -> Void) {
-        var changes = ChangeBuffer()
+    func change(_ body: (inout ObjectTree, inout [Change]) -> Void) {
+        var changes: [Change] = []
+        swap(&changes, &spareChanges)
         treeLock.withLock { _ in body(&tree.pointee, &changes) }
-        keepMovedNotes()
-        guard !changes.isEmpty else { return }
+        keepChangedNotes()
         var mustSweep = false
-        changes.forEach { change in
+        for change in changes {
             switch change {
             case .adapterAdded(let adapter), .adapterChanged(let adapter, _): learnFilters(of: adapter)
             case .deviceRemoved, .attributeRemoved: mustSweep = true
@@ -268,6 +270,8 @@ package final class DaemonLink: @unchecked Sendable {
             handler?.treeChanged(change)
         }
         if mustSweep { treeLock.withLock { _ in tree.pointee.sweep() } }
+        changes.removeAll(keepingCapacity: changes.capacity <= 64)
+        spareChanges = changes
     }
 
     // MARK: Notes about bonds; on the loop
@@ -285,19 +289,16 @@ package final class DaemonLink: @unchecked Sendable {
     /// Changes the note about the bond of a device that BlueZ has, or has had; not inside a report.
     package func changeNote(about device: ObjectKey, _ body: (inout BondNote) -> Void) {
         requireLoop()
-        var changed: (old: BondNote, new: BondNote)?
-        change { changed = $0.changeNote(about: device, into: &$1, body) }
-        if let changed { noteStore?.replace(changed.old, by: changed.new) }
+        change { $0.changeNote(about: device, into: &$1, body) }
     }
 
     /// How many successive links of a device have ended before they were encrypted.
     package func shortLinks(of device: ObjectKey) -> Int { objects.note(about: device)?.shortLinks ?? 0 }
 
-    private func keepMovedNotes() {
-        guard !objects.movedNotes.isEmpty else { return }
-        let moved = objects.movedNotes
-        treeLock.withLock { _ in tree.pointee.movedNotes = [] }
-        for (old, new) in moved { noteStore?.replace(old, by: new) }
+    private func keepChangedNotes() {
+        guard !objects.changedNotes.isEmpty else { return }
+        for (old, new) in objects.changedNotes { noteStore?.replace(old, by: new) }
+        treeLock.withLock { _ in tree.pointee.changedNotes = [] }
     }
 
     // MARK: Versions
@@ -349,7 +350,7 @@ package final class DaemonLink: @unchecked Sendable {
     }
 
     func path(of object: ObjectKey) -> ObjectPath? {
-        objects.path(of: object).flatMap { ObjectPath(validating: $0) }
+        ObjectPath(validating: object.path)
     }
 
     /// Reads a property of a device from the daemon. `completion` comes exactly once, at the latest after five seconds.

@@ -45,7 +45,6 @@ package struct AgentMachine {
         case unregister(CallID)
         case startTimer(seconds: Double)
         case cancelTimer
-        case report(AgentState)
     }
 
     private enum Phase: Hashable {
@@ -74,17 +73,21 @@ package struct AgentMachine {
     private var hasCleared = false
     /// That of the last attempt that has failed since BlueZ had the agent.
     private var lastError: BlueZError?
-    package private(set) var state = AgentState.absent
 
     package init() {}
 
+    package var state: AgentState {
+        switch phase {
+        case .absent: .absent
+        case .registering, .requestingDefault, .backingOff, .unregistering: .registering
+        case .registered(let requirement): .registered(requirement.capability, isDefault: requirement.isDefault)
+        case .refused: .refused(lastError ?? .agentUnanswered)
+        }
+    }
+
     /// Why BlueZ does not have the agent; `nil` if it has.
     package var problem: BlueZError? {
-        switch state {
-        case .registered: nil
-        case .refused(let error): error
-        case .absent, .registering: lastError ?? .agentUnanswered
-        }
+        if case .registered = phase { nil } else { lastError ?? .agentUnanswered }
     }
 
     // MARK: Events
@@ -111,7 +114,7 @@ package struct AgentMachine {
         let cancelled: [Order] = phase == .backingOff ? [.cancelTimer] : []
         phase = .absent
         forgetFailures()
-        return cancelled + report(.absent)
+        return cancelled
     }
 
     /// `Release`: the daemon ends, or has dropped the agent.
@@ -133,7 +136,7 @@ package struct AgentMachine {
             return error.map { failed(requirement, $0) } ?? registered(requirement)
         case .unregistering:
             phase = .absent
-            return report(.absent) + update()
+            return update()
         case .absent, .registered, .backingOff, .refused: return []
         }
     }
@@ -155,7 +158,7 @@ package struct AgentMachine {
             forgetFailures()
             if let wanted { return register(wanted) }
             phase = .absent
-            return report(.absent)
+            return []
         case .registering, .requestingDefault:
             // The reply comes first.
             return wanted == nil ? [unregisterLast()] : []
@@ -174,7 +177,7 @@ package struct AgentMachine {
 
     private mutating func register(_ requirement: Requirement) -> [Order] {
         phase = .registering(requirement)
-        return [.register(requirement.capability, nextCall())] + report(.registering)
+        return [.register(requirement.capability, nextCall())]
     }
 
     /// Unregisters an agent of this connection, if there is one.
@@ -196,8 +199,7 @@ package struct AgentMachine {
     private mutating func registered(_ requirement: Requirement) -> [Order] {
         phase = .registered(requirement)
         forgetFailures()
-        guard wanted == requirement || isBusy else { return update() }
-        return report(.registered(requirement.capability, isDefault: requirement.isDefault))
+        return update()
     }
 
     private mutating func failed(_ requirement: Requirement, _ error: BlueZError) -> [Order] {
@@ -215,7 +217,8 @@ package struct AgentMachine {
             }
             return retry(requirement, error)
         case .accessDenied, .notAuthorized, .invalidArguments, .notSupported:
-            return giveUp(requirement, error)
+            phase = .refused(requirement)
+            return []
         default:
             return retry(requirement, error)
         }
@@ -224,15 +227,13 @@ package struct AgentMachine {
     private mutating func retry(_ requirement: Requirement, _ error: BlueZError) -> [Order] {
         failures += 1
         lastError = error
-        guard failures < Self.mostTries else { return giveUp(requirement, error) }
+        guard failures < Self.mostTries else {
+            phase = .refused(requirement)
+            return []
+        }
         phase = .backingOff
         let delay = min(Self.firstDelay * Double(1 << (failures - 1)), Self.longestDelay)
-        return report(.registering) + [.startTimer(seconds: delay)]
-    }
-
-    private mutating func giveUp(_ requirement: Requirement, _ error: BlueZError) -> [Order] {
-        phase = .refused(requirement)
-        return report(.refused(error))
+        return [.startTimer(seconds: delay)]
     }
 
     private mutating func nextCall() -> CallID {
@@ -241,10 +242,4 @@ package struct AgentMachine {
     }
 
     private mutating func forgetFailures() { (failures, hasCleared, lastError) = (0, false, nil) }
-
-    private mutating func report(_ new: AgentState) -> [Order] {
-        guard new != state else { return [] }
-        state = new
-        return [.report(new)]
-    }
 }

@@ -42,16 +42,6 @@ package enum PairingCause: Hashable, Sendable, CaseIterable {
 package struct PairingMachine {
     package typealias WaiterID = UInt64
 
-    /// The properties of the device that count.
-    package struct Facts: Hashable, Sendable {
-        var isPaired = false
-        /// ``Device1/keepsKeys``.
-        var isBonded = false
-        var isConnected = false
-
-        var hasKeys: Bool { isPaired || isBonded }
-    }
-
     package enum Timer: Hashable, Sendable {
         case limit(WaiterID)
         /// For `Bonded` after `Pair` has succeeded.
@@ -110,7 +100,7 @@ package struct PairingMachine {
     static let displayLimit = 35.0
 
     private var state = State.idle
-    private var facts = Facts()
+    private var status = LinkStatus()
     private var waiters: [WaiterID] = []
     /// Waiters that asked during the clean-up. They start the next pairing.
     private var later: [WaiterID] = []
@@ -193,10 +183,10 @@ package struct PairingMachine {
     }
 
     private mutating func begin() -> [Order] {
-        (makesLink, hadLink, hasAccepted, refusal) = (false, facts.isConnected, false, nil)
-        if facts.isBonded { return finish(.bonded) }
+        (makesLink, hadLink, hasAccepted, refusal) = (false, status.isConnected, false, nil)
+        if status.isBonded { return finish(.bonded) }
         // BlueZ would not reply to `Pair`.
-        if facts.isPaired { return finish(.paired) }
+        if status.isPaired { return finish(.paired) }
         state = .preparing
         return [.wantAgent]
     }
@@ -215,7 +205,7 @@ package struct PairingMachine {
         switch state {
         case .idle, .cancelling, .cleaning: return []
         case .preparing, .unlinking, .queued, .foreign: return finish(outcome)
-        case .pairing: return isLate && facts.isBonded ? finish(.bonded) : cancel(outcome)
+        case .pairing: return cancel(outcome)
         case .bonding: return isLate ? finish(.paired) : [.noteRefusal] + clean(outcome)
         }
     }
@@ -223,24 +213,24 @@ package struct PairingMachine {
     // MARK: Events
 
     /// - Parameter hasLinkEnded: Whether BlueZ has reported now that there is no link.
-    package mutating func factsChanged(_ new: Facts, hasLinkEnded: Bool = false) -> [Order] {
-        let old = facts
-        facts = new
+    package mutating func statusChanged(_ new: LinkStatus, hasLinkEnded: Bool = false) -> [Order] {
+        let old = status
+        status = new
         if new.isConnected { hadLink = true }
-        let ended = hasLinkEnded || new.hasKeys && !old.hasKeys ? endDisplay() : []
+        let ended = hasLinkEnded || new.isPaired && !old.isPaired ? endDisplay() : []
         return ended + follow(from: old)
     }
 
-    private mutating func follow(from old: Facts) -> [Order] {
-        let new = facts
+    private mutating func follow(from old: LinkStatus) -> [Order] {
+        let new = status
         switch state {
         case .idle, .unlinking, .cancelling, .cleaning: return []
         case .preparing, .queued, .bonding: return new.isBonded ? finish(.bonded) : []
         // What BlueZ reports of the device counts. Its reply does not come if BlueZ is discovering services meanwhile
-        // (`device_bonding_complete`, up to 5.86).
+        // (`device_bonding_complete`), and is an error if the discovery fails (up to 5.86).
         case .pairing:
-            guard new.isPaired else { return [] }
-            return new.isBonded ? finish(.bonded) : bond()
+            if new.isBonded { return finish(.bonded) }
+            return new.isPaired ? bond() : []
         case .foreign(let error, let wasConnected):
             if new.isBonded { return finish(.bonded) }
             if new.isPaired, !old.isPaired { return bond() }
@@ -270,8 +260,8 @@ package struct PairingMachine {
     package mutating func pairSent() {
         guard case .queued = state else { return }
         state = .pairing
-        hadLink = facts.isConnected
-        makesLink = !facts.isConnected
+        hadLink = status.isConnected
+        makesLink = !status.isConnected
     }
 
     /// - Parameter hasLostTurn: Whether the link had not come up when the turn to connect ended.
@@ -281,16 +271,14 @@ package struct PairingMachine {
 
     private mutating func callEnded(_ error: BlueZError?, _ hasLostTurn: Bool) -> [Order] {
         guard case .pairing = state else { return [] }
-        // Up to 5.86 a pairing that has succeeded gets an error if the discovery of services fails.
-        if facts.isBonded { return finish(.bonded) }
         guard let error else { return bond() }
         if hasLostTurn, refusal == nil { return pair() }
         switch error.cause {
         case .inProgress:
             if let refusal { return finish(.failed(refusal, error)) }
-            state = .foreign(error, wasConnected: facts.isConnected)
+            state = .foreign(error, wasConnected: status.isConnected)
             return []
-        case .alreadyExists where facts.isPaired: return bond()
+        case .alreadyExists where status.isPaired: return bond()
         default:
             let outcome = PairingOutcome.failed(cause(of: error), error)
             if refusal != nil { return [.noteRefusal] + clean(outcome) }
@@ -317,7 +305,7 @@ package struct PairingMachine {
 
     /// The device, its adapter or the daemon is gone.
     package mutating func deviceGone(_ error: BlueZError) -> [Order] {
-        facts = Facts()
+        status = LinkStatus()
         let ended = endRequests()
         switch state {
         case .idle: return ended
@@ -332,7 +320,7 @@ package struct PairingMachine {
     /// BlueZ asks the agent, so the link is up.
     /// - Parameter isReceived: Whether a manager receives the request; otherwise it is rejected.
     mutating func requested(_ number: AgentRequest.Number, isDisplay: Bool, isReceived: Bool) -> [Order] {
-        (hadLink, hadKeys) = (true, facts.hasKeys)
+        (hadLink, hadKeys) = (true, status.isPaired)
         guard isReceived else { return isDisplay ? displayRefused(.rejectedByPolicy) : refused(.rejectedByPolicy) }
         guard isDisplay else {
             question = number
@@ -443,7 +431,7 @@ package struct PairingMachine {
     private func cause(of error: BlueZError) -> PairingCause {
         if let refusal { return refusal }
         switch error.cause {
-        case .authenticationCanceled: return hadLink && !facts.isConnected ? .linkLost : .cancelled
+        case .authenticationCanceled: return hadLink && !status.isConnected ? .linkLost : .cancelled
         case .authenticationFailed: return hasAccepted ? .rejectedByPeer : .failed
         case .authenticationTimeout: return .timedOut
         case .authenticationRejected: return .busy

@@ -63,12 +63,10 @@ package final class ServerApplication: Registration, @unchecked Sendable {
         switch change {
         case .adapterChanged(adapter, let fields) where fields.contains(.capabilities):
             forEachCharacteristic { $0.report() }
-        case .deviceChanged(let handle, let fields, _):
-            guard fields.contains(.isConnected) else { return }
-            let device = tree[handle]
-            linkChanged(of: handle, isConnected: device.isConnected, isBonded: device.keepsKeys, in: tree)
-        case .deviceRemoved(let handle):
-            linkChanged(of: handle, isConnected: false, isBonded: false, in: tree)
+        case .deviceChanged(let device, let fields, _):
+            guard fields.contains(.isConnected), let values = tree[device] else { return }
+            linkChanged(of: device, isConnected: values.isConnected, isBonded: values.keepsKeys)
+        case .deviceRemoved(let device): linkChanged(of: device, isConnected: false, isBonded: false)
         case .adapterAdded, .adapterChanged, .adapterRemoved, .deviceAdded, .attributeAdded, .attributeChanged,
             .attributeRemoved:
             break
@@ -76,10 +74,8 @@ package final class ServerApplication: Registration, @unchecked Sendable {
         super.treeChanged(change, in: tree)
     }
 
-    private func linkChanged(
-        of handle: DeviceHandle, isConnected: Bool, isBonded: Bool, in tree: borrowing ObjectTree
-    ) {
-        guard exported != nil, let device = tree.key(of: handle) else { return }
+    private func linkChanged(of device: ObjectKey, isConnected: Bool, isBonded: Bool) {
+        guard exported != nil else { return }
         forEachCharacteristic { $0.linkChanged(of: device, isConnected: isConnected, isBonded: isBonded) }
     }
 
@@ -146,6 +142,6 @@ package final class ServerApplication: Registration, @unchecked Sendable {
 extension BlueZClient {
     /// Whether BlueZ keeps what a central has subscribed to when its link ends (`device_is_bonded`).
     func keepsSubscriptions(of device: ObjectKey) -> Bool {
-        daemon.objects.handle(of: device).map { daemon.objects[$0].keepsKeys } ?? false
+        daemon.objects[device]?.keepsKeys ?? false
     }
 }

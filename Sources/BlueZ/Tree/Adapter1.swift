@@ -8,16 +8,12 @@ package struct Adapter1: Sendable {
     /// The Boolean properties that are true.
     var truths: Fields = []
     package internal(set) var address: BluetoothAddress?
-    package internal(set) var addressType = BluetoothAddress.AddressType.public
-    /// The name of the machine.
-    package internal(set) var name = ""
-    /// The name that other devices discover.
-    package internal(set) var alias = ""
-    package internal(set) var uuids: [CBUUID] = []
     package internal(set) var powerState: PowerState?
     package internal(set) var modalias: String?
     /// The seconds after which BlueZ ends ``isPairable``; 0 for no limit.
     package internal(set) var pairableTimeout: UInt32 = 0
+    /// Whether BlueZ has exported `Adapter1` itself; its object may have the other interfaces before.
+    var isExported = false
     /// The other interfaces of the adapter's object.
     package internal(set) var interfaces: Interfaces = []
     /// The properties of its `LEAdvertisingManager1`.
@@ -31,7 +27,6 @@ package struct Adapter1: Sendable {
 
     package var isPowered: Bool { truths.contains(.isPowered) }
     package var isDiscovering: Bool { truths.contains(.isDiscovering) }
-    package var isDiscoverable: Bool { truths.contains(.isDiscoverable) }
     /// Whether the adapter accepts bonds.
     package var isPairable: Bool { truths.contains(.isPairable) }
 
@@ -54,19 +49,6 @@ package struct Adapter1: Sendable {
         package static let advertisingManager = Interfaces(rawValue: 1 << 1)
         /// Only with `bluetoothd --experimental`.
         package static let advertisementMonitorManager = Interfaces(rawValue: 1 << 2)
-
-        init(name: UnsafeBufferPointer<UInt8>) {
-            self =
-                if name.equals("org.bluez.GattManager1") {
-                    .gattManager
-                } else if name.equals("org.bluez.LEAdvertisingManager1") {
-                    .advertisingManager
-                } else if name.equals("org.bluez.AdvertisementMonitorManager1") {
-                    .advertisementMonitorManager
-                } else {
-                    []
-                }
-        }
     }
 
     /// The properties of the interface, as a set.
@@ -75,15 +57,10 @@ package struct Adapter1: Sendable {
         package init(rawValue: UInt32) { self.rawValue = rawValue }
 
         package static let address = Fields(rawValue: 1 << 0)
-        package static let addressType = Fields(rawValue: 1 << 1)
-        package static let name = Fields(rawValue: 1 << 2)
-        package static let alias = Fields(rawValue: 1 << 3)
         package static let isPowered = Fields(rawValue: 1 << 5)
         package static let powerState = Fields(rawValue: 1 << 6)
-        package static let isDiscoverable = Fields(rawValue: 1 << 7)
         package static let isPairable = Fields(rawValue: 1 << 8)
         package static let isDiscovering = Fields(rawValue: 1 << 9)
-        package static let uuids = Fields(rawValue: 1 << 10)
         package static let modalias = Fields(rawValue: 1 << 11)
         package static let manufacturer = Fields(rawValue: 1 << 13)
         package static let isConnectable = Fields(rawValue: 1 << 14)
@@ -101,9 +78,6 @@ extension Adapter1: PropertyOwner {
         "org.bluez.Adapter1",
         [
             .value("Address", .address, "s") { $0.address().set(&$1.address) },
-            .value("AddressType", .addressType, "s") { $0.addressType().set(&$1.addressType) },
-            .value("Name", .name, "s") { $0.string().set(&$1.name) },
-            .value("Alias", .alias, "s") { $0.string().set(&$1.alias) },
             .flag("Powered", .isPowered),
             .value(
                 "PowerState", .powerState, "s", isOptional: true,
@@ -112,12 +86,10 @@ extension Adapter1: PropertyOwner {
                     $1.powerState = PowerState(rawValue: name)
                     return true
                 }, clear: { $0.powerState = nil }),
-            .flag("Discoverable", .isDiscoverable),
             .flag("Pairable", .isPairable),
             .value("PairableTimeout", .pairableTimeout, "u") { $0.uint32().set(&$1.pairableTimeout) },
             // Whether any process of this machine discovers.
             .flag("Discovering", .isDiscovering),
-            .value("UUIDs", .uuids, "as") { $0.uuids().set(&$1.uuids) },
             .value(
                 "Modalias", .modalias, "s", isOptional: true,
                 read: { $0.string().set(&$1.modalias) }, clear: { $0.modalias = nil }),

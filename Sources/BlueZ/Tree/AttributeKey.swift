@@ -1,38 +1,24 @@
-/// The parts of a path below a device, read in place: `…/service0028`, `…/service0028/char002a`,
-/// `…/service0028/char002a/desc002c` (`src/gatt-client.c`: four hexadecimal digits, lower case).
+/// What a path below a device says: `…/service0028`, `…/service0028/char002a`, `…/service0028/char002a/desc002c`
+/// (`src/gatt-client.c`: four hexadecimal digits, lower case).
 struct AttributePath {
     let kind: AttributeKind
-    let handle: UInt16
+    let key: AttributeKey
     /// Of a service its own handle.
     let service: UInt16
     /// Of a descriptor; 0 for the others.
     let characteristic: UInt16
-    /// The path of the device.
-    let device: UnsafeBufferPointer<UInt8>
 
     init?(_ path: UnsafeBufferPointer<UInt8>) {
         var rest = path
         let descriptor = AttributePath.takeLast("/desc", from: &rest)
         let characteristic = AttributePath.takeLast("/char", from: &rest)
-        guard let service = AttributePath.takeLast("/service", from: &rest), !rest.isEmpty else { return nil }
-        device = rest
+        guard let service = AttributePath.takeLast("/service", from: &rest), let device = ObjectKey(path: rest),
+            device.isDevice, descriptor == nil || characteristic != nil
+        else { return nil }
+        kind = descriptor != nil ? .descriptor : characteristic != nil ? .characteristic : .service
+        key = AttributeKey(device: device, handle: descriptor ?? characteristic ?? service)
         self.service = service
-        switch (characteristic, descriptor) {
-        case (nil, nil):
-            kind = .service
-            handle = service
-            self.characteristic = 0
-        case (let characteristic?, nil):
-            kind = .characteristic
-            handle = characteristic
-            self.characteristic = 0
-        case (let characteristic?, let descriptor?):
-            kind = .descriptor
-            handle = descriptor
-            self.characteristic = characteristic
-        case (nil, _?):
-            return nil
-        }
+        self.characteristic = descriptor == nil ? 0 : characteristic ?? 0
     }
 
     /// Removes a name and the handle after it from the end of a path, and returns the handle.
@@ -52,12 +38,6 @@ struct AttributePath {
         path = UnsafeBufferPointer(rebasing: path[..<start])
         return handle
     }
-
-    /// The handle of the service that a path of any device names.
-    static func serviceHandle(_ path: UnsafeBufferPointer<UInt8>) -> UInt16? {
-        var path = path
-        return takeLast("/service", from: &path)
-    }
 }
 
 /// Writes a path for C, byte by byte, without a `String`.
@@ -68,7 +48,17 @@ struct PathWriter {
     private let bytes: UnsafeMutableBufferPointer<UInt8>
     private var count = 0
 
-    init(_ bytes: UnsafeMutableBufferPointer<UInt8>) { self.bytes = bytes }
+    private init(bytes: UnsafeMutableBufferPointer<UInt8>) { self.bytes = bytes }
+
+    /// Calls `body` with what `write` writes, as C text, which takes no allocation.
+    static func withText<R>(_ write: (inout PathWriter) -> Void, _ body: (UnsafePointer<CChar>) -> R) -> R? {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: capacity) { bytes in
+            var writer = PathWriter(bytes: bytes)
+            write(&writer)
+            writer.append(0)
+            return bytes.withMemoryRebound(to: CChar.self) { $0.baseAddress.map { body(UnsafePointer($0)) } }
+        }
+    }
 
     mutating func append(_ byte: UInt8) {
         bytes[count] = byte

@@ -6,26 +6,28 @@ package import GATT
 /// `GattDescriptor1`. Each interface has some of the properties.
 package struct GattAttribute: Hashable, Sendable, PropertyOwner {
     package let kind: AttributeKind
-    package internal(set) var fields: AttributeFields = []
-    var truths: AttributeFields = []
-    package internal(set) var uuid = CBUUID(0)
+    /// The ATT handle; see ``AttributeKey``.
+    package let handle: UInt16
     /// The handle of the service that contains the attribute; of a service its own.
     package let service: UInt16
     /// The handle of the characteristic that contains a descriptor; 0 for the others.
     package let characteristic: UInt16
+    package internal(set) var fields: AttributeFields = []
+    var truths: AttributeFields = []
+    package internal(set) var uuid = CBUUID(0)
     package internal(set) var flags: GattFlags = []
     var rawMTU: UInt16 = 0
-    /// Flags of names that are not known here.
-    package internal(set) var otherFlags: [String] = []
     /// The handles of the services that a service includes.
     package internal(set) var includes: [UInt16] = []
     /// The value that was last read, written, notified or indicated by any process of this machine; `nil` before.
     package internal(set) var value: Data?
 
-    init(_ kind: AttributeKind = .service, service: UInt16 = 0, characteristic: UInt16 = 0) {
-        self.kind = kind
-        self.service = service
-        self.characteristic = characteristic
+    init(_ path: AttributePath) {
+        (kind, handle, service, characteristic) = (path.kind, path.key.handle, path.service, path.characteristic)
+    }
+
+    func isAt(_ path: AttributePath) -> Bool {
+        (kind, handle, service, characteristic) == (path.kind, path.key.handle, path.service, path.characteristic)
     }
 
     package var isPrimary: Bool { truths.contains(.isPrimary) }
@@ -67,7 +69,7 @@ package enum AttributeKind: UInt8, Hashable, Sendable, CaseIterable {
                     guard reader.elementType == .objectPath else { return false }
                     var includes: [UInt16] = []
                     reader.array { element in
-                        if let handle = element.withString({ AttributePath.serviceHandle($0) }) ?? nil {
+                        if let handle = element.withString({ AttributePath($0)?.service }) ?? nil {
                             includes.append(handle)
                         }
                     }
@@ -100,18 +102,10 @@ package enum AttributeKind: UInt8, Hashable, Sendable, CaseIterable {
         .value("Flags", .flags, "as", isOptional: isOptional) { reader, attribute in
             guard reader.elementType == .string else { return false }
             var flags: GattFlags = []
-            var others: [String] = []
             reader.array { element in
-                element.withString { name in
-                    if let flag = GattFlags(name: name) {
-                        flags.insert(flag)
-                    } else {
-                        others.append(String(decoding: name, as: UTF8.self))
-                    }
-                }
+                if let flag = element.withString({ GattFlags(name: $0) }) ?? nil { flags.insert(flag) }
             }
             attribute.flags = flags
-            attribute.otherFlags = others
             return true
         }
     }
@@ -126,54 +120,6 @@ extension MessageReader {
     mutating func data() -> Data? {
         withBytes { bytes in bytes.baseAddress.map { Data(bytes: $0, count: bytes.count) } ?? Data() }
     }
-}
-
-/// The attributes of all devices, found by device and handle without a search.
-///
-/// They are in one array; a table of numbers contains the index of each by its device's place and its handle.
-struct AttributeStore {
-    private(set) var values: [GattAttribute] = []
-    /// The indices of removed attributes, which are used again.
-    private var free: [Int] = []
-    private var indices = SlotTable()
-    /// The handles of each device that has attributes, sorted.
-    private var handles: [Int: [UInt16]] = [:]
-
-    /// How many attributes there are.
-    var count: Int { indices.count }
-
-    func index(of handle: UInt16, device slot: Int) -> Int? { indices.slot(of: Self.number(handle, slot)) }
-
-    subscript(index: Int) -> GattAttribute {
-        _read { yield values[index] }
-        _modify { yield &values[index] }
-    }
-
-    /// The handles of a device's attributes, sorted.
-    func handles(device slot: Int) -> [UInt16] { handles[slot] ?? [] }
-
-    mutating func insert(_ value: GattAttribute, _ handle: UInt16, device slot: Int) {
-        let index = free.popLast() ?? values.count
-        if index < values.count { values[index] = value } else { values.append(value) }
-        indices.insert(Self.number(handle, slot), slot: index)
-        let list = handles[slot] ?? []
-        // BlueZ nearly always lists them in order.
-        let position =
-            list.last.map { $0 < handle } ?? true ? list.count : list.firstIndex { $0 > handle } ?? list.count
-        handles[slot, default: []].insert(handle, at: position)
-    }
-
-    mutating func remove(_ handle: UInt16, device slot: Int) {
-        guard let index = index(of: handle, device: slot) else { return }
-        indices.remove(Self.number(handle, slot))
-        // Releases the memory of the value.
-        values[index] = GattAttribute()
-        free.append(index)
-        handles[slot]?.removeAll { $0 == handle }
-        if handles[slot]?.isEmpty == true { handles[slot] = nil }
-    }
-
-    private static func number(_ handle: UInt16, _ slot: Int) -> UInt64 { UInt64(slot) << 16 | UInt64(handle) }
 }
 
 /// What the `Flags` of a characteristic or a descriptor allow, by the names of BlueZ's `doc/gatt-api.txt`.

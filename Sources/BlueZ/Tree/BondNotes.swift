@@ -62,24 +62,24 @@ extension ObjectTree {
     }
 
     /// Changes the note about a device. The change of a bond that counts as none from now on, or as one again, is reported.
-    /// - Returns: The note before and after; `nil` if it is the same, or the device was never there.
+    /// Does nothing if the device was never there.
     mutating func changeNote(
-        about key: ObjectKey, into changes: inout ChangeBuffer, _ body: (inout BondNote) -> Void
-    ) -> (old: BondNote, new: BondNote)? {
+        about key: ObjectKey, into changes: inout [Change], _ body: (inout BondNote) -> Void
+    ) {
         let slot = slot(of: key)
-        guard let old = note(about: key) ?? slot.map({ newNote(ofDeviceAt: $0) }) else { return nil }
+        guard let old = note(about: key) ?? slot.map({ newNote(ofDeviceAt: $0) }) else { return }
         var new = old
         body(&new)
-        guard new != old else { return nil }
+        guard new != old else { return }
+        changedNotes.append((old, new))
         notes.removeAll { $0.object == key }
         if !new.isEmpty { notes.append(new) }
         if let slot, old.isRefused != new.isRefused {
             settleNote(ofDeviceAt: slot)
             if devices[slot].device.hasKeys {
-                changes.append(.deviceChanged(handle(slot: slot), [.isPaired, .isBonded], isAdvertised: false))
+                changes.append(.deviceChanged(key, [.isPaired, .isBonded], isAdvertised: false))
             }
         }
-        return (old, new)
     }
 
     /// Finds the note about a device that is new or has another address, or gives the note the new address.
@@ -96,7 +96,7 @@ extension ObjectTree {
         notes[index].adapter = present.adapter ?? old.adapter
         (notes[index].address, notes[index].addressType) = (present.address, present.addressType)
         if notes[index].address != old.address || notes[index].addressType != old.addressType {
-            movedNotes.append((old, notes[index]))
+            changedNotes.append((old, notes[index]))
         }
         devices[slot].device.isRefused = old.isRefused
     }
@@ -104,7 +104,8 @@ extension ObjectTree {
     private func newNote(ofDeviceAt slot: Int) -> BondNote {
         let device = devices[slot].device
         var note = BondNote(
-            adapter: self[adapter: device.adapter]?.address, address: device.address, addressType: device.addressType)
+            adapter: self[adapter: devices[slot].key.adapter]?.address, address: device.address,
+            addressType: device.addressType)
         note.object = devices[slot].key
         return note
     }

@@ -41,8 +41,6 @@ package struct DaemonCapabilities: Hashable, Sendable {
     /// Whether an operation that BlueZ repeats after raising the link's security may get no reply, and may keep its attribute
     /// occupied until the device is removed; unknown: true.
     package var losesRetriedRequests: Bool { !isBefore(67) }
-    /// Whether a link that ends because the peer has lost the key says so (``LinkEnd``); unknown: false.
-    package var reportsKeyMissing: Bool { isSince(83) }
 
     // MARK: Server role
 
@@ -262,25 +260,25 @@ extension ObjectTree {
     mutating func extraAdded(
         _ extra: Adapter1.Interfaces, to key: ObjectKey, _ reader: inout MessageReader
     ) -> Bool {
-        var entry = adapters[key] ?? AdapterEntry(adapter: Adapter1(), isAdapter: false)
-        let isNew = entry.adapter.interfaces.insert(extra).inserted
-        entry.adapter.take(extra, &reader)
-        adapters[key] = entry
-        return isNew && entry.isAdapter
+        var adapter = adapters[key] ?? Adapter1()
+        let isNew = adapter.interfaces.insert(extra).inserted
+        adapter.take(extra, &reader)
+        adapters[key] = adapter
+        return isNew && adapter.isExported
     }
 
     /// Computes an adapter's capabilities again.
     /// - Parameter isNew: Whether the adapter is reported as added by the same message.
-    mutating func settleCapabilities(of key: ObjectKey, isNew: Bool = false, into changes: inout ChangeBuffer) {
-        guard let entry = adapters[key], entry.isAdapter else { return }
-        let capabilities = DaemonCapabilities(of: entry.adapter, hints)
-        guard capabilities != entry.adapter.capabilities else { return }
-        adapters[key]?.adapter.capabilities = capabilities
+    mutating func settleCapabilities(of key: ObjectKey, isNew: Bool = false, into changes: inout [Change]) {
+        guard let adapter = self[adapter: key] else { return }
+        let capabilities = DaemonCapabilities(of: adapter, hints)
+        guard capabilities != adapter.capabilities else { return }
+        adapters[key]?.capabilities = capabilities
         if !isNew { changes.append(.adapterChanged(key, .capabilities)) }
     }
 
     /// Stores signs of the daemon's version.
-    mutating func learn(into changes: inout ChangeBuffer, _ change: (inout DaemonHints) -> Void) {
+    mutating func learn(into changes: inout [Change], _ change: (inout DaemonHints) -> Void) {
         let before = hints
         change(&hints)
         guard hints != before else { return }

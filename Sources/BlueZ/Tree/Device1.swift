@@ -3,7 +3,7 @@ package import GATT
 
 /// `org.bluez.Device1`: the properties of a remote device.
 ///
-/// Kept small, 96 bytes without its data, because there may be ten thousand devices.
+/// Kept small, 72 bytes without its data, because there may be ten thousand devices.
 package struct Device1: Equatable, Sendable {
     /// The properties that have a value. The first fields are those that each report changes.
     package internal(set) var fields: Fields = []
@@ -11,8 +11,6 @@ package struct Device1: Equatable, Sendable {
     var truths: Fields = []
     var rawRSSI: Int16 = Device1.unknownPower
     var rawTxPower: Int16 = Device1.unknownPower
-    // These four bytes fill a gap.
-    var rawAppearance: UInt16 = 0
     var rawAdvertisingFlags: UInt8 = 0
     package internal(set) var addressType = BluetoothAddress.AddressType.public
     package internal(set) var manufacturerData = PackedData<UInt16>()
@@ -22,19 +20,13 @@ package struct Device1: Equatable, Sendable {
     /// The services that the device advertises, or has after its services were resolved.
     package internal(set) var uuids: [CBUUID] = []
     package internal(set) var address: BluetoothAddress
-    /// The adapter that found the device.
-    package internal(set) var adapter: ObjectKey
     /// Empty when ``name`` is `nil`.
     var rawName = ""
-    var shortAlias = Alias.absent
 
     /// The value of the specification and of `bluetoothd` for a power that is not known.
     static let unknownPower: Int16 = 127
 
-    init(address: BluetoothAddress, adapter: ObjectKey) {
-        self.address = address
-        self.adapter = adapter
-    }
+    init(address: BluetoothAddress) { self.address = address }
 }
 
 extension Device1 {
@@ -47,7 +39,6 @@ extension Device1 {
         package static let addressType = Fields(rawValue: 1 << 1)
         package static let name = Fields(rawValue: 1 << 2)
         package static let alias = Fields(rawValue: 1 << 3)
-        package static let appearance = Fields(rawValue: 1 << 5)
         package static let isPaired = Fields(rawValue: 1 << 7)
         package static let isBonded = Fields(rawValue: 1 << 8)
         package static let isTrusted = Fields(rawValue: 1 << 9)
@@ -56,7 +47,6 @@ extension Device1 {
         package static let isConnected = Fields(rawValue: 1 << 14)
         package static let areServicesResolved = Fields(rawValue: 1 << 15)
         package static let uuids = Fields(rawValue: 1 << 16)
-        package static let adapter = Fields(rawValue: 1 << 18)
         package static let manufacturerData = Fields(rawValue: 1 << 19)
         package static let serviceData = Fields(rawValue: 1 << 20)
         package static let advertisingFlags = Fields(rawValue: 1 << 21)
@@ -79,14 +69,6 @@ extension Device1 {
             .rssi, .txPower, .manufacturerData, .serviceData, .advertisingFlags, .advertisingData,
         ]
     }
-
-    /// An alias is nearly always the name, or the address with hyphens for a device without a name. Neither is stored.
-    enum Alias: Hashable, Sendable {
-        case absent
-        case sameAsName
-        case addressWithHyphens
-        case own(String)
-    }
 }
 
 // MARK: - Values
@@ -102,18 +84,6 @@ extension Device1 {
     /// The name that the device advertises, or after a connection the one it has in its Generic Access service.
     package var name: String? { fields.contains(.name) ? rawName : nil }
 
-    /// The alias that a user of this machine has set; otherwise the name, or the address of a device without a name.
-    package var alias: String? {
-        switch shortAlias {
-        case .absent: nil
-        case .sameAsName: rawName
-        case .addressWithHyphens: Device1.hyphenated(address)
-        case .own(let alias): alias
-        }
-    }
-
-    /// The type of the device, as a number of the SIG's table.
-    package var appearance: UInt16? { fields.contains(.appearance) ? rawAppearance : nil }
     /// The flags of its advertisement (Core Specification Supplement, Part A, 1.3).
     package var advertisingFlags: UInt8? { fields.contains(.advertisingFlags) ? rawAdvertisingFlags : nil }
 
@@ -134,11 +104,6 @@ extension Device1 {
     /// Whether there is a link. BlueZ from 5.66 on may report the services of a first connection without ever reporting the
     /// connection (seen in the radio lab).
     package var hasLink: Bool { isConnected || areServicesResolved }
-
-    static func hyphenated(_ address: BluetoothAddress) -> String {
-        String(address.description.map { $0 == ":" ? "-" : $0 })
-    }
-
 }
 
 /// Each property of `org.bluez.Device1` that we use, once (BlueZ's `doc/org.bluez.Device.rst`, up to 5.70
@@ -147,21 +112,6 @@ extension Device1: PropertyOwner {
     package static let table = PropertyTable<Device1>(
         "org.bluez.Device1",
         [
-            // The 48 bit address.
-            .value("Address", .address, "s") { $0.address().set(&$1.address) },
-            // "public" or "random"; of a BR/EDR device "public".
-            .value("AddressType", .addressType, "s") { $0.addressType().set(&$1.addressType) },
-            // The remote name. Changes at a connection from the advertised one to that of Generic Access.
-            .value("Name", .name, "s", isOptional: true, read: { $1.readName(&$0) }, clear: { $0.setName("") }),
-            // The name that it has on this machine; always present.
-            .value("Alias", .alias, "s") { $1.readAlias(&$0) },
-            // GAP appearance.
-            .value("Appearance", .appearance, "q", isOptional: true) { $0.uint16().set(&$1.rawAppearance) },
-            .flag("Paired", .isPaired),
-            // Since 5.65.
-            .flag("Bonded", .isBonded),
-            .flag("Trusted", .isTrusted),
-            .flag("CablePairing", .hasCablePairing),
             // Of the last advertisement; gone when discovery stops. 127 is "not available".
             .value(
                 "RSSI", .rssi, "n", isOptional: true,
@@ -170,17 +120,6 @@ extension Device1: PropertyOwner {
             .value(
                 "TxPower", .txPower, "n", isOptional: true,
                 read: { $0.int16().set(&$1.rawTxPower) }, clear: { $0.rawTxPower = Device1.unknownPower }),
-            .flag("Connected", .isConnected),
-            // True after discovery of the services, also when it failed.
-            .flag("ServicesResolved", .areServicesResolved),
-            // Services, advertised or resolved.
-            .value("UUIDs", .uuids, "as", read: { $0.uuids().set(&$1.uuids) }, clear: { $0.uuids = [] }),
-            // The path of the adapter; below it lies the device's own.
-            .value("Adapter", .adapter, "o") {
-                guard let key = $0.withString({ ObjectKey(path: $0) }) else { return false }
-                if let key { $1.adapter = key }
-                return true
-            },
             // By company identifier.
             .value(
                 "ManufacturerData", .manufacturerData, "a{qv}", isOptional: true,
@@ -190,6 +129,24 @@ extension Device1: PropertyOwner {
                 "ServiceData", .serviceData, "a{sv}", isOptional: true,
                 read: { $1.serviceData.read(&$0) { $0.withString { CBUUID(utf8: $0) } ?? nil } },
                 clear: { $0.serviceData.removeAll() }),
+            // The 48 bit address.
+            .value("Address", .address, "s") { $0.address().set(&$1.address) },
+            // "public" or "random"; of a BR/EDR device "public".
+            .value("AddressType", .addressType, "s") { $0.addressType().set(&$1.addressType) },
+            // The remote name. Changes at a connection from the advertised one to that of Generic Access.
+            .value("Name", .name, "s", isOptional: true, read: { $1.readName(&$0) }, clear: { $0.rawName = "" }),
+            // The name that it has on this machine, of which only the change counts.
+            .value("Alias", .alias, "s") { reader, _ in reader.withString { _ in } != nil },
+            .flag("Paired", .isPaired),
+            // Since 5.65.
+            .flag("Bonded", .isBonded),
+            .flag("Trusted", .isTrusted),
+            .flag("CablePairing", .hasCablePairing),
+            .flag("Connected", .isConnected),
+            // True after discovery of the services, also when it failed.
+            .flag("ServicesResolved", .areServicesResolved),
+            // Services, advertised or resolved.
+            .value("UUIDs", .uuids, "as", read: { $0.uuids().set(&$1.uuids) }, clear: { $0.uuids = [] }),
             // One byte of flags, 0 of a packet without flags. Up to 5.77 only with --experimental.
             .value("AdvertisingFlags", .advertisingFlags, "ay", isOptional: true) {
                 ($0.withBytes { $0.first } ?? nil).set(&$1.rawAdvertisingFlags)
@@ -209,37 +166,10 @@ extension Device1 {
     private mutating func readName(_ reader: inout MessageReader) -> Bool {
         let isText: Void? = reader.withString { text in
             guard !text.equals(rawName) else { return }
-            setName(String(decoding: text, as: UTF8.self))
+            rawName = String(decoding: text, as: UTF8.self)
         }
         return isText != nil
     }
-
-    /// Keeps an alias that equalled the old name: BlueZ signals the alias too if it changes with the name.
-    private mutating func setName(_ name: String) {
-        if shortAlias == .sameAsName { shortAlias = .own(rawName) }
-        rawName = name
-    }
-
-    private mutating func readAlias(_ reader: inout MessageReader) -> Bool {
-        let isText: Void? = reader.withString { text in
-            shortAlias =
-                if !rawName.isEmpty, text.equals(rawName) { .sameAsName } else {
-                    .own(String(decoding: text, as: UTF8.self))
-                }
-        }
-        return isText != nil
-    }
-
-    /// Stores the alias in its short form, after all properties of a message were read: they have no order.
-    mutating func settleAlias() {
-        guard case .own(let alias) = shortAlias else { return }
-        if !rawName.isEmpty, alias == rawName {
-            shortAlias = .sameAsName
-        } else if alias == Device1.hyphenated(address) {
-            shortAlias = .addressWithHyphens
-        }
-    }
-
 }
 
 extension PackedData {

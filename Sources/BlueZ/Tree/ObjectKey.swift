@@ -5,19 +5,17 @@ import Glibc
 ///
 /// `bluetoothd` names its objects by rule: `/org/bluez/hci0`, and `/org/bluez/hci0/dev_AA_BB_CC_DD_EE_FF` below it. Such a
 /// path is turned into a number where it lies in the message, which is cheaper than hashing its 37 bytes, and no path need
-/// be stored. Paths of another form (a fake may have them) are numbered by the tree as they appear.
+/// be stored.
 ///
 /// The key of an object is the same after a restart of the daemon, as its path is.
 package struct ObjectKey: Hashable, Sendable {
+    /// Bit 62: whether it is a device; 48–61: the adapter's number; 0–47: the device's address.
     package let rawValue: UInt64
 
-    // Bits 62–63: kind; 48–61: the adapter's number; 0–47: the device's address. Of a foreign one 0–61 are its number.
     private static let device: UInt64 = 1 << 62
-    private static let foreign: UInt64 = 2 << 62
-    private static let kinds: UInt64 = 3 << 62
     private static let adapters: UInt64 = 0x3FFF << 48
 
-    private init(rawValue: UInt64) { self.rawValue = rawValue }
+    init(rawValue: UInt64) { self.rawValue = rawValue }
 
     /// The adapter `hciN`.
     package init?(adapter number: Int) {
@@ -25,23 +23,18 @@ package struct ObjectKey: Hashable, Sendable {
         rawValue = UInt64(number) << 48
     }
 
-    init(foreign number: UInt64) { rawValue = ObjectKey.foreign | number }
-
-    /// A device below an adapter; `nil` where the adapter's path does not have BlueZ's form.
-    package init?(device address: BluetoothAddress, on adapter: ObjectKey) {
-        guard adapter.rawValue & ObjectKey.kinds == 0 else { return nil }
+    /// A device below an adapter.
+    package init(device address: BluetoothAddress, on adapter: ObjectKey) {
         rawValue = ObjectKey.device | adapter.rawValue | address.rawValue
     }
 
-    package var isDevice: Bool { rawValue & ObjectKey.kinds == ObjectKey.device }
-    var isForeign: Bool { rawValue & ObjectKey.kinds == ObjectKey.foreign }
-    var foreignNumber: UInt64? { isForeign ? rawValue & ~ObjectKey.kinds : nil }
+    package var isDevice: Bool { rawValue & ObjectKey.device != 0 }
 
     /// The address that the path of a device names. The device itself may have another one since it was bonded.
     package var address: BluetoothAddress? { isDevice ? BluetoothAddress(rawValue: rawValue) : nil }
 
-    /// The adapter that a device's path lies below; an adapter's own key.
-    package var adapter: ObjectKey? { isForeign ? nil : ObjectKey(rawValue: rawValue & ObjectKey.adapters) }
+    /// The adapter of a device; an adapter's own key.
+    package var adapter: ObjectKey { ObjectKey(rawValue: rawValue & ObjectKey.adapters) }
 }
 
 // MARK: - Paths
@@ -97,25 +90,14 @@ extension ObjectKey {
         return value
     }
 
-    /// The path, unless it was a foreign one.
-    package var path: String? {
-        guard !isForeign else { return nil }
-        let adapter = "\(ObjectKey.prefix)\(rawValue >> 48 & 0x3FFF)"
-        guard let address else { return adapter }
-        return "\(adapter)\(ObjectKey.devicePrefix)\(String(address.description.map { $0 == ":" ? "_" : $0 }))"
-    }
-}
+    package var path: String { PathWriter.withText({ write(to: &$0) }, { String(cString: $0) }) ?? "" }
 
-extension ObjectKey {
-    /// Writes the path, unless it was a foreign one.
-    func write(to writer: inout PathWriter) -> Bool {
-        guard !isForeign else { return false }
+    func write(to writer: inout PathWriter) {
         writer.append(ObjectKey.prefix)
         writer.append(decimal: rawValue >> 48 & 0x3FFF)
-        guard isDevice else { return true }
+        guard isDevice else { return }
         writer.append(ObjectKey.devicePrefix)
         writer.append(address: rawValue & 0xFFFF_FFFF_FFFF)
-        return true
     }
 }
 

@@ -5,105 +5,87 @@ package import Foundation
 
 extension ObjectTree {
     /// How many attributes all devices have together.
-    package var attributeCount: Int { attributes.count }
+    package var attributeCount: Int { devices.reduce(0) { $0 + $1.attributes.count } }
 
     /// The attributes of a device, in the order of their handles; empty also if there is no such device.
-    package func attributes(of device: ObjectKey) -> [(key: AttributeKey, kind: AttributeKind)] {
-        guard let slot = slot(of: device) else { return [] }
-        return attributes.handles(device: slot).compactMap { handle in
-            attributes.index(of: handle, device: slot).map { index in
-                (AttributeKey(device: device, handle: handle), attributes[index].kind)
-            }
-        }
+    package func attributes(of device: ObjectKey) -> [GattAttribute] {
+        slot(of: device).map { devices[$0].attributes } ?? []
     }
 
-    package func kind(of key: AttributeKey) -> AttributeKind? { index(of: key).map { attributes[$0].kind } }
+    package func kind(of key: AttributeKey) -> AttributeKind? { place(of: key).map { self[$0].kind } }
 
-    package func service(_ key: AttributeKey) -> GattAttribute? { attribute(key, .service) }
-    package func characteristic(_ key: AttributeKey) -> GattAttribute? { attribute(key, .characteristic) }
-    package func descriptor(_ key: AttributeKey) -> GattAttribute? { attribute(key, .descriptor) }
-
-    package func attribute(_ key: AttributeKey, _ kind: AttributeKind) -> GattAttribute? {
-        guard let index = index(of: key), attributes[index].kind == kind else { return nil }
-        return attributes[index]
-    }
+    package func attribute(_ key: AttributeKey) -> GattAttribute? { place(of: key).map { self[$0] } }
 
     /// The newest value of a characteristic or a descriptor, also of a removed one until ``sweep()``, without a copy of its
     /// other properties; `nil` before BlueZ has one. Of a virtual battery the level.
     package func value(of key: AttributeKey) -> Data? {
         if key.isVirtual { return batteryLevel(of: key.device).map { Data([$0]) } }
-        guard let index = index(of: key) else { return removedValues[key] }
-        return attributes[index].fields.contains(.value) ? attributes[index].value : nil
+        guard let place = place(of: key) else { return removedValues[key] }
+        return self[place].fields.contains(.value) ? self[place].value : nil
     }
 
     mutating func keepValue(_ value: Data, of key: AttributeKey) {
-        guard let index = index(of: key) else { return }
-        attributes[index].value = value
-        attributes[index].fields.insert(.value)
+        guard let place = place(of: key) else { return }
+        self[place].value = value
+        self[place].fields.insert(.value)
     }
 
-    private func index(of key: AttributeKey) -> Int? {
-        slot(of: key.device).flatMap { attributes.index(of: key.handle, device: $0) }
-    }
-}
-
-// MARK: - Paths
-
-extension ObjectTree {
     /// The attribute's path on the bus.
     package func path(of key: AttributeKey) -> String? { withPath(of: key) { String(cString: $0) } }
 
     /// Calls `body` with the attribute's path as C text, which takes no allocation; `nil` if there is no such attribute.
     func withPath<R>(of key: AttributeKey, _ body: (UnsafePointer<CChar>) -> R) -> R? {
-        guard let index = index(of: key) else { return nil }
-        guard let device = key.device.isForeign ? path(of: key.device) : "" else { return nil }
-        return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: PathWriter.capacity + device.utf8.count) {
-            bytes in
-            var writer = PathWriter(bytes)
-            if !key.device.write(to: &writer) { for byte in device.utf8 { writer.append(byte) } }
-            writer.append("/service", handle: attributes[index].service)
-            switch attributes[index].kind {
-            case .service: break
-            case .characteristic: writer.append("/char", handle: key.handle)
-            case .descriptor:
-                writer.append("/char", handle: attributes[index].characteristic)
-                writer.append("/desc", handle: key.handle)
-            }
-            writer.append(0)
-            return bytes.withMemoryRebound(to: CChar.self) { text in
-                text.baseAddress.map { body(UnsafePointer($0)) }
-            }
-        } ?? nil
+        guard let place = place(of: key) else { return nil }
+        return PathWriter.withText(
+            { writer in
+                key.device.write(to: &writer)
+                writer.append("/service", handle: self[place].service)
+                switch self[place].kind {
+                case .service: break
+                case .characteristic: writer.append("/char", handle: key.handle)
+                case .descriptor:
+                    writer.append("/char", handle: self[place].characteristic)
+                    writer.append("/desc", handle: key.handle)
+                }
+            }, body)
+    }
+}
+
+// MARK: - Places
+
+extension ObjectTree {
+    /// The place of a device, and that of an attribute among those of the device.
+    private typealias Place = (slot: Int, index: Int)
+
+    private subscript(place: Place) -> GattAttribute {
+        _read { yield devices[place.slot].attributes[place.index] }
+        _modify { yield &devices[place.slot].attributes[place.index] }
     }
 
-    /// The key that a path names, also if the device has no such attribute; `nil` if there is no such device.
-    package func attributeKey(ofPath path: UnsafeBufferPointer<UInt8>) -> AttributeKey? { locate(path)?.key }
-
-    private func locate(_ path: UnsafeBufferPointer<UInt8>) -> Location? {
-        guard let path = AttributePath(path), let device = key(ofPath: path.device), let slot = slot(of: device) else {
+    private func place(of key: AttributeKey) -> Place? {
+        guard let slot = slot(of: key.device) else { return nil }
+        let index = devices[slot].attributes.position(of: key.handle)
+        guard index < devices[slot].attributes.count, devices[slot].attributes[index].handle == key.handle else {
             return nil
         }
-        return Location(
-            kind: path.kind, key: AttributeKey(device: device, handle: path.handle), service: path.service,
-            characteristic: path.characteristic, slot: slot)
+        return (slot, index)
     }
 
-    /// The index of the attribute with that very path: not of another one that has got its handle.
-    private func index(of location: Location) -> Int? {
-        guard let index = attributes.index(of: location.key.handle, device: location.slot),
-            attributes[index].kind == location.kind, attributes[index].service == location.service,
-            attributes[index].characteristic == location.characteristic
-        else { return nil }
-        return index
+    /// The place of the attribute with that very path: not of another one that has got its handle.
+    private func place(of path: AttributePath) -> Place? {
+        place(of: path.key).flatMap { self[$0].isAt(path) ? $0 : nil }
     }
+}
 
-    /// The contents of a path below a device of the tree.
-    private struct Location {
-        let kind: AttributeKind
-        let key: AttributeKey
-        let service: UInt16
-        let characteristic: UInt16
-        let slot: Int
+extension [GattAttribute] {
+    /// The place of the attribute with that handle, or where it would be.
+    fileprivate func position(of handle: UInt16) -> Int {
+        var (low, high) = (0, count)
+        while low < high {
+            let middle = (low + high) / 2
+            if self[middle].handle < handle { low = middle + 1 } else { high = middle }
+        }
+        return low
     }
 }
 
@@ -112,80 +94,70 @@ extension ObjectTree {
 extension ObjectTree {
     /// Reads the properties of `PropertiesChanged`, of which only the bytes of a new value are copied.
     mutating func attributeChanged(
-        _ kind: AttributeKind, _ signal: Message, _ reader: inout MessageReader, into changes: inout ChangeBuffer
+        _ kind: AttributeKind, _ signal: Message, _ reader: inout MessageReader, into changes: inout [Change]
     ) {
-        guard let location = signal.withPath({ locate($0) }) ?? nil, location.kind == kind,
-            let index = index(of: location)
+        guard let path = signal.withPath({ AttributePath($0) }) ?? nil, path.kind == kind,
+            let place = place(of: path)
         else { return }
-        let fields = attributes[index].change(&reader, kind.table, ignored: &ignoredProperties).all
-        if !fields.isEmpty { changes.append(.attributeChanged(location.key, fields)) }
+        let fields = devices[place.slot].attributes[place.index]
+            .change(&reader, kind.table).all
+        if !fields.isEmpty { changes.append(.attributeChanged(path.key, fields)) }
     }
 
-    /// Adds an attribute with all its properties, or replaces one of the same path. An object below a device
-    /// without a handle in its path, and an attribute of an unknown device, are skipped and counted.
-    /// - Returns: Its key.
+    /// Adds an attribute with all its properties, or replaces one of the same path. An attribute of an unknown device is skipped.
     mutating func attributeAdded(
-        _ kind: AttributeKind, path: UnsafeBufferPointer<UInt8>, _ reader: inout MessageReader,
-        into changes: inout ChangeBuffer
-    ) -> AttributeKey? {
-        guard let location = locate(path), location.kind == kind else {
-            ignoredObjects += 1
-            return nil
-        }
-        let key = location.key
-        var value = GattAttribute(kind, service: location.service, characteristic: location.characteristic)
-        value.read(&reader, kind.table, ignored: &ignoredProperties)
+        _ path: AttributePath, _ reader: inout MessageReader, into changes: inout [Change]
+    ) {
+        guard let slot = slot(of: path.key.device) else { return }
+        var value = GattAttribute(path)
+        value.read(&reader, path.kind.table)
         // BlueZ exports an empty value before there is one.
         if value.value?.isEmpty == true { value.fields.remove(.value) }
-        guard let index = index(of: location) else {
+        guard let place = place(of: path) else {
             // Another attribute may have had the handle, if BlueZ has not signalled its removal.
-            removeAttribute(key, at: location.slot, into: &changes)
-            attributes.insert(value, key.handle, device: location.slot)
-            changes.append(.attributeAdded(key, kind))
-            return key
+            removeAttribute(path.key, into: &changes)
+            devices[slot].attributes.insert(value, at: devices[slot].attributes.position(of: value.handle))
+            return changes.append(.attributeAdded(path.key, path.kind))
         }
-        let old = attributes[index]
-        guard old != value else { return key }
-        attributes[index] = value
+        let old = self[place]
+        guard old != value else { return }
+        self[place] = value
         var fields = old.fields.union(value.fields)
         // A value that is as before has not been notified.
-        if kind == .characteristic, old.value == value.value { fields.remove(.value) }
-        if !fields.isEmpty { changes.append(.attributeChanged(key, fields)) }
-        return key
+        if path.kind == .characteristic, old.value == value.value { fields.remove(.value) }
+        if !fields.isEmpty { changes.append(.attributeChanged(path.key, fields)) }
     }
 
     /// Stores the daemon's reply with the size of packets, which is that of the link, for all characteristics of a device.
-    mutating func mtuRead(_ mtu: UInt16, of device: ObjectKey, into changes: inout ChangeBuffer) {
-        for (key, kind) in attributes(of: device) where kind == .characteristic {
-            guard let index = index(of: key), attributes[index].mtu != Int(mtu) else { continue }
-            attributes[index].rawMTU = mtu
-            attributes[index].fields.insert(.mtu)
-            changes.append(.attributeChanged(key, .mtu))
+    mutating func mtuRead(_ mtu: UInt16, of device: ObjectKey, into changes: inout [Change]) {
+        guard let slot = slot(of: device) else { return }
+        for index in devices[slot].attributes.indices {
+            let attribute = devices[slot].attributes[index]
+            guard attribute.kind == .characteristic, attribute.mtu != Int(mtu) else { continue }
+            devices[slot].attributes[index].rawMTU = mtu
+            devices[slot].attributes[index].fields.insert(.mtu)
+            changes.append(.attributeChanged(AttributeKey(device: device, handle: attribute.handle), .mtu))
         }
     }
 
-    mutating func attributeRemoved(
-        _ kind: AttributeKind, path: UnsafeBufferPointer<UInt8>, into changes: inout ChangeBuffer
-    ) {
-        guard let location = locate(path), location.kind == kind, index(of: location) != nil else { return }
-        removeAttribute(location.key, at: location.slot, into: &changes)
+    mutating func attributeRemoved(_ path: AttributePath, into changes: inout [Change]) {
+        if place(of: path) != nil { removeAttribute(path.key, into: &changes) }
     }
 
-    private mutating func removeAttribute(_ key: AttributeKey, at slot: Int, into changes: inout ChangeBuffer) {
-        guard let index = attributes.index(of: key.handle, device: slot) else { return }
-        let kind = attributes[index].kind
+    private mutating func removeAttribute(_ key: AttributeKey, into changes: inout [Change]) {
+        guard let place = place(of: key) else { return }
         removedValues[key] = value(of: key)
-        attributes.remove(key.handle, device: slot)
+        let kind = devices[place.slot].attributes.remove(at: place.index).kind
         changes.append(.attributeRemoved(key, kind))
     }
 
     /// Removes the attributes of a device, each before the one that contains it.
     mutating func removeAttributes(
-        ofDeviceAt slot: Int, where isGone: (AttributeKey) -> Bool = { _ in true }, into changes: inout ChangeBuffer
+        ofDeviceAt slot: Int, where isGone: (AttributeKey) -> Bool = { _ in true }, into changes: inout [Change]
     ) {
-        for handle in attributes.handles(device: slot).reversed() {
-            let key = AttributeKey(device: devices[slot].key, handle: handle)
-            if isGone(key) { removeAttribute(key, at: slot, into: &changes) }
+        for attribute in devices[slot].attributes.reversed() {
+            let key = AttributeKey(device: devices[slot].key, handle: attribute.handle)
+            if isGone(key) { removeAttribute(key, into: &changes) }
         }
     }
 }

@@ -13,32 +13,29 @@ private enum Interface {
     /// Likewise, of which only the presence counts.
     case bearer
 
+    /// Those with the most signals first, since they are found first.
+    private static let all: [(name: StaticString, interface: Interface)] = [
+        (Device1.table.interface, .device),
+        (AttributeKind.characteristic.table.interface, .attribute(.characteristic)),
+        (AttributeKind.descriptor.table.interface, .attribute(.descriptor)),
+        (AttributeKind.service.table.interface, .attribute(.service)),
+        (Adapter1.table.interface, .adapter),
+        ("org.bluez.Battery1", .battery),
+        ("org.bluez.Bearer.LE1", .bearer),
+        ("org.bluez.GattManager1", .adapterExtra(.gattManager)),
+        ("org.bluez.LEAdvertisingManager1", .adapterExtra(.advertisingManager)),
+        ("org.bluez.AdvertisementMonitorManager1", .adapterExtra(.advertisementMonitorManager)),
+    ]
+
     init?(name: UnsafeBufferPointer<UInt8>) {
-        if name.equals(Device1.table.interface) {
-            self = .device
-        } else if name.equals(AttributeKind.characteristic.table.interface) {
-            self = .attribute(.characteristic)
-        } else if name.equals(AttributeKind.descriptor.table.interface) {
-            self = .attribute(.descriptor)
-        } else if name.equals(AttributeKind.service.table.interface) {
-            self = .attribute(.service)
-        } else if name.equals(Adapter1.table.interface) {
-            self = .adapter
-        } else if name.equals("org.bluez.Battery1") {
-            self = .battery
-        } else if name.equals("org.bluez.Bearer.LE1") {
-            self = .bearer
-        } else {
-            let extra = Adapter1.Interfaces(name: name)
-            guard !extra.isEmpty else { return nil }
-            self = .adapterExtra(extra)
-        }
+        guard let known = Interface.all.first(where: { name.equals($0.name) }) else { return nil }
+        self = known.interface
     }
 }
 
 extension ObjectTree {
     /// Applies a signal of the daemon, and appends the changes.
-    package mutating func apply(_ signal: Message, into changes: inout ChangeBuffer) {
+    package mutating func apply(_ signal: Message, into changes: inout [Change]) {
         guard isLoaded else { return }
         if signal.isSignal(interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged") {
             propertiesChanged(signal, into: &changes)
@@ -55,15 +52,16 @@ extension ObjectTree {
     }
 
     /// Applies the daemon's reply to `GetManagedObjects`. Objects that it does not contain are removed.
-    package mutating func load(_ reply: Message, into changes: inout ChangeBuffer) {
+    package mutating func load(_ reply: Message, into changes: inout [Change]) {
         var reader = reply.reader
         var listed = Set<ObjectKey>()
         var attributes: [UnreadAttribute] = []
         reader.dictionary { entry in
             if let key = object(&entry, into: &changes, later: &attributes) { listed.insert(key) }
         }
-        let listedAttributes = read(attributes, into: &changes)
+        read(attributes, into: &changes)
         if isLoaded {
+            let listedAttributes = Set(attributes.map(\.path.key))
             for slot in devices.indices where devices[slot].isLive {
                 if !listed.contains(devices[slot].key) {
                     removeDevice(at: slot, into: &changes)
@@ -77,7 +75,7 @@ extension ObjectTree {
     }
 
     /// Removes every object, because the daemon is gone.
-    package mutating func clear(into changes: inout ChangeBuffer) {
+    package mutating func clear(into changes: inout [Change]) {
         for slot in devices.indices where devices[slot].isLive { removeDevice(at: slot, into: &changes) }
         removeAdapters(adapterKeys, into: &changes)
         adapters.removeAll()
@@ -90,39 +88,37 @@ extension ObjectTree {
 
 extension ObjectTree {
     /// `s a{sv} as`: the interface, properties with their new values, properties that have lost their value.
-    private mutating func propertiesChanged(_ signal: Message, into changes: inout ChangeBuffer) {
+    private mutating func propertiesChanged(_ signal: Message, into changes: inout [Change]) {
         var reader = signal.reader
         guard let interface = reader.withString({ Interface(name: $0) }) ?? nil else { return }
         if case .attribute(let kind) = interface { return attributeChanged(kind, signal, &reader, into: &changes) }
-        guard let key = signal.withPath({ key(ofPath: $0) }) ?? nil else { return }
+        guard let key = signal.withPath({ ObjectKey(path: $0) }) ?? nil else { return }
         switch interface {
-        case .device:
-            guard let slot = slot(of: key) else { return }
-            deviceChanged(at: slot, &reader, into: &changes)
-        case .adapter:
-            guard let place = adapters.index(forKey: key) else { return }
-            adapterChanged(at: place, &reader, into: &changes)
+        case .device: deviceChanged(key, &reader, into: &changes)
+        case .adapter: adapterChanged(key, &reader, into: &changes)
         case .battery:
             batteryChanged(key, &reader, into: &changes)
         case .adapterExtra(let extra):
-            guard let place = adapters.index(forKey: key) else { return }
-            adapters.values[place].adapter.take(extra, &reader)
+            adapters[key]?.take(extra, &reader)
             settleCapabilities(of: key, into: &changes)
         case .bearer, .attribute:
             return
         }
     }
 
-    private mutating func deviceChanged(at slot: Int, _ reader: inout MessageReader, into changes: inout ChangeBuffer) {
-        let (set, all) = devices[slot].device.change(&reader, Device1.table, ignored: &ignoredProperties)
+    private mutating func deviceChanged(
+        _ key: ObjectKey, _ reader: inout MessageReader, into changes: inout [Change]
+    ) {
+        guard let slot = slot(of: key) else { return }
+        let (set, all) = devices[slot].device.change(&reader, Device1.table)
         guard !all.isEmpty else { return }
         settle(slot, all)
         if !set.isDisjoint(with: [.isConnected, .areServicesResolved]) { forgetOldLinkEnd(at: slot) }
-        changes.append(.deviceChanged(handle(slot: slot), all, isAdvertised: !set.isDisjoint(with: .ofAdvertisements)))
+        changes.append(.deviceChanged(key, all, isAdvertised: !set.isDisjoint(with: .ofAdvertisements)))
     }
 
     /// Stores the daemon's reply whether a device is connected. The change is reported also if the value is as before.
-    mutating func connectionRead(_ isConnected: Bool, of key: ObjectKey, into changes: inout ChangeBuffer) {
+    mutating func connectionRead(_ isConnected: Bool, of key: ObjectKey, into changes: inout [Change]) {
         guard let slot = slot(of: key) else { return }
         devices[slot].device.fields.insert(.isConnected)
         if isConnected {
@@ -131,23 +127,20 @@ extension ObjectTree {
         } else {
             devices[slot].device.truths.remove(.isConnected)
         }
-        changes.append(.deviceChanged(handle(slot: slot), .isConnected, isAdvertised: false))
+        changes.append(.deviceChanged(key, .isConnected, isAdvertised: false))
     }
 
     private mutating func adapterChanged(
-        at place: Dictionary<ObjectKey, AdapterEntry>.Index, _ reader: inout MessageReader,
-        into changes: inout ChangeBuffer
+        _ key: ObjectKey, _ reader: inout MessageReader, into changes: inout [Change]
     ) {
-        let fields = adapters.values[place].adapter.change(&reader, Adapter1.table, ignored: &ignoredProperties).all
+        let fields = adapters[key]?.change(&reader, Adapter1.table).all ?? []
         guard !fields.isEmpty else { return }
-        let key = adapters[place].key
         changes.append(.adapterChanged(key, fields))
         settleCapabilities(of: key, into: &changes)
     }
 
     /// Stores values in their smallest form after some fields were set.
     private mutating func settle(_ slot: Int, _ fields: Device1.Fields) {
-        if !fields.isDisjoint(with: [.name, .alias, .address]) { devices[slot].device.settleAlias() }
         if fields.contains(.uuids) { devices[slot].device.uuids = lists.shared(devices[slot].device.uuids) }
         if !fields.isDisjoint(with: [.address, .addressType]) { settleNote(ofDeviceAt: slot) }
     }
@@ -162,7 +155,7 @@ extension ObjectTree {
     /// - Returns: Its key, if it is an adapter or a device.
     @discardableResult
     private mutating func object(
-        _ reader: inout MessageReader, into changes: inout ChangeBuffer, later: inout [UnreadAttribute]
+        _ reader: inout MessageReader, into changes: inout [Change], later: inout [UnreadAttribute]
     ) -> ObjectKey? {
         let pathReader = reader
         reader.skip()
@@ -172,9 +165,10 @@ extension ObjectTree {
         reader.dictionary { entry in
             guard let interface = entry.withString({ Interface(name: $0) }) ?? nil else { return }
             if case .attribute(let kind) = interface {
-                return later.append(UnreadAttribute(kind: kind, path: pathReader, properties: entry))
+                guard let path = pathReader.peekString({ AttributePath($0) }) ?? nil, path.kind == kind else { return }
+                return later.append(UnreadAttribute(path: path, properties: entry))
             }
-            guard let key = pathReader.peekString({ makeKey(ofPath: $0) }) else { return }
+            guard let key = pathReader.peekString({ ObjectKey(path: $0) }) ?? nil else { return }
             switch interface {
             case .device: deviceAdded(key, &entry, into: &changes)
             case .adapter: isNewAdapter = adapterAdded(key, &entry, into: &changes)
@@ -192,27 +186,19 @@ extension ObjectTree {
         return known
     }
 
-    /// Adds attributes, each after the one that contains it: `GetManagedObjects` has no order.
-    /// - Returns: Their keys.
-    @discardableResult
-    private mutating func read(_ unread: [UnreadAttribute], into changes: inout ChangeBuffer) -> Set<AttributeKey> {
-        var keys = Set<AttributeKey>()
-        let sorted = unread.count > 1 ? unread.sorted { $0.handle < $1.handle } : unread
-        for attribute in sorted {
+    /// Adds attributes, each after the one that contains it, which has a lower handle: `GetManagedObjects` has no order.
+    private mutating func read(_ unread: [UnreadAttribute], into changes: inout [Change]) {
+        for attribute in unread.sorted(by: { $0.path.key.handle < $1.path.key.handle }) {
             var properties = attribute.properties
-            let key = attribute.path.peekString {
-                attributeAdded(attribute.kind, path: $0, &properties, into: &changes)
-            }
-            if let key = key ?? nil, unread.count > 1 { keys.insert(key) }
+            attributeAdded(attribute.path, &properties, into: &changes)
         }
-        return keys
     }
 
     private mutating func deviceAdded(
-        _ key: ObjectKey, _ reader: inout MessageReader, into changes: inout ChangeBuffer
+        _ key: ObjectKey, _ reader: inout MessageReader, into changes: inout [Change]
     ) {
-        var device = Device1(address: key.address ?? BluetoothAddress(rawValue: 0), adapter: adapter(above: key))
-        device.read(&reader, Device1.table, ignored: &ignoredProperties)
+        var device = Device1(address: key.address ?? BluetoothAddress(rawValue: 0))
+        device.read(&reader, Device1.table)
         let isAdvertised = device.fields.contains(.rssi)
         if device.fields.contains(.hasCablePairing) { learn(into: &changes) { $0.hasCablePairing = true } }
         if let slot = slot(of: key) {
@@ -222,40 +208,29 @@ extension ObjectTree {
             let fields = devices[slot].device.fields.union(device.fields)
             devices[slot].device = device
             settle(slot, fields)
-            changes.append(.deviceChanged(handle(slot: slot), fields, isAdvertised: isAdvertised))
+            changes.append(.deviceChanged(key, fields, isAdvertised: isAdvertised))
         } else {
-            let handle = insertDevice(key, device)
-            settle(Int(handle.slot), device.fields)
-            changes.append(.deviceAdded(handle, isAdvertised: isAdvertised))
+            settle(insertDevice(key, device), device.fields)
+            changes.append(.deviceAdded(key, isAdvertised: isAdvertised))
         }
-    }
-
-    /// The adapter that a device belongs to if it has no property `Adapter`.
-    private func adapter(above key: ObjectKey) -> ObjectKey {
-        if let adapter = key.adapter { return adapter }
-        guard var path = path(of: key) else { return key }
-        while let slash = path.lastIndex(of: "/"), slash != path.startIndex {
-            path = String(path[..<slash])
-            if let above = path.withUTF8({ self.key(ofPath: $0) }), adapters[above] != nil { return above }
-        }
-        return key
     }
 
     /// - Returns: Whether the adapter is new.
     private mutating func adapterAdded(
-        _ key: ObjectKey, _ reader: inout MessageReader, into changes: inout ChangeBuffer
+        _ key: ObjectKey, _ reader: inout MessageReader, into changes: inout [Change]
     ) -> Bool {
         var adapter = Adapter1()
-        adapter.read(&reader, Adapter1.table, ignored: &ignoredProperties)
+        adapter.read(&reader, Adapter1.table)
         let old = adapters[key]
         // The interfaces of an object come in any order: the others may have come before Adapter1 itself.
-        adapter.keepExtras(of: old?.adapter)
-        adapters[key] = AdapterEntry(adapter: adapter, isAdapter: true)
-        guard let old, old.isAdapter else {
+        adapter.keepExtras(of: old)
+        adapter.isExported = true
+        adapters[key] = adapter
+        guard let old, old.isExported else {
             changes.append(.adapterAdded(key))
             return true
         }
-        changes.append(.adapterChanged(key, old.adapter.fields.union(adapter.fields)))
+        changes.append(.adapterChanged(key, old.fields.union(adapter.fields)))
         return false
     }
 }
@@ -264,25 +239,25 @@ extension ObjectTree {
 
 extension ObjectTree {
     /// `o as`: the object and its removed interfaces.
-    private mutating func interfacesRemoved(_ signal: Message, into changes: inout ChangeBuffer) {
+    private mutating func interfacesRemoved(_ signal: Message, into changes: inout [Change]) {
         var reader = signal.reader
         let pathReader = reader
         reader.skip()
         reader.array { element in
             guard let interface = element.withString({ Interface(name: $0) }) ?? nil else { return }
             if case .attribute(let kind) = interface {
-                pathReader.peekString { attributeRemoved(kind, path: $0, into: &changes) }
-                return
+                guard let path = pathReader.peekString({ AttributePath($0) }) ?? nil, path.kind == kind else { return }
+                return attributeRemoved(path, into: &changes)
             }
-            guard let key = pathReader.peekString({ key(ofPath: $0) }) ?? nil else { return }
+            guard let key = pathReader.peekString({ ObjectKey(path: $0) }) ?? nil else { return }
             switch interface {
             case .device:
                 if let slot = slot(of: key) { removeDevice(at: slot, into: &changes) }
             case .adapter:
-                if adapters[key]?.isAdapter == true { removeAdapters([key], into: &changes) }
+                if self[adapter: key] != nil { removeAdapters([key], into: &changes) }
             case .adapterExtra(let extra):
-                guard let place = adapters.index(forKey: key) else { return }
-                adapters.values[place].adapter.remove(extra)
+                guard adapters[key] != nil else { return }
+                adapters[key]?.remove(extra)
                 changes.append(.adapterChanged(key, .interfaces))
                 settleCapabilities(of: key, into: &changes)
             case .battery:
@@ -293,27 +268,20 @@ extension ObjectTree {
         }
     }
 
-    private mutating func removeDevice(at slot: Int, into changes: inout ChangeBuffer) {
+    private mutating func removeDevice(at slot: Int, into changes: inout [Change]) {
         removeAttributes(ofDeviceAt: slot, into: &changes)
-        changes.append(.deviceRemoved(handle(slot: slot)))
+        changes.append(.deviceRemoved(devices[slot].key))
         removeDevice(slot: slot)
     }
 
     /// Removes adapters, after their devices, whether the daemon signals the removal of each device or not.
-    private mutating func removeAdapters(_ keys: [ObjectKey], into changes: inout ChangeBuffer) {
-        guard !keys.isEmpty else { return }
-        var slots: [ObjectKey: [Int]] = [:]
-        if deviceCount > 0 {
-            let gone = Set(keys)
-            for slot in devices.indices where devices[slot].isLive && gone.contains(devices[slot].device.adapter) {
-                slots[devices[slot].device.adapter, default: []].append(slot)
-            }
-        }
+    private mutating func removeAdapters(_ keys: [ObjectKey], into changes: inout [Change]) {
         for key in keys {
-            for slot in slots[key] ?? [] { removeDevice(at: slot, into: &changes) }
+            for slot in devices.indices where devices[slot].isLive && devices[slot].key.adapter == key {
+                removeDevice(at: slot, into: &changes)
+            }
             adapters[key] = nil
             changes.append(.adapterRemoved(key))
-            removeForeignPath(of: key)
         }
     }
 }
@@ -327,35 +295,30 @@ extension ObjectTree {
     /// Reads the properties of `org.bluez.Battery1` of a device. BlueZ reads and follows the level itself, whether it
     /// exports the peripheral's battery service or not. The interface is there while the device is connected.
     private mutating func batteryChanged(
-        _ key: ObjectKey, _ reader: inout MessageReader, into changes: inout ChangeBuffer
+        _ key: ObjectKey, _ reader: inout MessageReader, into changes: inout [Change]
     ) {
         var level: UInt8?
         reader.dictionary { entry in
             guard entry.withString({ $0.equals("Percentage") }) == true else { return entry.skip() }
             level = entry.variant { $0.byte() }
-            if level == nil { ignoredProperties += 1 }
         }
         guard key.isDevice, let level else { return }
         batteries[key] = level
         reportBattery(key, into: &changes)
     }
 
-    private func reportBattery(_ key: ObjectKey, into changes: inout ChangeBuffer) {
+    private func reportBattery(_ key: ObjectKey, into changes: inout [Change]) {
         // The interfaces of an object have no order: the battery may be read before its device is added.
-        guard let slot = slot(of: key) else { return }
-        changes.append(.deviceChanged(handle(slot: slot), .battery, isAdvertised: false))
+        if contains(key) { changes.append(.deviceChanged(key, .battery, isAdvertised: false)) }
     }
 
     /// The reason for which the last link of a device ended; `nil` if the daemon has not signalled one, and while there is
     /// a link.
-    package func linkEnd(of handle: DeviceHandle) -> LinkEnd? {
-        guard !linkEnds.isEmpty else { return nil }
-        return key(of: handle).flatMap { linkEnds[$0] }
-    }
+    package func linkEnd(of device: ObjectKey) -> LinkEnd? { linkEnds[device] }
 
     /// Reads the signal `Device1.Disconnected`, `s s`: a reason and its text.
     private mutating func linkEnded(_ signal: Message) {
-        guard let key = signal.withPath({ key(ofPath: $0) }) ?? nil, slot(of: key) != nil else { return }
+        guard let key = signal.withPath({ ObjectKey(path: $0) }) ?? nil, contains(key) else { return }
         var reader = signal.reader
         guard let name = reader.string() else { return }
         linkEnds[key] = LinkEnd(name: name, message: reader.string() ?? "")
@@ -385,17 +348,12 @@ package struct LinkEnd: Hashable, Sendable {
 
 /// An attribute of a message, with values that are not yet read.
 private struct UnreadAttribute {
-    let kind: AttributeKind
-    let path: MessageReader
+    let path: AttributePath
     let properties: MessageReader
-
-    /// An attribute that contains others has a lower handle than they.
-    var handle: UInt16 { path.peekString { AttributePath($0)?.handle } as? UInt16 ?? 0 }
 }
 
 extension MessageReader {
     /// Reads a text without moving past it.
-    @discardableResult
     fileprivate func peekString<R>(_ body: (UnsafeBufferPointer<UInt8>) -> R) -> R? {
         var copy = self
         return copy.withString(body)

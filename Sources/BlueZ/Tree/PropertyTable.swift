@@ -26,16 +26,16 @@ protocol PropertyOwner: Sendable {
 
 extension PropertyOwner {
     /// Reads all properties of a new value: the reader is at an `a{sv}`.
-    mutating func read(_ reader: inout MessageReader, _ table: PropertyTable<Self>, ignored: inout Int) {
-        fields = Fields(rawValue: table.read(&reader, into: &self, ignored: &ignored))
+    mutating func read(_ reader: inout MessageReader, _ table: PropertyTable<Self>) {
+        fields = Fields(rawValue: table.read(&reader, into: &self))
     }
 
     /// Applies a `PropertiesChanged`: the reader is at its `a{sv}`, which the `as` of removed properties follows.
     /// - Returns: The properties that have a new value, and those with the removed ones.
     mutating func change(
-        _ reader: inout MessageReader, _ table: PropertyTable<Self>, ignored: inout Int
+        _ reader: inout MessageReader, _ table: PropertyTable<Self>
     ) -> (set: Fields, all: Fields) {
-        let set = Fields(rawValue: table.read(&reader, into: &self, ignored: &ignored))
+        let set = Fields(rawValue: table.read(&reader, into: &self))
         let cleared = Fields(rawValue: table.clear(&reader, in: &self))
         fields.formUnion(set)
         fields.subtract(cleared)
@@ -69,44 +69,21 @@ extension Property where Owner: PropertyOwner {
 package struct PropertyTable<Owner>: Sendable {
     package let interface: StaticString
     package let properties: [Property<Owner>]
-    // By a name's hash, an index into `properties` or 0xFF. The count is a power of two, and at most half is used.
-    private let buckets: [UInt8]
+    private let names: [StaticString]
 
+    /// - Parameter properties: Those that change most often first, since they are found first.
     init(_ interface: StaticString, _ properties: [Property<Owner>]) {
         self.interface = interface
         self.properties = properties
-        var size = 16
-        while size < properties.count * 2 { size *= 2 }
-        var buckets = [UInt8](repeating: 0xFF, count: size)
-        for (index, property) in properties.enumerated() {
-            let name = UnsafeBufferPointer(start: property.name.utf8Start, count: property.name.utf8CodeUnitCount)
-            var position = PropertyTable.hash(name) & (size - 1)
-            while buckets[position] != 0xFF { position = (position + 1) & (size - 1) }
-            buckets[position] = UInt8(index)
-        }
-        self.buckets = buckets
+        names = properties.map(\.name)
     }
 
     /// The property of this name; `nil` for one that this library does not use.
-    package func index(of name: UnsafeBufferPointer<UInt8>) -> Int? {
-        guard !name.isEmpty else { return nil }
-        var position = PropertyTable.hash(name) & (buckets.count - 1)
-        while true {
-            let index = Int(buckets[position])
-            guard index != 0xFF else { return nil }
-            if name.equals(properties[index].name) { return index }
-            position = (position + 1) & (buckets.count - 1)
-        }
-    }
+    package func index(of name: UnsafeBufferPointer<UInt8>) -> Int? { names.firstIndex { name.equals($0) } }
 
-    private static func hash(_ name: UnsafeBufferPointer<UInt8>) -> Int {
-        // Length, first, middle and last letter differ between nearly all of BlueZ's property names.
-        name.count &* 37 &+ Int(name[0]) &* 7 &+ Int(name[name.count / 2]) &* 3 &+ Int(name[name.count - 1])
-    }
-
-    /// Reads the values of an `a{sv}`. A property of an unexpected type is counted in `ignored` and skipped.
+    /// Reads the values of an `a{sv}`. A property of an unexpected type is skipped.
     /// - Returns: The fields that were set.
-    func read(_ reader: inout MessageReader, into owner: inout Owner, ignored: inout Int) -> UInt32 {
+    func read(_ reader: inout MessageReader, into owner: inout Owner) -> UInt32 {
         var fields: UInt32 = 0
         reader.dictionary { entry in
             guard let index = entry.withString({ index(of: $0) }) ?? nil else {
@@ -114,11 +91,7 @@ package struct PropertyTable<Owner>: Sendable {
                 return
             }
             let isRead = entry.variant { value in properties[index].read(&value, &owner) }
-            if isRead == true {
-                fields |= properties[index].field
-            } else {
-                ignored += 1
-            }
+            if isRead == true { fields |= properties[index].field }
         }
         return fields
     }

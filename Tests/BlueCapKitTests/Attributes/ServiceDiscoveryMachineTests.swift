@@ -15,7 +15,7 @@ final class ServiceDiscoveryMachineTests: XCTestCase {
     private typealias Event = ServiceDiscoveryMachine.Event
 
     private var machine = ServiceDiscoveryMachine()
-    private let device = ObjectKey(foreign: 1)
+    private let device = ObjectKey(rawValue: 1)
 
     private let settle: [Effect] = [.startTimer(.quiet, 0.25), .startTimer(.limit, 5)]
 

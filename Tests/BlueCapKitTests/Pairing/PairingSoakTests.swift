@@ -484,7 +484,7 @@ private final class PairingScene: @unchecked Sendable {
                 if isBusy == true { problems.append("\(member.name) is busy with \(peripheral.name)") }
             }
             let client = session.client
-            checkEmpty(client.agent, "waiting")
+            checkEmpty(client.pairings, "waitingForAgent")
             checkEmpty(client.pairings, "sessions")
             for peripheral in member.peripherals {
                 let isPairing = session.core.withLock { $0.objects.use(of: peripheral.key)?.pairing != nil }
@@ -514,7 +514,9 @@ private final class PairingScene: @unchecked Sendable {
         members = []
         simulator.advance(by: 10)
         guard problems.isEmpty else { return }
-        if let client, client.agent.state != .absent { problems.append("the agent stays: \(client.agent.state)") }
+        if let client, client.pairings.agentState != .absent {
+            problems.append("the agent stays: \(client.pairings.agentState)")
+        }
     }
 
     // MARK: Notes

@@ -31,7 +31,7 @@ extension PeripheralManager {
     /// With ``PairingPolicy/reject`` this process has no agent, unless another manager needs one. BlueZ then asks the agent
     /// of another program, such as a desktop's, if there is one; ``PairingPolicy/asDefaultAgent()`` prevents that.
     public var pairingPolicy: PairingPolicy {
-        get { session.requests.policy }
+        get { session.policy }
         set { session.setPolicy(newValue) }
     }
 

@@ -4,6 +4,8 @@ import Futures
 
 /// Pairings, which the centrals begin: answers the requests of BlueZ's agent, and reports what becomes of the devices.
 extension PeripheralManagerSession: PairingSession {
+    var acceptsIncoming: Bool { true }
+
     // MARK: The manager; any thread
 
     /// The properties of the adapter in use; `nil` if there is none.
@@ -35,11 +37,8 @@ extension PeripheralManagerSession: PairingSession {
 
     // MARK: Devices; on the loop
 
-    func pairingChanged(of handle: DeviceHandle, _ fields: Device1.Fields, in tree: borrowing ObjectTree) {
-        guard let source = tree.key(of: handle), tree.adapter(of: handle) == core.withLock({ $0.shell.adapter }) else {
-            return
-        }
-        let device = tree[handle]
+    func pairingChanged(of source: ObjectKey, _ fields: Device1.Fields, in tree: borrowing ObjectTree) {
+        guard let device = tree[source], source.adapter == core.withLock({ $0.shell.adapter }) else { return }
         if !fields.isDisjoint(with: [.isPaired, .isBonded]), !device.isRefused {
             let isOurs = core.withLock { core in
                 let isOurs = core.pairing.contains(source)
@@ -58,15 +57,14 @@ extension PeripheralManagerSession: PairingSession {
     }
 
     /// A device is about to be removed, with its keys; not if `bluetoothd` has ended.
-    func pairingEnded(of handle: DeviceHandle, in tree: borrowing ObjectTree) {
-        guard client.availability == .ready, let source = tree.key(of: handle),
-            tree.adapter(of: handle) == core.withLock({ $0.shell.adapter })
+    func pairingEnded(of source: ObjectKey, in tree: borrowing ObjectTree) {
+        guard client.availability == .ready, source.adapter == core.withLock({ $0.shell.adapter }),
+            let central = tree.read(source, { self.central(source, $0) })
         else { return }
         let isOurs = core.withLock { core in
             core.pairing.remove(source)
             return core.removing.remove(source) != nil
         }
-        let central = central(source, tree[handle])
         if central.isPaired || central.isBonded { report(central, isEnded: true, isOurs: isOurs) }
     }
 
@@ -86,9 +84,7 @@ extension PeripheralManagerSession: PairingSession {
     // MARK: Requests of the agent; on the loop
 
     func claim(_ device: ObjectKey, in tree: borrowing ObjectTree) -> AgentClaim {
-        guard let handle = tree.handle(of: device) else { return .no }
-        let adapter = tree.adapter(of: handle)
-        return core.withLock { $0.shell.adapter == adapter && $0.state.isOffering } ? .asServer : .no
+        core.withLock { $0.shell.adapter == device.adapter && $0.state.isOffering } ? .asServer : .no
     }
 
     func isPairingWanted(with device: ObjectKey) -> Bool {
@@ -111,8 +107,6 @@ extension PeripheralManagerSession.Core: PairingCore {
     func key(of source: ObjectKey, at address: PeripheralKey) -> PeripheralKey { devices[source]?.key ?? address }
 
     mutating func bondEnded(of key: PeripheralKey) { ownBonds.remove(key) }
-
-    func policyChanged(_ policy: PairingPolicy) {}
 
     /// Returns the key of a device, which is its first address.
     mutating func identify(_ source: ObjectKey, at address: PeripheralKey) -> PeripheralKey {

@@ -33,9 +33,14 @@ final class PeripheralManagerSession: ManagerSession {
         var pairing: Set<ObjectKey> = []
         /// The devices with bonds that the application has removed, while BlueZ has them.
         var removing: Set<ObjectKey> = []
+        var policy: PairingPolicy
+        var openRequests: [UInt64: OpenRequest] = [:]
         private var lastNumber: UInt64 = 0
 
-        init(adapter: String?) { shell = SessionShell(adapter: adapter, orders: []) }
+        init(_ configuration: PeripheralManager.Configuration) {
+            shell = SessionShell(adapter: configuration.adapter, orders: [])
+            policy = configuration.pairingPolicy
+        }
 
         var managerState: ManagerState { state.managerState }
         /// The adapter to register on: one that left after the decision is waited for there.
@@ -67,7 +72,6 @@ final class PeripheralManagerSession: ManagerSession {
     let keeper: StateKeeper<PeripheralRestorationState>?
     let restoredPromise = Promise<PeripheralAdvertisements>()
     let centralPromise = StreamPromise<[Central]>(capacity: 1)
-    let requests: PairingRequests
     let log: PeripheralManagerLog?
     let counts = Locked(PeripheralManagerStatistics())
     let pairingRequests = StreamPromise<PairingRequest>(capacity: 0)
@@ -85,8 +89,7 @@ final class PeripheralManagerSession: ManagerSession {
         if let notes = BondNoteFile.store(bus: configuration.busAddress, folder: configuration.stateDirectory) {
             client.daemon.keepNotes(in: notes)
         }
-        core = Locked(Core(adapter: configuration.adapter))
-        requests = PairingRequests(client.loop, policy: configuration.pairingPolicy, acceptsIncoming: true)
+        core = Locked(Core(configuration))
     }
 
     var centralStream: FutureStream<[Central]> { centralPromise.stream }
@@ -132,10 +135,10 @@ final class PeripheralManagerSession: ManagerSession {
     /// Registers it after BlueZ has confirmed the agent: a link keeps the capability that the agent had when the central
     /// connected.
     private func register(_ number: Number) {
-        guard requests.policy.needsAgent else { return registerNow(number) }
-        client.agent.whenRegistered { [weak self] error in
+        guard policy.needsAgent else { return registerNow(number) }
+        client.pairings.whenAgentRegistered { [weak self] error in
             guard let self else { return }
-            guard let error, requests.policy.needsAgent else { return registerNow(number) }
+            guard let error, policy.needsAgent else { return registerNow(number) }
             // The policy has changed, and the loop requests the agent only after this.
             if error == .noAgent, decideIfOpen({ _ in }) { return self.register(number) }
             decide { $0.state.refused(number, .pairingAgentRefused(BusFailure(error)), into: &$0.shell.orders) }
@@ -196,15 +199,15 @@ final class PeripheralManagerSession: ManagerSession {
         switch change {
         case .adapterAdded, .adapterChanged, .adapterRemoved:
             adapterReported(change, in: tree)
-        case .deviceChanged(let handle, let fields, _):
+        case .deviceChanged(let device, let fields, _):
             guard !fields.isDisjoint(with: [.isConnected, .isPaired, .isBonded, .address, .addressType]) else { return }
-            connectionChanged(of: handle, in: tree)
-            pairingChanged(of: handle, fields, in: tree)
-        case .deviceAdded(let handle, _):
-            if tree[handle].isConnected { connectionChanged(of: handle, in: tree) }
-        case .deviceRemoved(let handle):
-            pairingEnded(of: handle, in: tree)
-            deviceRemoved(handle, in: tree)
+            connectionChanged(of: device, in: tree)
+            pairingChanged(of: device, fields, in: tree)
+        case .deviceAdded(let device, _):
+            if tree[device]?.isConnected == true { connectionChanged(of: device, in: tree) }
+        case .deviceRemoved(let device):
+            pairingEnded(of: device, in: tree)
+            deviceRemoved(device)
         case .attributeAdded, .attributeChanged, .attributeRemoved:
             break
         }
@@ -246,13 +249,7 @@ final class PeripheralManagerSession: ManagerSession {
 
     /// The central of a device; `nil` if BlueZ does not have it.
     func central(of source: ObjectKey, mtu: Int? = nil) -> Central? {
-        client.withTree { tree in
-            var central: Central?
-            if let handle = tree.handle(of: source) {
-                tree.read(handle) { central = self.central(source, $0, mtu: mtu) }
-            }
-            return central
-        }
+        client.withTree { tree in tree[source].map { central(source, $0, mtu: mtu) } }
     }
 
     func central(_ source: ObjectKey, _ device: borrowing Device1, mtu: Int? = nil) -> Central {
@@ -265,12 +262,9 @@ final class PeripheralManagerSession: ManagerSession {
     var centrals: [Central] { core.withLock { $0.centrals.map(\.central) } }
 
     /// A device was added, or was connected or disconnected.
-    private func connectionChanged(of handle: DeviceHandle, in tree: borrowing ObjectTree) {
-        guard let key = tree.key(of: handle), tree.adapter(of: handle) == core.withLock({ $0.shell.adapter }) else {
-            return
-        }
-        var central: Central?
-        tree.read(handle) { if $0.isConnected { central = self.central(key, $0) } }
+    private func connectionChanged(of key: ObjectKey, in tree: borrowing ObjectTree) {
+        guard key.adapter == core.withLock({ $0.shell.adapter }) else { return }
+        let central = tree[key].flatMap { $0.isConnected ? self.central(key, $0) : nil }
         changeCentrals { centrals in
             let index = centrals.firstIndex { $0.key == key }
             guard let central else { return index.map { centrals.remove(at: $0) } != nil }
@@ -284,8 +278,7 @@ final class PeripheralManagerSession: ManagerSession {
         }
     }
 
-    private func deviceRemoved(_ handle: DeviceHandle, in tree: borrowing ObjectTree) {
-        guard let key = tree.key(of: handle) else { return }
+    private func deviceRemoved(_ key: ObjectKey) {
         core.withLock { $0.forgetDevice(key) }
         changeCentrals { centrals in centrals.firstIndex { $0.key == key }.map { centrals.remove(at: $0) } != nil }
     }
@@ -296,7 +289,7 @@ final class PeripheralManagerSession: ManagerSession {
             defer { centrals.removeAll() }
             return !centrals.isEmpty
         }
-        tree.forEachDevice { connectionChanged(of: $0, in: tree) }
+        for device in tree.deviceKeys { connectionChanged(of: device, in: tree) }
     }
 
     /// - Parameter change: Returns whether it has changed the list.
