@@ -79,8 +79,8 @@ extension SubscriptionMachine.Event {
 }
 
 extension AttributeState {
-    mutating func linkUp(_ device: ObjectKey, isResolved: Bool) -> [Order.Action] {
-        Orders.given { linkUp(device, isResolved: isResolved, into: &$0) }
+    mutating func linkUp(isResolved: Bool) -> [Order.Action] {
+        Orders.given { linkUp(isResolved: isResolved, into: &$0) }
     }
 
     mutating func linkDown(_ failure: OperationFailure) -> [Order.Action] {

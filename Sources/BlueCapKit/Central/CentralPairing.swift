@@ -31,7 +31,7 @@ extension CentralSession: PairingSession {
 
     func unpair(_ key: PeripheralKey) -> Future<Void>? {
         guard core.withLock({ $0.state.hasState(of: key) }) else { return nil }
-        return operation(on: key, yielding: ()) { $0.pairingAsked(.unpair, $1, timeout: 30, into: &$2) }
+        return operation(on: key, timeout: 30, yielding: ()) { $0.pairingAsked(.unpair, $1, timeout: 30, into: &$2) }
     }
 
     // MARK: Orders; on the loop

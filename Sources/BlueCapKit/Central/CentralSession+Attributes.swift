@@ -110,29 +110,8 @@ extension CentralSession {
 
     // MARK: Calls
 
-    func readTable(of device: ObjectKey, of key: PeripheralKey, link: UInt32) {
-        let exported = client.withTree { ExportedAttributes(of: device, in: $0) }
-        decide(key) { $0.attributes.tableRead(exported, link: link, into: &$1) }
-    }
-
-    func read(
-        _ attribute: AttributeKey, offset: Int, limit: TimeInterval, for id: OperationID, of key: PeripheralKey
-    ) {
-        client.readValue(attribute, offset: offset, timeout: limit) { [reference] result in
-            reference.session?.replied(id, of: key, result.map { $0 })
-        }
-    }
-
-    func write(
-        _ value: Data, to attribute: AttributeKey, _ type: CBCharacteristicWriteType, offset: Int,
-        limit: TimeInterval, for id: OperationID, of key: PeripheralKey
-    ) {
-        client.daemon.writeValue(attribute, value, type: type, offset: offset, timeout: limit) { [reference] result in
-            reference.session?.replied(id, of: key, result.map { nil })
-        }
-    }
-
-    private func replied(_ id: OperationID, of key: PeripheralKey, _ result: Result<Data?, BlueZError>) {
+    /// BlueZ has replied to a call of an operation.
+    func replied(_ id: OperationID, of key: PeripheralKey, _ result: Result<Data?, BlueZError>) {
         decideHere(key) { $0.attributes.replied(id, result, at: loop.now, into: &$1) }
     }
 }

@@ -194,10 +194,9 @@ final class CentralSession: ManagerSession {
         let subject = order.subject
         let key = subject.peripheral
         switch order.action {
-        case .startTimer(.operation(let id), let seconds): limits.add(id, of: key, seconds: seconds)
-        case .cancelTimer(.operation(let id)): limits.remove(id)
         case .startTimer(let timer, let seconds): start(TimerKey(peripheral: key, timer: timer), after: seconds)
         case .cancelTimer(let timer): cancel(TimerKey(peripheral: key, timer: timer))
+        case .limit(let id, let seconds): limits.add(id, of: key, seconds: seconds)
         case .settle(let id, let outcome):
             limits.remove(id)
             guard let completion = core.withLock({ $0.takeCompletion(of: id) }) else { return }
@@ -232,7 +231,8 @@ final class CentralSession: ManagerSession {
         case .callDisconnect: disconnect(key, subject.device)
         case .seek: seek(key)
         case .stopSeeking: if let id = withEntry(of: key, { $0.searches.popLast() }) { client.discovery.stop(id) {} }
-        case .awaitReplies(let device):
+        case .awaitReplies:
+            guard let device = subject.device else { return }
             client.connector.fence(device) { [weak self] in self?.decideHere(key) { $0.repliesCame(into: &$1) } }
         case .report(let number, let report):
             let stream = withEntry(of: key) { $0.connections[number] }
@@ -245,16 +245,27 @@ final class CentralSession: ManagerSession {
         case .forget: forget(key)
         case .endUse: if let use = core.withLock({ $0.state.endUse(of: key) }) { end(use) }
 
-        case .fence(let device, let link):
+        case .fence(let link):
+            guard let device = subject.device else { return }
             client.connector.readMTU(of: device)
             client.connector.fence(device) { [weak self] in
                 self?.decideHere(key) { $0.attributes.fencePassed(link: link, into: &$1) }
             }
-        case .readTable(let device, let link): readTable(of: device, of: key, link: link)
-        case .read(let id, let attribute, let offset, let limit):
-            read(attribute, offset: offset, limit: limit, for: id, of: key)
-        case .write(let id, let attribute, let data, let type, let offset, let limit):
-            write(data, to: attribute, type, offset: offset, limit: limit, for: id, of: key)
+        case .readTable(let link):
+            guard let device = subject.device else { return }
+            let exported = client.withTree { ExportedAttributes(of: device, in: $0) }
+            decide(key) { $0.attributes.tableRead(exported, link: link, into: &$1) }
+        case .read(let id, let handle, let offset, let limit):
+            guard let attribute = subject.key(of: handle) else { return replied(id, of: key, .failure(.noSuchObject)) }
+            client.readValue(attribute, offset: offset, timeout: limit) { [reference] result in
+                reference.session?.replied(id, of: key, result.map { $0 })
+            }
+        case .write(let id, let handle, let data, let type, let offset, let limit):
+            guard let attribute = subject.key(of: handle) else { return replied(id, of: key, .failure(.noSuchObject)) }
+            client.daemon.writeValue(attribute, data, type: type, offset: offset, timeout: limit) {
+                [reference] result in
+                reference.session?.replied(id, of: key, result.map { nil })
+            }
         case .release(let ids): releaseAttributes(ids, of: key)
         case .servicesChanged:
             let (promise, peripheral) = core.withLock {
@@ -341,9 +352,11 @@ final class CentralSession: ManagerSession {
     /// Starts an operation of a peripheral.
     ///
     /// The future is completed exactly once: when the operation is settled, or at once if the manager has ended.
-    /// - Parameter value: The result of the operation if it succeeds.
+    /// - Parameters:
+    ///   - timeout: The time limit in seconds.
+    ///   - value: The result of the operation if it succeeds.
     func operation<T: Sendable>(
-        on key: PeripheralKey, yielding value: T,
+        on key: PeripheralKey, timeout: TimeInterval = .infinity, yielding value: T,
         _ decision: (inout PeripheralState, OperationID, inout Orders) -> Void
     ) -> Future<T> {
         let future = Future<T>()
@@ -354,13 +367,13 @@ final class CentralSession: ManagerSession {
                 future.complete(.success(value))
             }
         }
-        begin(on: key, completion, decision)
+        begin(on: key, timeout, completion, decision)
         return future
     }
 
     /// Starts an operation of a peripheral whose outcome has a value.
     func operation<T: Sendable>(
-        on key: PeripheralKey, value: @escaping @Sendable (Order.Outcome) -> T?,
+        on key: PeripheralKey, timeout: TimeInterval, value: @escaping @Sendable (Order.Outcome) -> T?,
         _ decision: (inout PeripheralState, OperationID, inout Orders) -> Void
     ) -> Future<T> {
         let future = Future<T>()
@@ -373,18 +386,21 @@ final class CentralSession: ManagerSession {
                 future.complete(.failure(PeripheralError.disconnected))
             }
         }
-        begin(on: key, completion, decision)
+        begin(on: key, timeout, completion, decision)
         return future
     }
 
     private func begin(
-        on key: PeripheralKey, _ completion: Completion,
+        on key: PeripheralKey, _ timeout: TimeInterval, _ completion: Completion,
         _ decision: (inout PeripheralState, OperationID, inout Orders) -> Void
     ) {
         let isAccepted = decideIfOpen { core in
             let id = core.makeOperation()
             core.begin(id, completion)
-            core.state.peripheral(key, into: &core.shell.orders) { decision(&$0, id, &$1) }
+            core.state.peripheral(key, into: &core.shell.orders) {
+                if timeout.isFinite { $1.append(.limit(id, max(0, timeout))) }
+                decision(&$0, id, &$1)
+            }
         }
         if !isAccepted { complete { completion.settle(.failed(.peripheral(.disconnected))) } }
     }

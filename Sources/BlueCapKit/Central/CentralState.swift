@@ -209,7 +209,7 @@ struct CentralState {
             guard isListening else { return }
             for key in peripherals.silent(at: now) { expire(key, into: &orders) }
             orders.append(.startTimer(.expirySweep, Self.sweepInterval))
-        case .operation, .run, .transfer, .retry, .discovery, .connection, .search, .encryption:
+        case .transfer, .retry, .discovery, .connection, .search, .encryption:
             if hasState(of: key) { peripheral(key, into: &orders) { $0.fired(timer, into: &$1) } }
         }
     }
@@ -350,11 +350,12 @@ struct CentralState {
     ) {
         let use = peripherals.use(of: key) ?? makeUse(of: key)
         orders.subject.peripheral = key
+        orders.subject.device = use.state.status.device
         defer { orders.subject = Order.Subject() }
-        let wasInUse = use.state.isInUse
+        let mayEnd = use.isReleased && use.state.isInUse
         decision(&use.state, &orders)
         use.state.follow(into: &orders)
-        if use.isReleased, wasInUse, !use.state.isInUse { orders.append(.endUse) }
+        if mayEnd, !use.state.isInUse { orders.append(.endUse) }
     }
 
     private mutating func makeUse(of key: PeripheralKey) -> PeripheralUse {

@@ -207,16 +207,15 @@ extension Characteristic {
         yielding value: T
     ) -> Future<T> {
         guard canNotify else { return session.failed(CharacteristicError.notifyNotSupported) }
-        return session.operation(on: peripheral.key, yielding: value) {
-            $0.subscription(
-                id, .startAsked($1, transport, outlivesLinks: outlivesLinks), by: $1, timeout: timeout, into: &$2)
+        return session.operation(on: peripheral.key, timeout: timeout, yielding: value) {
+            $0.subscription(id, .startAsked($1, transport, outlivesLinks: outlivesLinks), into: &$2)
         }
     }
 
     private func unsubscribe<T: Sendable>(timeout: TimeInterval = .infinity, yielding value: T) -> Future<T> {
         guard canNotify else { return session.failed(CharacteristicError.notifyNotSupported) }
-        return session.operation(on: peripheral.key, yielding: value) {
-            $0.subscription(id, .stopAsked($1), by: $1, timeout: timeout, into: &$2)
+        return session.operation(on: peripheral.key, timeout: timeout, yielding: value) {
+            $0.subscription(id, .stopAsked($1), into: &$2)
         }
     }
 

@@ -194,8 +194,8 @@ extension Characteristic {
         let promise = Promise<CharacteristicWriter>()
         let start = session.loop.now
         // Waits until the services are known, as every operation does.
-        let known: Future<Void> = session.operation(on: peripheral.key, yielding: ()) {
-            $0.attributes.request(.services([]), $1, timeout: timeout, into: &$2)
+        let known: Future<Void> = session.operation(on: peripheral.key, timeout: timeout, yielding: ()) {
+            $0.attributes.request(.services([]), $1, into: &$2)
         }
         known.onSuccess(context: ImmediateContext()) { [self] in
             session.loop.perform {
@@ -210,7 +210,7 @@ extension Characteristic {
     private func acquire(_ promise: Promise<CharacteristicWriter>, timeout: TimeInterval) {
         let peripheral = peripheral.key
         guard let key = writableKey else {
-            let hasLink = session.readState(of: peripheral) { $0.attributes.hasLink } ?? false
+            let hasLink = session.readState(of: peripheral) { $0.connection.state == .connected } ?? false
             let error: any Error = hasLink ? CharacteristicError.invalidated : PeripheralError.disconnected
             return session.complete { promise.failure(error) }
         }
@@ -245,5 +245,7 @@ extension Characteristic {
         }
     }
 
-    private var writableKey: AttributeKey? { session.readState(of: peripheral.key) { $0.attributes.key(of: id) } }
+    private var writableKey: AttributeKey? {
+        session.readState(of: peripheral.key) { $0.attributes.key(of: id, on: $0.status.device) }
+    }
 }

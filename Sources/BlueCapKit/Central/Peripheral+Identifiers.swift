@@ -75,10 +75,10 @@ extension Peripheral {
         _ name: AttributeName, _ timeout: TimeInterval, outlivesLinks: Bool = false
     ) -> Future<AttributeID> {
         let start = session.loop.now
-        let found: Future<AttributeID> = session.operation(on: key) {
+        let found: Future<AttributeID> = session.operation(on: key, timeout: timeout) {
             if case .found(let id) = $0 { id } else { nil }
         } _: {
-            $0.attributes.request(.attribute(name), $1, timeout: timeout, outlivesLinks: outlivesLinks, into: &$2)
+            $0.attributes.request(.attribute(name), $1, outlivesLinks: outlivesLinks, into: &$2)
         }
         return found.recoverWith(context: ImmediateContext()) { [self] error in
             guard case PeripheralError.ambiguous(_, let candidates) = error else { throw error }

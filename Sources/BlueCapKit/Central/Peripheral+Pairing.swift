@@ -67,7 +67,7 @@ extension Peripheral {
     package func hasForgottenOperation() async -> Bool { await session.hasForgottenOperation(key) }
 
     private func request(_ request: PairingState.Request, timeout: TimeInterval) -> Future<Peripheral> {
-        session.operation(on: key, yielding: self) {
+        session.operation(on: key, timeout: timeout, yielding: self) {
             $0.pairingAsked(request, $1, timeout: timeout, into: &$2)
         }
     }

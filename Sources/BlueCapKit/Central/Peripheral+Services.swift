@@ -87,8 +87,8 @@ extension Peripheral {
         _ uuids: [CBUUID]?, _ timeout: TimeInterval, yielding value: T
     ) -> Future<T> {
         let uuids = Set(uuids ?? [])
-        return session.operation(on: key, yielding: value) {
-            $0.attributes.request(.services(uuids.isEmpty ? nil : uuids), $1, timeout: timeout, into: &$2)
+        return session.operation(on: key, timeout: timeout, yielding: value) {
+            $0.attributes.request(.services(uuids.isEmpty ? nil : uuids), $1, into: &$2)
         }
     }
 
@@ -127,9 +127,10 @@ extension Peripheral {
                         + "ask for refreshServices(forgettingBond: true) if that is meant."))
         }
         var refresh: OperationID?
-        let future: Future<Peripheral> = session.operation(on: key, yielding: self) { state, id, orders in
+        let future: Future<Peripheral> = session.operation(on: key, timeout: timeout, yielding: self) {
+            state, id, orders in
             refresh = id
-            state.refreshAsked(id, timeout: timeout, into: &orders)
+            state.refreshAsked(id, into: &orders)
         }
         session.loop.post { [self, refresh] in
             // Executes the connection's own call first.

@@ -24,17 +24,10 @@ struct AttributeState {
         }
     }
 
-    private struct Transfer {
-        let data: Data
-        let target: AttributeID
-        var machine: TransferMachine
-    }
-
     private(set) var table = AttributeTable()
     private var discovery = ServiceDiscoveryMachine()
     private var requests = DiscoveryRequests()
     private var lanes = OperationLanes()
-    private var transfers: [OperationID: Transfer] = [:]
     private var wasReadOnThisLink = false
     /// Whether the table differs from what the application knows; reported when the table is valid again.
     private var isChangeUnreported = false
@@ -74,10 +67,8 @@ struct AttributeState {
 
     /// Returns BlueZ's name of an attribute; `nil` while it has no object on a link. Of a virtual battery the name is that of
     /// its level, which can only be subscribed to.
-    /// - Parameter isPresent: Whether BlueZ must still export the object. A transfer that has begun continues without it
-    ///   until BlueZ refuses a call.
-    func key(of id: AttributeID, isPresent: Bool = true) -> AttributeKey? {
-        guard let device = discovery.device, let record = table[id], record.isPresent || !isPresent else { return nil }
+    func key(of id: AttributeID, on device: ObjectKey?) -> AttributeKey? {
+        guard hasLink, let device, let record = table[id], record.isPresent else { return nil }
         return AttributeKey(device, record.handle)
     }
 
@@ -88,14 +79,14 @@ struct AttributeState {
 
     // MARK: The link
 
-    mutating func linkUp(_ device: ObjectKey, isResolved: Bool, into orders: inout Orders) {
+    mutating func linkUp(isResolved: Bool, into orders: inout Orders) {
         guard !discovery.hasLink else { return resolved(isResolved, into: &orders) }
         wasReadOnThisLink = false
         isChangeUnreported = false
         isLinkDead = false
         missingKeys = nil
         table.forgetDiscovered()
-        discover(.linkUp(device, isResolved: isResolved), &orders)
+        discover(.linkUp(isResolved: isResolved), &orders)
         requests.linkUp()
     }
 
@@ -115,7 +106,6 @@ struct AttributeState {
         for (operation, lane) in lanes.unanswered { lostCalls[operation.id] = lane }
         let change = discovery.event(.linkLost, into: &orders)
         apply(change, linkError: failure == .linkEnded ? .forcedDisconnect : lossError, &orders)
-        transfers = [:]
         lanes.fail(failure == .linkLost ? lossFailure : failure, keepsSecuring: keepsSecuring, into: &orders)
     }
 
@@ -214,7 +204,7 @@ struct AttributeState {
     private func replyLimit(of id: OperationID) -> TimeInterval {
         guard let (operation, _) = lanes.called(id) else { return 35 }
         let limit = 30 * Double(requestCount(of: operation) + lanes.count - 1) + 5
-        return operation.hasTimeout ? max(limit, operation.timeout) : limit
+        return operation.timeout.isFinite ? max(limit, operation.timeout) : limit
     }
 
     /// The number of requests of the protocol that an operation needs: one, and one more for each further part of a value
@@ -237,7 +227,7 @@ struct AttributeState {
     /// BlueZ has not replied to an operation in time. Returns whether the link of a peripheral that is not paired is dead.
     private mutating func unanswered(_ id: OperationID) -> Bool {
         guard !lanes.isPaired, discovery.hasLink, let (operation, lane) = lanes.called(id),
-            operation.request.hasResponse || transfers[id] != nil
+            operation.request.hasResponse || lanes.isTransferring(id)
         else { return false }
         spoiled.insert(lane)
         isLinkDead = true
@@ -328,13 +318,8 @@ struct AttributeState {
         } else if !lostCalls.isEmpty {
             lostCalls[id] = nil
         }
-        if transfers[id] != nil {
-            var failure: OperationFailure?
-            if case .failure(let error) = result {
-                failure = isUnanswered ? .unanswered(error) : OperationFailure(error)
-            }
-            return transfer(id, .replied(failure, now()), &orders)
-        }
+        let failure = result.failure.map { isUnanswered ? .unanswered($0) : OperationFailure($0) }
+        if lanes.isTransferring(id) { return transfer(id, .replied(failure, now()), &orders) }
         switch result {
         case .failure(let error):
             var failure = OperationFailure(error)
@@ -360,18 +345,15 @@ struct AttributeState {
     /// cannot be.
     /// - Parameter outlivesLinks: Whether it waits for the next link, now or after a loss, and does not fail.
     mutating func request(
-        _ request: DiscoveryRequests.Request, _ id: OperationID, timeout: TimeInterval, outlivesLinks: Bool = false,
-        into orders: inout Orders
+        _ request: DiscoveryRequests.Request, _ id: OperationID, outlivesLinks: Bool = false, into orders: inout Orders
     ) {
-        requests.add(request, id, hasTimeout: timeout.isFinite, outlivesLinks: outlivesLinks)
-        startTimer(id, timeout, &orders)
+        requests.add(request, id, outlivesLinks: outlivesLinks)
         apply(discovery.event(.wanted, into: &orders), to: id, &orders)
     }
 
     /// Shows all services on the next link.
-    mutating func discoverServicesOnNextLink(_ id: OperationID, timeout: TimeInterval, into orders: inout Orders) {
-        requests.add(.services(nil), id, hasTimeout: timeout.isFinite, waitsForNextLink: true)
-        startTimer(id, timeout, &orders)
+    mutating func discoverServicesOnNextLink(_ id: OperationID) {
+        requests.add(.services(nil), id, waitsForNextLink: true)
     }
 
     /// Starts an operation on a characteristic or a descriptor when it is first in its lane.
@@ -393,9 +375,7 @@ struct AttributeState {
             guard case .read(let offset) = request else { return orders.append(.settle(id, .done)) }
             return orders.append(.settle(id, .value(Data((record.value ?? Data()).dropFirst(offset)))))
         }
-        startTimer(id, timeout, &orders)
-        let operation = OperationLanes.Operation(
-            id: id, target: target, request: request, timeout: timeout)
+        let operation = OperationLanes.Operation(id: id, target: target, request: request, timeout: timeout)
         send(lanes.submit(operation, lane: lane(of: target)), &orders)
     }
 
@@ -424,10 +404,6 @@ struct AttributeState {
         }
     }
 
-    private func startTimer(_ id: OperationID, _ timeout: TimeInterval, _ orders: inout Orders) {
-        if timeout.isFinite { orders.append(.startTimer(.operation(id), max(0, timeout))) }
-    }
-
     // MARK: Timers
 
     mutating func fired(_ timer: ServiceDiscoveryMachine.Timer, into orders: inout Orders) {
@@ -439,18 +415,14 @@ struct AttributeState {
 
     /// The pause of a transfer is over.
     mutating func transferDue(_ id: OperationID, into orders: inout Orders) {
-        guard transfers[id] == nil else { return transfer(id, .paused, &orders) }
+        if lanes.isTransferring(id) { return transfer(id, .paused, &orders) }
         // The transfer has exceeded its time, and its characteristic is free now.
         send(lanes.replied(id, .success(.done), into: &orders), &orders)
     }
 
     mutating func timedOut(_ id: OperationID, into orders: inout Orders) {
-        guard let failure = requests.timeoutError(of: id) else {
-            // Its lane is free when BlueZ has replied to its present call.
-            transfers[id] = nil
-            return lanes.timedOut(id, into: &orders)
-        }
-        requests.settle(id, .failed(failure), timerFired: true, &orders)
+        guard let failure = requests.timeoutError(of: id) else { return lanes.timedOut(id, into: &orders) }
+        requests.settle(id, .failed(failure), &orders)
     }
 
     // MARK: The discovery
@@ -461,47 +433,37 @@ struct AttributeState {
 
     /// - Parameter id: The request that the result is for; all that wait if `nil`.
     private mutating func apply(
-        _ change: ServiceDiscoveryMachine.Change, to id: OperationID? = nil, linkError: PeripheralError? = nil,
+        _ change: ServiceDiscoveryMachine.Change?, to id: OperationID? = nil, linkError: PeripheralError? = nil,
         _ orders: inout Orders
     ) {
-        switch change.table {
-        case .isValid: tableIsValid(&orders)
-        case .isVoid: lanes.close()
-        case nil: break
+        guard let change else { return }
+        switch change {
+        case .found, .foundNothing:
+            let sent = lanes.open(where: { [table] in table[$0]?.isPresent == true }, into: &orders)
+            for operation in sent { send(operation, &orders) }
+        case .isVoid: return lanes.close()
+        case .linkLost: break
         }
-        guard let result = change.result else { return }
         for id in id.map({ [$0] }) ?? requests.ofPresentLink {
-            switch result {
-            case .found:
-                requests.settle(id, requests.outcome(of: id, in: &table), &orders)
-            case .foundNothing:
-                requests.settle(id, .failed(.peripheral(.noServices)), &orders)
-            case .linkLost:
-                guard !requests.linkLost(id) else { continue }
+            switch change {
+            case .found: requests.settle(id, requests.outcome(of: id, in: &table), &orders)
+            case .foundNothing: requests.settle(id, .failed(.peripheral(.noServices)), &orders)
+            case .linkLost where requests.linkLost(id): break
+            case .linkLost, .isVoid:
                 requests.settle(id, .failed(.peripheral(linkError ?? lossError)), &orders)
             }
         }
-    }
-
-    /// Sends the operations that waited for the table, and fails those with a characteristic that does not exist.
-    private mutating func tableIsValid(_ orders: inout Orders) {
-        for lane in lanes.busyLanes where table[lane]?.isPresent != true {
-            transfers = transfers.filter { $0.value.target != lane }
-            lanes.fail(lane, .invalidated, into: &orders)
-        }
-        for lane in lanes.heldLanes { send(lanes.release(lane), &orders) }
-        for operation in lanes.open() { send(operation, &orders) }
     }
 
     // MARK: Calls
 
     private mutating func send(_ operation: OperationLanes.Operation?, _ orders: inout Orders) {
         guard let operation else { return }
-        guard let key = key(of: operation.target) else {
+        guard let record = table[operation.target], record.isPresent else {
             return send(lanes.replied(operation.id, .failure(.invalidated), into: &orders), &orders)
         }
         // A refused attempt can leave the link unusable (BlueZ 5.67 and later), so it is not made again.
-        if table[operation.target]?.isProtected == true {
+        if record.isProtected {
             if lanes.secure(operation) { return }
             if hasFailedToPair, !lanes.isPaired {
                 return send(
@@ -510,37 +472,44 @@ struct AttributeState {
         }
         switch operation.request {
         case .read(let offset):
-            orders.append(.read(operation.id, key, offset: offset, limit: replyLimit(of: operation.id)))
+            read(operation.target, offset: offset, for: operation.id, &orders)
         case .write(let data, let type, let offset):
-            orders.append(
-                .write(operation.id, key, data, type, offset: offset, limit: replyLimit(of: operation.id)))
+            write(data, type, offset: offset, to: operation.target, for: operation.id, &orders)
         case .transfer(let data, let fence):
-            let length = table[operation.target]?.maximumWriteLength(for: .withoutResponse) ?? 20
-            let machine = TransferMachine(
-                count: data.count, length: length, fence: machineFence(fence, for: operation.target))
-            transfers[operation.id] = Transfer(data: data, target: operation.target, machine: machine)
+            let length = record.maximumWriteLength(for: .withoutResponse)
+            let fence = fence == .automatic ? automaticFence(for: operation.target) : fence
+            lanes.begin(TransferMachine(count: data.count, length: length, fence: fence), operation.id)
             transfer(operation.id, .begun, &orders)
         }
     }
 
+    private func read(_ target: AttributeID, offset: Int, for id: OperationID, _ orders: inout Orders) {
+        guard let handle = table[target]?.handle else { return }
+        orders.append(.read(id, handle, offset: offset, limit: replyLimit(of: id)))
+    }
+
+    private func write(
+        _ data: Data, _ type: CBCharacteristicWriteType, offset: Int, to target: AttributeID, for id: OperationID,
+        _ orders: inout Orders
+    ) {
+        guard let handle = table[target]?.handle else { return }
+        orders.append(.write(id, handle, data, type, offset: offset, limit: replyLimit(of: id)))
+    }
+
     private mutating func transfer(_ id: OperationID, _ event: TransferMachine.Event, _ orders: inout Orders) {
-        guard let action = transfers[id]?.machine.event(event), let transfer = transfers[id] else { return }
+        guard let (operation, action, report) = lanes.transfer(id, event),
+            case .transfer(let data, _) = operation.request
+        else { return }
+        // One that has begun continues without the object of its characteristic until BlueZ refuses a call.
         switch action {
         case .write(let part, let isRequest):
-            guard let key = key(of: transfer.target, isPresent: false) else { return }
-            let start = transfer.data.startIndex
-            let bytes = Data(transfer.data[start + part.lowerBound..<start + part.upperBound])
-            let type = isRequest ? CBCharacteristicWriteType.withResponse : .withoutResponse
-            orders.append(.write(id, key, bytes, type, offset: 0, limit: replyLimit(of: id)))
-        case .read(let fence):
-            guard let key = key(of: fence, isPresent: false) else { return }
-            orders.append(.read(id, key, offset: 0, limit: replyLimit(of: id)))
-        case .pause(let seconds):
-            orders.append(.startTimer(.transfer(id), seconds))
+            let bytes = Data(data.dropFirst(part.lowerBound).prefix(part.count))
+            write(
+                bytes, isRequest ? .withResponse : .withoutResponse, offset: 0, to: operation.target, for: id, &orders)
+        case .read(let fence): read(fence, offset: 0, for: id, &orders)
+        case .pause(let seconds): orders.append(.startTimer(.transfer(id), seconds))
         case .finish(let failure):
-            transfers[id] = nil
-            let report = Order.Outcome.transferred(TransferReport(transfer.machine))
-            let result = failure.map { Result.failure($0) } ?? .success(report)
+            let result = failure.map { Result.failure($0) } ?? .success(Order.Outcome.transferred(report))
             send(lanes.replied(id, result, into: &orders), &orders)
         }
     }
@@ -552,28 +521,15 @@ struct AttributeState {
 
     /// A read does not change the order of the writes, so a read is preferred. BlueZ up to 5.66 uses several channels
     /// by default (EATT), and a part that is written with response could overtake the others.
-    private func machineFence(_ fence: TransferFence, for target: AttributeID) -> TransferMachine.Fence {
-        switch fence {
-        case .none: return .none
-        case .writing: return .write
-        case .reading(let id): return .read(id)
-        case .automatic:
-            if canBeRead(target) { return .read(target) }
-            let siblings = table[target]?.parent.flatMap { table[$0]?.children } ?? []
-            if let sibling = siblings.first(where: canBeRead) { return .read(sibling) }
-            return table[target]?.declaration.properties.contains(.write) == true ? .write : .none
-        }
+    private func automaticFence(for target: AttributeID) -> TransferFence {
+        let siblings = table[target]?.parent.flatMap { table[$0]?.children } ?? []
+        if let readable = ([target] + siblings).first(where: canBeRead) { return .reading(readable) }
+        return table[target]?.declaration.properties.contains(.write) == true ? .writing : .none
     }
 
     /// Returns the lane of an attribute: a descriptor uses that of its characteristic.
     private func lane(of target: AttributeID) -> AttributeID {
         guard let record = table[target], record.declaration.kind == .descriptor else { return target }
         return record.parent ?? target
-    }
-}
-
-extension TransferReport {
-    fileprivate init(_ machine: TransferMachine) {
-        self.init(bytes: machine.sent, seconds: machine.seconds, fences: machine.fences)
     }
 }

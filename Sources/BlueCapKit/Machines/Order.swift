@@ -18,16 +18,14 @@ struct Order: Equatable {
         /// BlueZ's name of that characteristic when it was last present. A subscription that began under this name is
         /// ended under it.
         var attribute: AttributeKey?
+
+        func key(of handle: AttributeHandle) -> AttributeKey? { device.flatMap { AttributeKey($0, handle) } }
     }
 
     /// Identifies a timer together with the peripheral of the order.
     enum Timer: Hashable, Sendable {
         case scanTimeout(ScanNumber)
         case adapterGrace, expirySweep, restoration
-        /// The time limit of an operation.
-        case operation(OperationID)
-        /// The time limit of a run.
-        case run(OperationID)
         /// The pause of a transfer.
         case transfer(OperationID)
         /// The pause before an operation that BlueZ was too busy for is repeated.
@@ -56,6 +54,8 @@ struct Order: Equatable {
 
         case startTimer(Timer, TimeInterval)
         case cancelTimer(Timer)
+        /// Limits the time of an operation, in seconds, until it is settled.
+        case limit(OperationID, TimeInterval)
         case settle(OperationID, Outcome)
 
         // MARK: The manager
@@ -88,7 +88,7 @@ struct Order: Equatable {
         case seek
         case stopSeeking
         /// Makes a call to BlueZ about the device, which is replied to after all earlier calls, and reports the reply.
-        case awaitReplies(ObjectKey)
+        case awaitReplies
         case report(ConnectionMachine.ConnectionNumber, ConnectionMachine.Report)
         case finishStream(ConnectionMachine.ConnectionNumber)
         /// The link can be used from here on.
@@ -122,12 +122,12 @@ struct Order: Equatable {
         // MARK: Attributes
 
         /// Makes a call to BlueZ about the device, and reports the reply.
-        case fence(ObjectKey, link: UInt32)
+        case fence(link: UInt32)
         /// Reads the attributes that BlueZ has exported, and reports them.
-        case readTable(ObjectKey, link: UInt32)
+        case readTable(link: UInt32)
         /// `limit`: the seconds for which BlueZ's reply is awaited.
-        case read(OperationID, AttributeKey, offset: Int, limit: TimeInterval)
-        case write(OperationID, AttributeKey, Data, CBCharacteristicWriteType, offset: Int, limit: TimeInterval)
+        case read(OperationID, AttributeHandle, offset: Int, limit: TimeInterval)
+        case write(OperationID, AttributeHandle, Data, CBCharacteristicWriteType, offset: Int, limit: TimeInterval)
         /// Makes the references to the objects of attributes weak that no longer exist.
         case release([AttributeID])
         /// The services differ from those known before on this connection.

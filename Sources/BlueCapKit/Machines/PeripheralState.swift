@@ -76,7 +76,7 @@ struct PeripheralState {
     // MARK: Queries
 
     /// Whether there is a link, or the application wants one.
-    var isLinkExpected: Bool { attributes.hasLink || connection.isWanted }
+    var isLinkExpected: Bool { connection.state == .connected || connection.isWanted }
 
     /// Whether the application uses this peripheral, or the end of its use is still under way.
     var isInUse: Bool { connection.isInUse || !runs.isIdle || !pairing.isIdle }
@@ -101,6 +101,7 @@ struct PeripheralState {
     mutating func statusChanged(_ new: LinkStatus, into orders: inout Orders) {
         let old = status
         status = new
+        orders.subject.device = new.device
         if new.isConnected {
             linkEnd = nil
         } else if let end = new.linkEnd {
@@ -131,12 +132,10 @@ struct PeripheralState {
 
     mutating func fired(_ timer: Order.Timer, into orders: inout Orders) {
         switch timer {
-        case .operation(let id): timedOut(id, nil, into: &orders)
         case .discovery(let timer): attributes.fired(timer, into: &orders)
         case .retry(let lane): attributes.retryDue(lane, into: &orders)
         case .transfer(let id): attributes.transferDue(id, into: &orders)
         case .connection(let timer): connect(.timerFired(timer), into: &orders)
-        case .run(let id): runTimedOut(id, into: &orders)
         case .search:
             pairing.searchTimedOut(into: &orders)
             endSecuring(.timedOut, into: &orders)
@@ -148,6 +147,9 @@ struct PeripheralState {
     /// The time limit of an operation has passed.
     /// - Parameter obstacle: Why a pairing that is under way has not progressed, if that is known.
     mutating func timedOut(_ id: OperationID, _ obstacle: PairingError?, into orders: inout Orders) {
+        if runs.position(of: id) != nil {
+            return cancelRun(id, .peripheral(runs.running == id ? .runTimeout : .connectionTimeout), into: &orders)
+        }
         if subscriptions.timedOut(id, into: &orders) || pairing.timedOut(id, obstacle, into: &orders) { return }
         attributes.timedOut(id, into: &orders)
     }
@@ -185,7 +187,6 @@ struct PeripheralState {
 
     /// Passes an event to the connection, and its changes of the link to everything that uses the link.
     mutating func connect(_ event: ConnectionMachine.Event, into orders: inout Orders) {
-        orders.subject.device = status.device
         var event = event
         if case .connectReplied(let attempt, let error?, nil) = event, connection.hasFallen || error == .noLink,
             let meaning = pairing.attemptFell(status, into: &orders)
@@ -202,9 +203,9 @@ struct PeripheralState {
             case .linkWentDown(let loss):
                 index += 1 + orders.insert(at: index) { linkWentDown(loss, into: &$0) }
             case .callConnect:
-                if attributes.hasLostCalls, let device = status.device {
+                if attributes.hasLostCalls, status.device != nil {
                     heldAttempt = orders[index]
-                    orders.replace(at: index, by: .awaitReplies(device))
+                    orders.replace(at: index, by: .awaitReplies)
                 }
                 index += 1
             case .cancelConnect where heldAttempt != nil:
@@ -224,8 +225,7 @@ struct PeripheralState {
         hasFailedToPair = false
         updateSecurity()
         pairing.linkWentUp(status, into: &orders)
-        guard let device = status.device else { return }
-        attributes.linkUp(device, isResolved: status.areServicesResolved, into: &orders)
+        attributes.linkUp(isResolved: status.areServicesResolved, into: &orders)
     }
 
     /// BlueZ has replied to each call of the last link that it has not forgotten.
@@ -245,9 +245,7 @@ struct PeripheralState {
     }
 
     private mutating func resumeAttempt(into orders: inout Orders) {
-        guard let attempt = heldAttempt.take() else { return }
-        orders.subject.device = status.device
-        orders.append(attempt)
+        if let attempt = heldAttempt.take() { orders.append(attempt) }
     }
 
     /// Fails the operations that are under way, because the link is lost or is being ended.
@@ -294,9 +292,9 @@ struct PeripheralState {
     // MARK: Refreshing services
 
     /// Discovers all services on the next link, after BlueZ has removed the device; ends the present link.
-    mutating func refreshAsked(_ id: OperationID, timeout: TimeInterval, into orders: inout Orders) {
+    mutating func refreshAsked(_ id: OperationID, into orders: inout Orders) {
         isRefreshing = true
-        attributes.discoverServicesOnNextLink(id, timeout: timeout, into: &orders)
+        attributes.discoverServicesOnNextLink(id)
         if connection.state == .connected { connect(.disconnectAsked, into: &orders) }
     }
 
@@ -315,13 +313,10 @@ struct PeripheralState {
     // MARK: Subscriptions
 
     /// The application begins or ends a subscription.
-    /// - Parameter timeout: The time limit of `operation`, in seconds.
     mutating func subscription(
-        _ id: AttributeID, _ event: SubscriptionMachine.Event, by operation: OperationID, timeout: TimeInterval,
-        into orders: inout Orders
+        _ id: AttributeID, _ event: SubscriptionMachine.Event, into orders: inout Orders
     ) {
         if case .stopAsked = event { restored.removeAll { attributes.table.id(of: $0.subscription) == id } }
-        if timeout.isFinite { orders.append(.startTimer(.operation(operation), max(0, timeout))) }
         subscriptions.event(id, event, attributes, into: &orders)
     }
 
@@ -493,11 +488,6 @@ struct PeripheralState {
     /// The work of a run has ended.
     mutating func runEnded(_ id: OperationID, into orders: inout Orders) { runEvent(.finished(id, nil), into: &orders) }
 
-    private mutating func runTimedOut(_ id: OperationID, into orders: inout Orders) {
-        runTimeouts[id] = nil
-        cancelRun(id, .peripheral(runs.running == id ? .runTimeout : .connectionTimeout), into: &orders)
-    }
-
     /// Starts the first run of the queue when there is a link, or fails it if there will be none.
     private mutating func followRuns(into orders: inout Orders) {
         while let id = runs.current, runs.running == nil {
@@ -520,12 +510,12 @@ struct PeripheralState {
         for effect in runs.event(event) {
             switch effect {
             case .begin(let id):
-                if let timeout = runTimeouts[id] { orders.append(.startTimer(.run(id), timeout)) }
+                if let timeout = runTimeouts[id] { orders.append(.limit(id, timeout)) }
                 connect(.linkNeeded(.run), into: &orders)
             case .stop(let id):
                 orders.append(.stopRun(id))
             case .settle(let id, let failure):
-                if runTimeouts.removeValue(forKey: id) != nil { orders.append(.cancelTimer(.run(id))) }
+                runTimeouts[id] = nil
                 orders.append(.settle(id, failure.map { .failed($0) } ?? .done))
             }
         }
