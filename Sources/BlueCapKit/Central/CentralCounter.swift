@@ -65,7 +65,7 @@ struct CentralCounter {
     static func statistics(
         of key: PeripheralKey, in core: inout CentralSession.Core, at now: Instant
     ) -> PeripheralStatistics {
-        var statistics = core.objects.use(of: key)?.counter.statistics(at: now) ?? PeripheralStatistics()
+        var statistics = core.state.peripherals.use(of: key)?.counter.statistics(at: now) ?? PeripheralStatistics()
         statistics.operationsPending = core.completions.values.count { $0.peripheral == key }
         return statistics
     }

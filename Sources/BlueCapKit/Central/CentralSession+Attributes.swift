@@ -6,27 +6,13 @@ import Reactor
 
 /// The attributes of peripherals: their objects, BlueZ's reports, and calls to BlueZ.
 extension CentralSession {
-    /// Reads the record of an attribute; `nil` if there is none.
-    func attribute<R>(
-        _ key: PeripheralKey, _ id: AttributeID, _ body: (borrowing AttributeTable.Record) -> R?
-    ) -> R? {
-        core.withLock { core in
-            core.state.readState(of: key) { state in state.attributes.table[id].flatMap { body($0) } }
-        }
-    }
-
     /// Returns the newest value of an attribute.
     func value(of id: AttributeID, _ key: PeripheralKey) -> Data? {
-        readState(of: key) { [client] state in
-            guard let record = state.attributes.table[id] else { return nil }
-            let present = record.isPresent ? state.status.device.flatMap { AttributeKey($0, record.handle) } : nil
+        use(of: key) { [client] use in
+            guard let record = use.state.attributes.table[id] else { return nil }
+            let present = record.isPresent ? use.state.status.device.flatMap { AttributeKey($0, record.handle) } : nil
             return present.flatMap { client.daemon.value(of: $0) } ?? record.value
         }
-    }
-
-    /// Reads the table of a peripheral's attributes; `nil` if the application has not used the peripheral.
-    func attributes<R>(_ key: PeripheralKey, _ body: (borrowing AttributeTable) -> R?) -> R? {
-        core.withLock { core in core.state.readState(of: key) { body($0.attributes.table) } }
     }
 
     /// Returns a stream of changes of the pairing.
@@ -38,18 +24,18 @@ extension CentralSession {
     func stream<T>(
         _ property: ReferenceWritableKeyPath<PeripheralUse, StreamPromise<T>?>, of key: PeripheralKey, capacity: Int
     ) -> FutureStream<T> {
-        // The peripheral has a state from now on, which reports the changes.
-        guard decide(key, { _, _ in }) else { return .ended }
-        return withEntry(of: key) { use in
-            let promise = use[keyPath: property] ?? StreamPromise(capacity: capacity)
+        var promise: StreamPromise<T>?
+        _ = decideIfOpen { core in
+            let use = core.state.use(of: key)
+            promise = use[keyPath: property] ?? StreamPromise(capacity: capacity)
             use[keyPath: property] = promise
-            return promise.stream
-        } ?? .ended
+        }
+        return promise?.stream ?? .ended
     }
 
     /// Releases the objects of attributes that no longer exist, and finishes their streams. On the loop.
     func releaseAttributes(_ ids: [AttributeID], of key: PeripheralKey) {
-        let objects = withEntry(of: key) { $0.weaken(ids) }
+        let objects = use(of: key) { $0.weaken(ids) }
         withExtendedLifetime(objects) {}
         for id in ids {
             endNotifications(
@@ -96,7 +82,7 @@ extension CentralSession {
             core.withLock { core in
                 let key = core.state.key(of: attribute.device, at: PeripheralKey(device))
                 guard adapter == core.shell.adapter, core.state.hasState(of: key) else { return }
-                core.state.peripheral(key, into: &core.shell.orders, decision)
+                core.decide(key, decision)
             }
         }
     }
@@ -112,6 +98,6 @@ extension CentralSession {
 
     /// BlueZ has replied to a call of an operation.
     func replied(_ id: OperationID, of key: PeripheralKey, _ result: Result<Data?, BlueZError>) {
-        decideHere(key) { $0.attributes.replied(id, result, at: loop.now, into: &$1) }
+        decideHere(key, isOperation: true) { $0.attributes.replied(id, result, at: loop.now, into: &$1) }
     }
 }

@@ -38,10 +38,9 @@ extension CentralSession {
     private func deviceRemoved(_ source: ObjectKey, _ device: borrowing Device1, in tree: borrowing ObjectTree) {
         core.withLock { core in
             let key = core.state.key(of: source, at: PeripheralKey(device))
-            core.state.valuesEnd(key, source, device)
-            core.state.updateState(of: key) { state in
-                guard state.status.device == source else { return }
-                state.attributes.keepValues { AttributeKey(source, $0).flatMap { tree.value(of: $0) } }
+            _ = core.state.peripherals.update(key) { $0.wasRemoved(source, device) }
+            if let use = core.state.peripherals.use(of: key), use.state.status.device == source {
+                use.state.attributes.keepValues { AttributeKey(source, $0).flatMap { tree.value(of: $0) } }
             }
             guard device.adapter == core.shell.adapter, !core.state.isDuplicate(source, of: key) else { return }
             core.state.statusChanged(LinkStatus(), of: key, into: &core.shell.orders)
@@ -112,7 +111,10 @@ extension CentralSession {
             if tree.handle(of: device) != nil { client.connector.disconnect(device) { _ in } }
         }
         tree.forEachDevice(on: adapter) { source, device in
-            core.withLock { $0.state.found($0.state.key(of: source, at: PeripheralKey(device)), source) }
+            core.withLock { core in
+                let key = core.state.key(of: source, at: PeripheralKey(device))
+                _ = core.state.peripherals.update(key) { $0.isPresent(as: source) }
+            }
         }
     }
 

@@ -69,16 +69,12 @@ final class CentralSession: ManagerSession {
 
         mutating func takeCompletion(of id: OperationID) -> Completion? { completions.removeValue(forKey: id) }
 
-        /// What the manager has of each peripheral.
-        var objects: PeripheralTable {
-            _read { yield state.peripherals }
-            _modify { yield &state.peripherals }
-        }
-
-        /// Puts a peripheral that is to be connected on the list, also if it has expired.
-        mutating func relist(_ peripheral: Peripheral) {
-            objects.hold(peripheral)
-            state.relist(peripheral.key, into: &shell.orders)
+        /// Decides about one peripheral.
+        mutating func decide(
+            _ key: PeripheralKey, isOperation: Bool = false,
+            _ decision: (inout PeripheralState, inout Orders) -> Void
+        ) {
+            state.peripheral(key, isOperation: isOperation, into: &shell.orders, decision)
         }
     }
 
@@ -139,7 +135,7 @@ final class CentralSession: ManagerSession {
     func finish() {
         let (all, streams, states) = core.withLock { core in
             core.state.forgetAll { client.daemon.readDevice($0) { PeripheralRecord.LastValues($0) } }
-            return (core.objects.removeObjects(), core.streams, core.shell.streams)
+            return (core.state.peripherals.removeObjects(), core.streams, core.shell.streams)
         }
         let changes = all.uses.map { $0.release().changes }
         complete {
@@ -214,13 +210,13 @@ final class CentralSession: ManagerSession {
             if let stream { complete { stream.finish(error) } }
         case .expired(let key):
             let (peripheral, promise) = core.withLock { core in
-                (core.objects[objectOf: key], core.streams.expiries)
+                (core.state.peripherals[objectOf: key], core.streams.expiries)
             }
             if let peripheral { complete { promise.success(peripheral) } }
         case .drop(let key):
             // It may have been listed again since this was decided.
             let objects = core.withLock { core in
-                core.objects.read(key, { $0.isListed }) == true ? nil : core.objects.weaken(key)
+                core.state.peripherals.read(key, { $0.isListed }) == true ? nil : core.state.peripherals.weaken(key)
             }
             withExtendedLifetime(objects) {}
         case .restored: completeRestoration()
@@ -230,15 +226,15 @@ final class CentralSession: ManagerSession {
         case .cancelConnect: cancelConnect(key)
         case .callDisconnect: disconnect(key, subject.device)
         case .seek: seek(key)
-        case .stopSeeking: if let id = withEntry(of: key, { $0.searches.popLast() }) { client.discovery.stop(id) {} }
+        case .stopSeeking: if let id = use(of: key, { $0.searches.popLast() }) { client.discovery.stop(id) {} }
         case .awaitReplies:
             guard let device = subject.device else { return }
             client.connector.fence(device) { [weak self] in self?.decideHere(key) { $0.repliesCame(into: &$1) } }
         case .report(let number, let report):
-            let stream = withEntry(of: key) { $0.connections[number] }
+            let stream = use(of: key) { $0.connections[number] }
             if let stream { complete { stream.report(report) } }
         case .finishStream(let number):
-            let stream = withEntry(of: key) { $0.connections.removeValue(forKey: number) }
+            let stream = use(of: key) { $0.connections.removeValue(forKey: number) }
             if let stream { complete { stream.finish() } }
         case .linkWentUp: break
         case .linkWentDown(let loss): linkWentDown(key, loss)
@@ -269,7 +265,7 @@ final class CentralSession: ManagerSession {
         case .release(let ids): releaseAttributes(ids, of: key)
         case .servicesChanged:
             let (promise, peripheral) = core.withLock {
-                ($0.objects.use(of: key)?.changes.ofServices, $0.objects[objectOf: key])
+                ($0.state.peripherals.use(of: key)?.changes.ofServices, $0.state.peripherals[objectOf: key])
             }
             if let promise, let peripheral { complete { promise.success(peripheral) } }
 
@@ -285,8 +281,8 @@ final class CentralSession: ManagerSession {
             .rejectRequests, .cancelRequests:
             performPairing(order.action, of: key)
 
-        case .beginRun(let id): withEntry(of: key) { $0.runs[id] }?.begin()
-        case .stopRun(let id): withEntry(of: key) { $0.runs.removeValue(forKey: id) }?.stop()
+        case .beginRun(let id): use(of: key) { $0.runs[id] }?.begin()
+        case .stopRun(let id): use(of: key) { $0.runs.removeValue(forKey: id) }?.stop()
         }
     }
 
@@ -308,7 +304,7 @@ final class CentralSession: ManagerSession {
         sighted.reserveCapacity(orders.count - start)
         let stream = core.withLock { core -> Scans.Stream? in
             while end < orders.endIndex, case .discovered(let key, scan) = orders[end].action {
-                sighted.append(core.objects.hold(key, in: self))
+                sighted.append(core.state.peripherals.hold(key, in: self))
                 end += 1
             }
             core.counter.reported(sighted.count)
@@ -338,7 +334,7 @@ final class CentralSession: ManagerSession {
     }
 
     private func target(_ scan: ScanNumber, _ key: PeripheralKey) -> (Scans.Stream?, Peripheral) {
-        core.withLock { core in (core.scans[scan], core.objects.hold(key, in: self)) }
+        core.withLock { core in (core.scans[scan], core.state.peripherals.hold(key, in: self)) }
     }
 
     // MARK: Operations; any thread
@@ -346,7 +342,7 @@ final class CentralSession: ManagerSession {
     /// Applies a decision to a peripheral's state. Returns false if the manager has ended.
     @discardableResult
     func decide(_ key: PeripheralKey, _ decision: (inout PeripheralState, inout Orders) -> Void) -> Bool {
-        decideIfOpen { $0.state.peripheral(key, into: &$0.shell.orders, decision) }
+        decideIfOpen { $0.decide(key, decision) }
     }
 
     /// Starts an operation of a peripheral.
@@ -356,7 +352,7 @@ final class CentralSession: ManagerSession {
     ///   - timeout: The time limit in seconds.
     ///   - value: The result of the operation if it succeeds.
     func operation<T: Sendable>(
-        on key: PeripheralKey, timeout: TimeInterval = .infinity, yielding value: T,
+        on key: PeripheralKey, timeout: TimeInterval, yielding value: T, isOperation: Bool = false,
         _ decision: (inout PeripheralState, OperationID, inout Orders) -> Void
     ) -> Future<T> {
         let future = Future<T>()
@@ -367,13 +363,14 @@ final class CentralSession: ManagerSession {
                 future.complete(.success(value))
             }
         }
-        begin(on: key, timeout, completion, decision)
+        begin(on: key, timeout, completion, isOperation, decision)
         return future
     }
 
     /// Starts an operation of a peripheral whose outcome has a value.
     func operation<T: Sendable>(
-        on key: PeripheralKey, timeout: TimeInterval, value: @escaping @Sendable (Order.Outcome) -> T?,
+        on key: PeripheralKey, timeout: TimeInterval, isOperation: Bool = false,
+        value: @escaping @Sendable (Order.Outcome) -> T?,
         _ decision: (inout PeripheralState, OperationID, inout Orders) -> Void
     ) -> Future<T> {
         let future = Future<T>()
@@ -386,18 +383,18 @@ final class CentralSession: ManagerSession {
                 future.complete(.failure(PeripheralError.disconnected))
             }
         }
-        begin(on: key, timeout, completion, decision)
+        begin(on: key, timeout, completion, isOperation, decision)
         return future
     }
 
     private func begin(
-        on key: PeripheralKey, _ timeout: TimeInterval, _ completion: Completion,
+        on key: PeripheralKey, _ timeout: TimeInterval, _ completion: Completion, _ isOperation: Bool,
         _ decision: (inout PeripheralState, OperationID, inout Orders) -> Void
     ) {
         let isAccepted = decideIfOpen { core in
             let id = core.makeOperation()
             core.begin(id, completion)
-            core.state.peripheral(key, into: &core.shell.orders) {
+            core.decide(key, isOperation: isOperation) {
                 if timeout.isFinite { $1.append(.limit(id, max(0, timeout))) }
                 decision(&$0, id, &$1)
             }
@@ -406,18 +403,26 @@ final class CentralSession: ManagerSession {
     }
 
     /// Applies a decision to a peripheral's state on the loop, outside any report, and executes the orders at once.
-    func decideHere(_ key: PeripheralKey, _ decision: (inout PeripheralState, inout Orders) -> Void) {
+    func decideHere(
+        _ key: PeripheralKey, isOperation: Bool = false, _ decision: (inout PeripheralState, inout Orders) -> Void
+    ) {
         let mustDrain = core.withLock { core in
             guard core.state.hasState(of: key) else { return false }
-            core.state.peripheral(key, into: &core.shell.orders, decision)
+            core.decide(key, isOperation: isOperation, decision)
             return core.shell.mustWake()
         }
         if mustDrain { drain() }
     }
 
-    /// Reads the state of a peripheral; `nil` if there is none.
-    func readState<R>(of key: PeripheralKey, _ body: (borrowing PeripheralState) -> R?) -> R? {
-        core.withLock { $0.state.readState(of: key, body) }
+    /// Reads or changes what the manager has of a peripheral; `nil` if the application has not used it. Any thread.
+    @discardableResult
+    func use<R>(of key: PeripheralKey, _ body: (PeripheralUse) -> R?) -> R? {
+        core.withLock { $0.state.peripherals.use(of: key).flatMap(body) }
+    }
+
+    /// Reads the table of a peripheral's attributes; `nil` if the application has not used the peripheral.
+    func attributes<R>(_ key: PeripheralKey, _ body: (borrowing AttributeTable) -> R?) -> R? {
+        use(of: key) { body($0.state.attributes.table) }
     }
 
     // MARK: Peripherals; any thread
@@ -434,14 +439,14 @@ final class CentralSession: ManagerSession {
 
     /// Reads the record of a peripheral on the list.
     func readRecord<R>(_ key: PeripheralKey, _ body: (borrowing PeripheralRecord.Listing) -> R?) -> R? {
-        core.withLock { $0.objects.read(key, body) }
+        core.withLock { $0.state.peripherals.read(key, body) }
     }
 
     /// Handles the release of a peripheral's object.
     func released(_ key: PeripheralKey) {
         var (successor, released): (Peripheral?, PeripheralUse.Released?)
         decide { core in
-            successor = core.objects[objectOf: key]
+            successor = core.state.peripherals[objectOf: key]
             if successor == nil { released = core.state.release(key, into: &core.shell.orders) }
         }
         if let changes = released?.changes { complete { changes.finish() } }
@@ -480,13 +485,11 @@ final class CentralSession: ManagerSession {
 
     /// Reconnects a restored peripheral after its link is lost, until the application connects it itself.
     private func continueRestored(_ key: PeripheralKey, in core: inout Core) {
-        core.state.peripheral(key, into: &core.shell.orders) { _, _ in }
-        let peripheral = core.objects.hold(key, in: self)
-        core.objects.withEntry(of: key) { use in
-            guard !use.state.connection.isWanted else { return }
-            // The number that the next `connect` will have.
-            use.connections[use.state.connection.number + 1] = ConnectionStream(keeping: peripheral)
-        }
+        let use = core.state.use(of: key)
+        let peripheral = core.state.peripherals.hold(key, in: self)
+        guard !use.state.connection.isWanted else { return }
+        // The number that the next `connect` will have.
+        use.connections[use.state.connection.number + 1] = ConnectionStream(keeping: peripheral)
     }
 
     private func completeRestoration() {
@@ -496,7 +499,7 @@ final class CentralSession: ManagerSession {
             guard let state = core.restored else { return }
             core.restored = nil
             listRestored(state, in: &core, at: now)
-            restored.peripherals = state.connections.map { core.objects.hold($0.key, in: self) }
+            restored.peripherals = state.connections.map { core.state.peripherals.hold($0.key, in: self) }
             restored.scan = state.scan
         }
         complete { [restored] in self.restoredPromise.success(restored) }

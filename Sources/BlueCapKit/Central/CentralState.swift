@@ -305,11 +305,6 @@ struct CentralState {
     /// Whether the silence of a peripheral means that it is out of range.
     private var isListening: Bool { scan != nil || ranging != nil }
 
-    /// BlueZ removes a device. Its values can be read for the last time.
-    mutating func valuesEnd(_ key: PeripheralKey, _ source: ObjectKey, _ device: borrowing Device1) {
-        _ = peripherals.update(key) { $0.wasRemoved(source, device) }
-    }
-
     /// BlueZ has removed a device.
     ///
     /// During a scan this means that the device is out of range or switched off. Otherwise BlueZ removes devices for
@@ -345,20 +340,24 @@ struct CentralState {
 
     /// Decides about one peripheral. Its state begins with what BlueZ has reported of it.
     mutating func peripheral(
-        _ key: PeripheralKey, into orders: inout Orders,
+        _ key: PeripheralKey, isOperation: Bool = false, into orders: inout Orders,
         _ decision: (inout PeripheralState, inout Orders) -> Void
     ) {
-        let use = peripherals.use(of: key) ?? makeUse(of: key)
+        let use = use(of: key)
         orders.subject.peripheral = key
-        orders.subject.device = use.state.status.device
-        defer { orders.subject = Order.Subject() }
+        orders.status = use.state.status
+        defer { (orders.status, orders.subject) = (LinkStatus(), Order.Subject()) }
         let mayEnd = use.isReleased && use.state.isInUse
+        let wasWanted = isOperation || use.state.isWanted
         decision(&use.state, &orders)
-        use.state.follow(into: &orders)
+        use.state.follow(isOperation: isOperation, into: &orders)
         if mayEnd, !use.state.isInUse { orders.append(.endUse) }
+        if !wasWanted, use.state.isWanted { relist(key, into: &orders) }
     }
 
-    private mutating func makeUse(of key: PeripheralKey) -> PeripheralUse {
+    /// What the manager has of a peripheral, which is made if the application has not used the peripheral.
+    mutating func use(of key: PeripheralKey) -> PeripheralUse {
+        if let use = peripherals.use(of: key) { return use }
         var state = PeripheralState(backOff: BackOff(seed: backOffSeed ^ key.rawValue))
         // These events produce no orders before the first request.
         var unused = Orders()
@@ -406,17 +405,6 @@ struct CentralState {
     /// The peripherals that the application has used.
     var keysWithState: [PeripheralKey] { hasEnded ? [] : peripherals.used.map(\.key) }
 
-    /// Reads the state of a peripheral; returns `nil` if there is none.
-    mutating func readState<R>(of key: PeripheralKey, _ body: (borrowing PeripheralState) -> R?) -> R? {
-        hasEnded ? nil : peripherals.use(of: key).flatMap { body($0.state) }
-    }
-
-    /// Changes the state of a peripheral without orders; returns `nil` if there is none.
-    @discardableResult
-    mutating func updateState<R>(of key: PeripheralKey, _ change: (inout PeripheralState) -> R) -> R? {
-        hasEnded ? nil : peripherals.use(of: key).map { change(&$0.state) }
-    }
-
     // MARK: Reports of BlueZ
 
     /// BlueZ has reported a device's object or link.
@@ -432,11 +420,6 @@ struct CentralState {
         for key in known.sorted() { statusChanged(all[key] ?? LinkStatus(), of: key, into: &orders) }
     }
 
-    /// The end of a link shows that the peripheral is near, too.
-    mutating func linkEnded(_ key: PeripheralKey, at now: Instant) {
-        _ = peripherals.update(key) { $0.lastReceived = now }
-    }
-
     /// Returns the devices on other adapters that this manager has connected, or is connecting.
     func ownLinks(besides adapter: ObjectKey) -> [(key: PeripheralKey, device: ObjectKey)] {
         peripherals.used.compactMap { key, use in
@@ -446,11 +429,6 @@ struct CentralState {
             }
             return (key, device)
         }
-    }
-
-    /// The adapter of this manager has this device as well.
-    mutating func found(_ key: PeripheralKey, _ source: ObjectKey) {
-        _ = peripherals.update(key) { $0.isPresent(as: source) }
     }
 
     /// Ends the state of every peripheral when the manager ends.
@@ -463,7 +441,7 @@ struct CentralState {
 
     // MARK: The list
 
-    /// Puts a peripheral back on the list.
+    /// Puts a peripheral back on the list, also if it has expired: it is to be connected, or was retrieved.
     mutating func relist(_ key: PeripheralKey, into orders: inout Orders) {
         for key in peripherals.relist(key) { drop(key, into: &orders) }
     }
@@ -548,7 +526,7 @@ struct CentralState {
         for connection in kept.connections {
             let key = connection.key
             // The arguments of a call that the application has made in the meantime take precedence.
-            guard readState(of: key, { $0.connection.isWanted }) != true else { continue }
+            guard peripherals.use(of: key)?.state.connection.isWanted != true else { continue }
             peripheral(key, into: &orders) { $0.restore(connection, into: &$1) }
         }
         isRestoring = true

@@ -36,7 +36,7 @@ extension Characteristic {
     ///   - timeout: The time limit in seconds. When it is exceeded, the future fails with
     ///     ``CharacteristicError/readTimeout``.
     public func read(from offset: Int, timeout: TimeInterval = .infinity) -> Future<Data> {
-        session.operation(on: peripheral.key, timeout: timeout) {
+        session.operation(on: peripheral.key, timeout: timeout, isOperation: true) {
             if case .value(let data) = $0 { data } else { nil }
         } _: {
             $0.attributes.submit(.read(offset: max(0, offset)), on: id, $1, timeout: timeout, into: &$2)
@@ -115,7 +115,7 @@ extension Characteristic {
             case .writing: .writing
             case .none: .none
             }
-        return session.operation(on: peripheral.key, timeout: timeout) {
+        return session.operation(on: peripheral.key, timeout: timeout, isOperation: true) {
             if case .transferred(let report) = $0 { report } else { nil }
         } _: {
             $0.attributes.submit(.transfer(data, internalFence), on: id, $1, timeout: timeout, into: &$2)

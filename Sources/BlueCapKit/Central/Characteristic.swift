@@ -78,7 +78,7 @@ public final class Characteristic: PeripheralAttribute {
     func submit<T: Sendable>(
         _ request: AttributeState.Request, timeout: TimeInterval, yielding value: T
     ) -> Future<T> {
-        session.operation(on: peripheral.key, timeout: timeout, yielding: value) {
+        session.operation(on: peripheral.key, timeout: timeout, yielding: value, isOperation: true) {
             $0.attributes.submit(request, on: id, $1, timeout: timeout, into: &$2)
         }
     }

@@ -210,18 +210,18 @@ extension Characteristic {
     private func acquire(_ promise: Promise<CharacteristicWriter>, timeout: TimeInterval) {
         let peripheral = peripheral.key
         guard let key = writableKey else {
-            let hasLink = session.readState(of: peripheral) { $0.connection.state == .connected } ?? false
+            let hasLink = session.use(of: peripheral) { $0.state.connection.state == .connected } ?? false
             let error: any Error = hasLink ? CharacteristicError.invalidated : PeripheralError.disconnected
             return session.complete { promise.failure(error) }
         }
         let request = session.core.withLock { core in
             let request = core.makeOperation()
-            core.objects.withEntry(of: peripheral) { $0.writerRequests[request] = promise }
+            core.state.peripherals.use(of: peripheral)?.writerRequests[request] = promise
             return request
         }
         let limit = min(DaemonLink.attributeTimeout, max(0, timeout))
         session.client.daemon.acquireWrite(key, timeout: limit) { [self, session] result in
-            guard session.withEntry(of: peripheral, { $0.writerRequests.removeValue(forKey: request) }) != nil else {
+            guard session.use(of: peripheral, { $0.writerRequests.removeValue(forKey: request) }) != nil else {
                 // The link of the request has ended.
                 if case .success(let socket) = result { socket.close() }
                 return
@@ -237,7 +237,7 @@ extension Characteristic {
                     return session.complete { promise.failure(PeripheralError.disconnected) }
                 }
                 let writer = CharacteristicWriter(socket, to: self)
-                let others = session.withEntry(of: peripheral) { $0.add(writer) }
+                let others = session.use(of: peripheral) { $0.add(writer) }
                 withExtendedLifetime(others) {}
                 writer.begin()
                 session.complete { promise.success(writer) }
@@ -246,6 +246,6 @@ extension Characteristic {
     }
 
     private var writableKey: AttributeKey? {
-        session.readState(of: peripheral.key) { $0.attributes.key(of: id, on: $0.status.device) }
+        session.use(of: peripheral.key) { $0.state.attributes.key(of: id, on: $0.state.status.device) }
     }
 }

@@ -38,50 +38,6 @@ struct NotificationSink: Sendable {
     }
 }
 
-/// Passes the notifications of a characteristic to its streams, from one request to subscribe to the next. On the loop only,
-/// and unchecked because of that.
-private final class NotificationChannel: @unchecked Sendable {
-    private let reference: CentralSession.Reference
-    private let subject: CharacteristicKey
-    private let call: SubscriptionMachine.Call
-    /// Whether a gap mark precedes the next value.
-    private var isGapDue: Bool
-    /// Whether a value was delivered, or the subscription has begun.
-    private var hasBegun = false
-
-    init(
-        _ session: CentralSession, _ subject: CharacteristicKey, _ call: SubscriptionMachine.Call, isGapDue: Bool
-    ) {
-        (reference, self.subject, self.call, self.isGapDue) = (session.reference, subject, call, isGapDue)
-    }
-
-    func receive(_ event: SharedNotifications.Event) {
-        guard let session = reference.session else { return }
-        switch event {
-        case .values(let values):
-            deliverGap(session)
-            if !hasBegun { session.send(.valuesCame(call), to: subject) }
-            hasBegun = true
-            session.deliver(values, of: subject)
-        case .began:
-            deliverGap(session)
-            hasBegun = true
-            session.send(.began(call), to: subject)
-        case .interrupted:
-            isGapDue = true
-            session.send(.interrupted(call), to: subject)
-        case .asked: session.send(.asked(call), to: subject)
-        case .failed(let error):
-            session.send(.failed(call, PeripheralFailure(subscribing: error)), to: subject)
-        }
-    }
-
-    private func deliverGap(_ session: CentralSession) {
-        if isGapDue { session.deliver(nil, of: subject) }
-        isGapDue = false
-    }
-}
-
 /// Notifications: their streams, and the orders of subscriptions.
 extension CentralSession {
     // MARK: Streams; any thread
@@ -90,7 +46,8 @@ extension CentralSession {
     func feed(_ sink: NotificationSink, with subject: CharacteristicKey) {
         let isOpen = core.withLock { core in
             if !core.shell.isClosed {
-                core.objects.withEntry(of: subject.peripheral) { $0.add(sink, to: subject.characteristic) }
+                let use = core.state.peripherals.use(of: subject.peripheral)
+                use?.sinks[subject.characteristic, default: []].append(sink)
             }
             return !core.shell.isClosed
         }
@@ -99,7 +56,8 @@ extension CentralSession {
 
     /// Ends the streams of a characteristic.
     func endNotifications(of subject: CharacteristicKey, failure: (any Error)? = nil) {
-        finish(withEntry(of: subject.peripheral) { $0.removeSinks(of: subject.characteristic) } ?? [], failure: failure)
+        let sinks = use(of: subject.peripheral) { $0.sinks.removeValue(forKey: subject.characteristic) }
+        finish(sinks ?? [], failure: failure)
     }
 
     /// Ends streams of notified values.
@@ -119,19 +77,19 @@ extension CentralSession {
     fileprivate func deliver(_ values: [Data]?, of subject: CharacteristicKey) {
         let sinks = core.withLock { core -> [NotificationSink]? in
             core.counter.notified(values?.count, by: subject.peripheral, in: &core.state.peripherals)
-            return core.objects.withEntry(of: subject.peripheral) { $0.sinks[subject.characteristic] }
+            return core.state.peripherals.use(of: subject.peripheral)?.sinks[subject.characteristic]
         }
         guard let sinks else { return }
         complete { [self] in
             for sink in sinks { if let values { sink.deliver(values) } else { sink.deliverGap() } }
             guard sinks.contains(where: { $0.isForgotten() }) else { return }
-            let all = withEntry(of: subject.peripheral) { $0.removeForgottenSinks(of: subject.characteristic) }
+            let all = use(of: subject.peripheral) { $0.removeForgottenSinks(of: subject.characteristic) }
             withExtendedLifetime(all) {}
         }
     }
 
     func deliver(_ failure: PeripheralFailure, _ subject: Order.Subject) {
-        guard let sinks = withEntry(of: subject.peripheral, { $0.sinks[subject.characteristic] }) else { return }
+        guard let sinks = use(of: subject.peripheral, { $0.sinks[subject.characteristic] }) else { return }
         complete { for sink in sinks { sink.fail(failure.error) } }
     }
 
@@ -140,11 +98,33 @@ extension CentralSession {
         isRepeated: Bool, _ subject: Order.Subject
     ) {
         guard let key = subject.attribute else { return }
-        let mayPair = readState(of: subject.peripheral) { $0.attributes.pairsOnDemand } ?? false
-        let channel = NotificationChannel(self, CharacteristicKey(subject), call, isGapDue: afterGap)
+        let mayPair = use(of: subject.peripheral) { $0.state.attributes.pairsOnDemand } ?? false
+        let characteristic = CharacteristicKey(subject)
+        // Unchecked: on the loop only. Whether a gap mark precedes the next value, and whether a value has come or the
+        // subscription has begun.
+        nonisolated(unsafe) var (isGapDue, hasBegun) = (afterGap, false)
         client.notifications.subscribe(
             key, overSocket: transport == .socket, mayPair: mayPair, isRepeated: isRepeated, for: self
-        ) { channel.receive($0) }
+        ) { [reference] event in
+            guard let session = reference.session else { return }
+            var change: SubscriptionMachine.Event?
+            switch event {
+            case .values: change = hasBegun ? nil : .valuesCame(call)
+            case .began: change = .began(call)
+            case .interrupted: change = .interrupted(call)
+            case .asked: change = .asked(call)
+            case .failed(let error): change = .failed(call, PeripheralFailure(subscribing: error))
+            }
+            switch event {
+            case .values, .began:
+                if isGapDue { session.deliver(nil, of: characteristic) }
+                (isGapDue, hasBegun) = (false, true)
+            case .interrupted: isGapDue = true
+            case .asked, .failed: break
+            }
+            if let change { session.send(change, to: characteristic) }
+            if case .values(let values) = event { session.deliver(values, of: characteristic) }
+        }
     }
 
     func unsubscribe(_ call: SubscriptionMachine.Call, _ subject: Order.Subject) {

@@ -231,7 +231,7 @@ extension Peripheral {
             return stream
         }
         let start = session.loop.now
-        let isLinkExpected = session.readState(of: key) { $0.isLinkExpected } ?? false
+        let isLinkExpected = session.use(of: key) { $0.state.isLinkExpected } ?? false
         let found = find(name, timeout, outlivesLinks: isLinkExpected)
         found.onFailure(context: ImmediateContext(), completion: end)
         found.onSuccess(context: ImmediateContext()) { [self] id in
@@ -273,7 +273,7 @@ extension Peripheral {
         var wasLookedFor = false
         session.decide { core in
             guard core.state.hasState(of: key) else { return }
-            core.state.peripheral(key, into: &core.shell.orders) {
+            core.decide(key) {
                 wasLookedFor = $0.attributes.cancelLookUps(of: name, into: &$1)
             }
         }

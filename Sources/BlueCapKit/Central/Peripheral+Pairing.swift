@@ -84,7 +84,7 @@ extension Peripheral {
     public var isBonded: Bool { readPresent { $0.keepsKeys } }
 
     /// Whether this manager is pairing with the peripheral.
-    public var isPairing: Bool { session.readState(of: key) { $0.pairing.isPairing } ?? false }
+    public var isPairing: Bool { session.use(of: key) { $0.state.pairing.isPairing } ?? false }
 
     /// Whether BlueZ's stored mark "trusted" is set: programs' services may use it, and BlueZ connects the peripheral
     /// when it asks for that. It is independent of pairings, and any program can set it.
@@ -122,11 +122,11 @@ extension Peripheral {
     public func whenPairingChanges() -> FutureStream<PairingChange> { session.pairingChanges(of: key) }
 
     /// How many pairings of this manager have succeeded.
-    public var pairingCount: UInt { session.readState(of: key) { $0.pairing.count } ?? 0 }
+    public var pairingCount: UInt { session.use(of: key) { $0.state.pairing.count } ?? 0 }
 
     /// How many pairings of this manager have failed.
-    public var failedPairingCount: UInt { session.readState(of: key) { $0.pairing.failureCount } ?? 0 }
+    public var failedPairingCount: UInt { session.use(of: key) { $0.state.pairing.failureCount } ?? 0 }
 
     /// When the last pairing of this manager succeeded; `Date.distantPast` if none has.
-    public var pairedAt: Date { session.readState(of: key) { $0.pairing.date } ?? .distantPast }
+    public var pairedAt: Date { session.use(of: key) { $0.state.pairing.date } ?? .distantPast }
 }

@@ -32,12 +32,12 @@ extension Peripheral {
         }
         if let refusal = PeripheralError.refusal(ofCapacity: capacity) { return .failed(refusal) }
         let poll = RSSIPoll(promise: StreamPromise(capacity: capacity), period: period)
-        let isOpen = session.decide(key) { _, _ in }
-        guard isOpen else { return .failed(PeripheralError.disconnected) }
-        let old = session.withEntry(of: key) { use in
-            defer { use.rssiPoll = poll }
-            return use.rssiPoll
+        var old: RSSIPoll?
+        let isOpen = session.decideIfOpen { core in
+            let use = core.state.use(of: key)
+            (old, use.rssiPoll) = (use.rssiPoll, poll)
         }
+        guard isOpen else { return .failed(PeripheralError.disconnected) }
         if let old { session.end(old) }
         session.loop.post { [session, key] in session.read(for: poll, of: key) }
         return poll.promise.stream
@@ -45,7 +45,7 @@ extension Peripheral {
 
     /// Stops the polling that ``startPollingRSSI(period:capacity:)`` started.
     public func stopPollingRSSI() {
-        if let poll = session.withEntry(of: key, { $0.rssiPoll.take() }) { session.end(poll) }
+        if let poll = session.use(of: key, { $0.rssiPoll.take() }) { session.end(poll) }
     }
 }
 
@@ -61,10 +61,10 @@ struct RSSIPoll: Sendable {
 extension CentralSession {
     fileprivate func rssi(of key: PeripheralKey) -> Try<Int> {
         core.withLock { core in
-            guard core.state.readState(of: key, { $0.connection.state == .connected }) == true else {
+            guard core.state.peripherals.use(of: key)?.state.connection.state == .connected else {
                 return .failure(PeripheralError.disconnected)
             }
-            return core.objects.read(key) { $0.read(in: client.daemon) { $0.rssi } }.map { .success($0) }
+            return core.state.peripherals.read(key) { $0.read(in: client.daemon) { $0.rssi } }.map { .success($0) }
                 ?? .failure(PeripheralError.rssiUnavailable)
         }
     }
@@ -80,7 +80,7 @@ extension CentralSession {
     }
 
     private func isCurrent(_ poll: RSSIPoll, _ key: PeripheralKey, timer: TimerID?) -> Bool {
-        withEntry(of: key) { use in
+        use(of: key) { use in
             guard use.rssiPoll?.promise === poll.promise else { return false }
             use.rssiPoll?.timer = timer
             return true

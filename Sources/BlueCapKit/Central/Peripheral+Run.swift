@@ -100,7 +100,7 @@ extension Peripheral {
             session.decide(key) { $0.runEnded(run.id, into: &$1) }
         }
         let completion = CentralSession.Completion(peripheral: key) { [session, key] outcome in
-            _ = session.withEntry(of: key) { $0.runs.removeValue(forKey: run.id) }
+            _ = session.use(of: key) { $0.runs.removeValue(forKey: run.id) }
             run.stop()
             switch (outcome, result.withLock { $0 }) {
             case (.failed(let failure), _): future.complete(.failure(failure.error))
@@ -111,11 +111,8 @@ extension Peripheral {
         }
         let isAccepted = session.decideIfOpen { core in
             core.begin(run.id, completion)
-            core.relist(self)
-            core.state.peripheral(key, into: &core.shell.orders) {
-                $0.runAsked(run.id, timeout: timeout, into: &$1)
-            }
-            core.objects.withEntry(of: key) { $0.runs[run.id] = run }
+            core.decide(key) { $0.runAsked(run.id, timeout: timeout, into: &$1) }
+            core.state.use(of: key).runs[run.id] = run
         }
         if !isAccepted { session.complete { completion.settle(.failed(.peripheral(.disconnected))) } }
         return (run, future)

@@ -17,7 +17,7 @@ extension PeripheralAttribute {
 
     /// Reads the record of the attribute; `nil` if there is none.
     func record<R>(_ body: (borrowing AttributeTable.Record) -> R?) -> R? {
-        session.attribute(peripheral.key, id, body)
+        session.attributes(peripheral.key) { $0[id].flatMap { body($0) } }
     }
 
     /// The ATT handle of the attribute's declaration, which distinguishes it from others with the same UUID; `nil` if

@@ -128,7 +128,7 @@ final class PeripheralUse {
     /// The streams of the calls of `connect` that have not ended.
     var connections: [ConnectionMachine.ConnectionNumber: ConnectionStream] = [:]
     /// The streams of notified values.
-    private(set) var sinks: [AttributeID: [NotificationSink]] = [:]
+    var sinks: [AttributeID: [NotificationSink]] = [:]
     private var writers: [ObjectReference<CharacteristicWriter>] = []
     /// The requests for writers that BlueZ has not replied to.
     var writerRequests: [OperationID: Promise<CharacteristicWriter>] = [:]
@@ -181,14 +181,6 @@ final class PeripheralUse {
     }
 
     // MARK: Notifications
-
-    func add(_ sink: NotificationSink, to characteristic: AttributeID) {
-        sinks[characteristic, default: []].append(sink)
-    }
-
-    func removeSinks(of characteristic: AttributeID) -> [NotificationSink] {
-        sinks.removeValue(forKey: characteristic) ?? []
-    }
 
     /// Removes all sinks, and returns them in the order of their characteristics.
     func removeSinks() -> [NotificationSink] {
@@ -260,6 +252,11 @@ struct ObjectReference<Object: AnyObject> {
         return object
     }
 
+    /// References the object strongly from now on, if there is one.
+    mutating func strengthen() {
+        if let object = weak?.object { (strong, weak) = (object, nil) }
+    }
+
     /// Removes the strong reference. It must not be the last one.
     mutating func weaken() {
         guard let object = strong else { return }
@@ -281,27 +278,21 @@ extension Descriptor: AttributeObject {}
 extension Peripheral {
     /// Returns the objects of the attributes whose identifiers `ids` finds in the peripheral's table.
     func objects<Object: AttributeObject>(_ ids: (borrowing AttributeTable) -> [AttributeID]) -> [Object] {
-        session.core.withLock { core in
-            let found = core.state.readState(of: key) { state in
-                ids(state.attributes.table).compactMap { id in state.attributes.table[id].map { (id, $0.uuid) } }
+        session.use(of: key) { use in
+            let table = use.state.attributes.table
+            return ids(table).compactMap { id in
+                guard let uuid = table[id]?.uuid else { return nil }
+                return use.hold(id) { Object(peripheral: self, id: id, uuid: uuid) }
             }
-            guard let found, !found.isEmpty else { return [] }
-            return core.objects.withEntry(of: key) { use in
-                found.compactMap { id, uuid in use.hold(id) { Object(peripheral: self, id: id, uuid: uuid) } }
-            } ?? []
-        }
+        } ?? []
     }
 
     /// Returns the service of a characteristic, or the characteristic of a descriptor, even if it no longer exists.
     func parent<Object: AttributeObject>(of id: AttributeID) -> Object? {
-        session.core.withLock { core in
-            let found = core.state.readState(of: key) { state -> (AttributeID, CBUUID)? in
-                guard let parent = state.attributes.table[id]?.parent else { return nil }
-                return state.attributes.table[parent].map { (parent, $0.uuid) }
-            }
-            return found.flatMap { id, uuid in
-                core.objects.withEntry(of: key) { $0.find(id) { Object(peripheral: self, id: id, uuid: uuid) } }
-            }
+        session.use(of: key) { use in
+            let table = use.state.attributes.table
+            guard let parent = table[id]?.parent, let uuid = table[parent]?.uuid else { return nil }
+            return use.find(parent) { Object(peripheral: self, id: parent, uuid: uuid) }
         }
     }
 }

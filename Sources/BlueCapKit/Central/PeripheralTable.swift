@@ -54,12 +54,6 @@ struct PeripheralTable {
         return used
     }
 
-    /// Reads or changes what the manager has of a peripheral in use; `nil` if it is not in use.
-    @discardableResult
-    mutating func withEntry<R>(of key: PeripheralKey, _ change: (PeripheralUse) -> R?) -> R? {
-        use(of: key).flatMap(change)
-    }
-
     // MARK: Objects
 
     /// The object of a peripheral, if there is one.
@@ -77,9 +71,6 @@ struct PeripheralTable {
             return (record.object.object, record.use?.weaken())
         }
     }
-
-    /// References the object of a peripheral strongly from now on.
-    mutating func hold(_ peripheral: Peripheral) { _ = change(peripheral.key) { $0.object.hold { peripheral } } }
 
     // MARK: The list
 
@@ -134,11 +125,12 @@ struct PeripheralTable {
 
     /// Lists a peripheral again that has a listing. Returns the peripherals that are evicted for it.
     mutating func relist(_ key: PeripheralKey) -> [PeripheralKey] {
-        let isNew = update(key) { listing in
-            defer { listing.isListed = true }
-            return !listing.isListed
+        let wasListed = change(key) { record in
+            record.object.strengthen()
+            defer { record.listing?.isListed = true }
+            return record.listing?.isListed
         }
-        return isNew == true ? makeRoom(for: key) : []
+        return wasListed == false ? makeRoom(for: key) : []
     }
 
     private mutating func makeRoom(for key: PeripheralKey) -> [PeripheralKey] {

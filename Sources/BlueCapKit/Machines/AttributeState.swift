@@ -141,15 +141,13 @@ struct AttributeState {
     /// - Parameters:
     ///   - pairsOnDemand: Whether an operation that lacks security waits for a pairing.
     ///   - hasFailedToPair: Whether a pairing has failed on this link.
-    mutating func securityChanged(isPaired: Bool, pairsOnDemand: Bool, hasFailedToPair: Bool = false) {
+    mutating func securityChanged(pairsOnDemand: Bool, hasFailedToPair: Bool = false) {
         self.hasFailedToPair = hasFailedToPair
-        lanes.isPaired = isPaired
         lanes.pairsOnDemand = pairsOnDemand
     }
 
     /// Whether a subscription that lacks security waits for a pairing.
     var pairsOnDemand: Bool { lanes.pairsOnDemand }
-    var isPaired: Bool { lanes.isPaired }
 
     /// A pairing has ended: the operations that waited for it are repeated, now or on the next link, or have failed.
     mutating func secured(_ error: PairingError?, into orders: inout Orders) {
@@ -188,7 +186,7 @@ struct AttributeState {
     mutating func refuse(_ error: PairingError, into orders: inout Orders) {
         isLinkDead = discovery.hasLink
         let targets = lanes.refuse(error, into: &orders)
-        if targets.count == 1, !lanes.isPaired { table.update(targets[0]) { $0.isProtected = true } }
+        if targets.count == 1, !orders.status.isPaired { table.update(targets[0]) { $0.isProtected = true } }
     }
 
     /// Returns the seconds for which BlueZ's reply to an operation is awaited.
@@ -225,8 +223,8 @@ struct AttributeState {
     }
 
     /// BlueZ has not replied to an operation in time. Returns whether the link of a peripheral that is not paired is dead.
-    private mutating func unanswered(_ id: OperationID) -> Bool {
-        guard !lanes.isPaired, discovery.hasLink, let (operation, lane) = lanes.called(id),
+    private mutating func unanswered(_ id: OperationID, isPaired: Bool) -> Bool {
+        guard !isPaired, discovery.hasLink, let (operation, lane) = lanes.called(id),
             operation.request.hasResponse || lanes.isTransferring(id)
         else { return false }
         spoiled.insert(lane)
@@ -314,7 +312,7 @@ struct AttributeState {
     ) {
         var isUnanswered = false
         if case .failure(let error) = result, error.cause == .noReply {
-            isUnanswered = unanswered(id)
+            isUnanswered = unanswered(id, isPaired: orders.status.isPaired)
         } else if !lostCalls.isEmpty {
             lostCalls[id] = nil
         }
@@ -325,9 +323,9 @@ struct AttributeState {
             var failure = OperationFailure(error)
             if isUnanswered { failure = .unanswered(error) }
             if failure == .busy(error), let lane = lanes.called(id)?.lane, spoiled.contains(lane) {
-                failure = .refused(.operationForgotten(isPaired: lanes.isPaired))
+                failure = .refused(.operationForgotten(isPaired: orders.status.isPaired))
             }
-            if failure.isAboutSecurity, !lanes.isPaired, let operation = lanes.inFlight(id) {
+            if failure.isAboutSecurity, !orders.status.isPaired, let operation = lanes.inFlight(id) {
                 table.update(operation.target) { $0.isProtected = true }
             }
             send(lanes.replied(id, .failure(failure), into: &orders), &orders)
@@ -465,7 +463,7 @@ struct AttributeState {
         // A refused attempt can leave the link unusable (BlueZ 5.67 and later), so it is not made again.
         if record.isProtected {
             if lanes.secure(operation) { return }
-            if hasFailedToPair, !lanes.isPaired {
+            if hasFailedToPair, !orders.status.isPaired {
                 return send(
                     lanes.replied(operation.id, .failure(.needsSecurity(.pairingHasFailed)), into: &orders), &orders)
             }

@@ -59,8 +59,6 @@ struct OperationLanes {
     static let retries: [TimeInterval] = [0.05, 0.1, 0.2, 0.4, 0.6, 0.8]
 
     private(set) var isOpen = false
-    /// Whether the device is paired.
-    var isPaired = false
     /// Whether an operation that lacks security waits for a pairing, and does not fail.
     var pairsOnDemand = false
     private var lanes: [AttributeID: Lane] = [:]
@@ -147,7 +145,8 @@ struct OperationLanes {
 
     private func fail(_ operation: Operation, _ failure: OperationFailure, _ orders: inout Orders) {
         orders.append(
-            .settle(operation.id, .failed(PeripheralFailure(failure, operation.request, isPaired: isPaired))))
+            .settle(
+                operation.id, .failed(PeripheralFailure(failure, operation.request, isPaired: orders.status.isPaired))))
     }
 
     /// The pause of a lane is over.

@@ -164,21 +164,20 @@ struct Orders {
     /// What the orders that are appended next refer to.
     var subject = Order.Subject()
 
+    // What the machines that decide about the subject read.
+
+    /// What BlueZ reports of the peripheral's device.
+    var status = LinkStatus() { didSet { subject.device = status.device } }
+    /// Whether there is a daemon, and an adapter with power. Without them there is no link either.
+    var isUsable = false
+
     var count: Int { pending.count }
-    subscript(index: Int) -> Order.Action { pending[index].action }
 
     mutating func append(_ action: Order.Action) { pending.append(Order(subject: subject, action: action)) }
 
-    mutating func replace(at index: Int, by action: Order.Action) {
-        pending[index] = Order(subject: pending[index].subject, action: action)
-    }
-
-    /// Inserts the orders that `add` appends in front of those from `index` on. Returns their number.
-    mutating func insert(at index: Int, _ add: (inout Orders) -> Void) -> Int {
-        let rest = Array(pending[index...])
-        pending.removeSubrange(index...)
-        add(&self)
-        defer { pending += rest }
-        return pending.count - index
+    /// Removes and returns the orders from `index` on.
+    mutating func take(from index: Int) -> [Order] {
+        defer { pending.removeSubrange(index...) }
+        return Array(pending[index...])
     }
 }

@@ -48,8 +48,8 @@ struct PeripheralState {
     /// An attempt to connect that waits until it is known whether BlueZ has forgotten calls of the last link, and then until
     /// BlueZ has removed the device.
     private var heldAttempt: Order.Action?
-    /// Whether BlueZ is removing the device, so that it discovers the device again.
-    private var isRefreshing = false
+    /// The operation for which BlueZ is removing the device, so that it discovers the services again.
+    private var refresh: OperationID?
     /// Why the last link ended; `nil` before.
     private(set) var lastLoss: DisconnectReason?
     /// BlueZ's reason for the end of the last link, from 5.83 on.
@@ -74,6 +74,8 @@ struct PeripheralState {
     }
 
     // MARK: Queries
+
+    private var isUsable: Bool { managerState == .poweredOn }
 
     /// Whether there is a link, or the application wants one.
     var isLinkExpected: Bool { connection.state == .connected || connection.isWanted }
@@ -100,8 +102,7 @@ struct PeripheralState {
     /// BlueZ's device has appeared, changed or disappeared, or its daemon has.
     mutating func statusChanged(_ new: LinkStatus, into orders: inout Orders) {
         let old = status
-        status = new
-        orders.subject.device = new.device
+        (status, orders.status) = (new, new)
         if new.isConnected {
             linkEnd = nil
         } else if let end = new.linkEnd {
@@ -110,7 +111,7 @@ struct PeripheralState {
         updateSecurity()
         if new.device != old.device { attributes.deviceRemoved() }
         pairing.factsChanged(from: old, to: new, isOperating: isPairingOnDemand, into: &orders)
-        connect(.deviceChanged(isPresent: new.device != nil, isConnected: new.isConnected), into: &orders)
+        connect(.deviceChanged(wasConnected: old.isConnected), into: &orders)
         guard new.device != nil else { return }
         if case .connecting = connection.state {
             // From 5.83 on BlueZ replies when the link is encrypted.
@@ -125,9 +126,10 @@ struct PeripheralState {
 
     /// The manager's state has changed: whether operations are possible.
     mutating func managerStateChanged(_ state: ManagerState, into orders: inout Orders) {
+        let wasUsable = isUsable
         managerState = state
-        connect(.adapterUsable(state == .poweredOn), into: &orders)
-        if !connection.isUsable { endPairing(.unavailable(.unusable(state)), into: &orders) }
+        if isUsable != wasUsable { connect(.adapterUsable(isUsable), into: &orders) }
+        if !isUsable { endPairing(.unavailable(.unusable(state)), into: &orders) }
     }
 
     mutating func fired(_ timer: Order.Timer, into orders: inout Orders) {
@@ -155,7 +157,10 @@ struct PeripheralState {
     }
 
     /// Applies the consequences of an event to the subscriptions and the runs. Called after every event.
-    mutating func follow(into orders: inout Orders) {
+    /// - Parameter isOperation: Whether it was an event of an operation on an attribute, which has consequences only if the
+    ///   operation needs a pairing, or has shown that the link is of no use.
+    mutating func follow(isOperation: Bool = false, into orders: inout Orders) {
+        guard !isOperation || attributes.isSecuring || attributes.isLinkDead else { return }
         if attributes.isLinkDead || pairing.isLinkDead, connection.state == .connected {
             connect(.linkDied, into: &orders)
         }
@@ -165,7 +170,7 @@ struct PeripheralState {
         }
         followRuns(into: &orders)
         followVerification(into: &orders)
-        subscriptions.follow(attributes, isPairing: !pairing.isIdle && connection.isUsable, into: &orders)
+        subscriptions.follow(attributes, isPairing: !pairing.isIdle && isUsable, into: &orders)
         resumeRestored(into: &orders)
         guard attributes.isSecuring || subscriptions.isSecuring else { return }
         // Another manager or program has paired meanwhile.
@@ -193,29 +198,27 @@ struct PeripheralState {
         {
             event = .connectReplied(attempt, error, meaning)
         }
-        var index = orders.count
+        decide(event, into: &orders)
+    }
+
+    private mutating func decide(_ event: ConnectionMachine.Event, into orders: inout Orders) {
+        let start = orders.count
+        (orders.status, orders.isUsable) = (status, isUsable)
         connection.event(event, into: &orders)
-        while index < orders.count {
-            switch orders[index] {
-            case .linkWentUp:
-                index += 1
-                index += orders.insert(at: index) { linkWentUp(into: &$0) }
-            case .linkWentDown(let loss):
-                index += 1 + orders.insert(at: index) { linkWentDown(loss, into: &$0) }
-            case .callConnect:
-                if attributes.hasLostCalls, status.device != nil {
-                    heldAttempt = orders[index]
-                    orders.replace(at: index, by: .awaitReplies)
-                }
-                index += 1
-            case .cancelConnect where heldAttempt != nil:
-                heldAttempt = nil
-                connection.event(.connectReplied(connection.lastAttempt, .noLink), into: &orders)
-                index += 1
-            case .forget:
-                index += 1 + orders.insert(at: index) { ended(into: &$0) }
-            default:
-                index += 1
+        for order in orders.take(from: start) {
+            if case .callConnect = order.action, attributes.hasLostCalls, status.device != nil {
+                heldAttempt = order.action
+                orders.append(.awaitReplies)
+                continue
+            }
+            orders.pending.append(order)
+            switch order.action {
+            case .linkWentUp: linkWentUp(into: &orders)
+            case .linkWentDown(let loss): linkWentDown(loss, into: &orders)
+            case .cancelConnect where heldAttempt.take() != nil:
+                decide(.connectReplied(connection.lastAttempt, .noLink), into: &orders)
+            case .forget: ended(into: &orders)
+            default: break
             }
         }
     }
@@ -283,7 +286,7 @@ struct PeripheralState {
 
     /// Does the same when a manager disconnects all its peripherals: only one that is connected, or to be, reports it.
     mutating func disconnectIfInUse(into orders: inout Orders) {
-        guard connection.isInUse || isRefreshing else {
+        guard connection.isInUse || refresh != nil else {
             return cancelRuns(.peripheral(.forcedDisconnect), into: &orders)
         }
         disconnectAsked(into: &orders)
@@ -293,21 +296,15 @@ struct PeripheralState {
 
     /// Discovers all services on the next link, after BlueZ has removed the device; ends the present link.
     mutating func refreshAsked(_ id: OperationID, into orders: inout Orders) {
-        isRefreshing = true
+        refresh = id
         attributes.discoverServicesOnNextLink(id)
         if connection.state == .connected { connect(.disconnectAsked, into: &orders) }
+        orders.append(.removeDevice)
     }
 
     private mutating func endRefresh(into orders: inout Orders) {
-        isRefreshing = false
+        refresh = nil
         attributes.nextLinkUnwanted(into: &orders)
-    }
-
-    /// BlueZ has removed the device, or has refused to remove it. Returns whether the application still wants the
-    /// refresh.
-    mutating func refreshEnded() -> Bool {
-        defer { isRefreshing = false }
-        return isRefreshing
     }
 
     // MARK: Subscriptions
@@ -357,7 +354,6 @@ struct PeripheralState {
 
     private mutating func updateSecurity() {
         attributes.securityChanged(
-            isPaired: status.isPaired,
             pairsOnDemand: pairing.policy.pairsForOperations && !status.isPaired && !hasFailedToPair,
             hasFailedToPair: hasFailedToPair)
     }
@@ -365,7 +361,7 @@ struct PeripheralState {
     mutating func pairingAsked(
         _ request: PairingState.Request, _ id: OperationID, timeout: TimeInterval, into orders: inout Orders
     ) {
-        guard connection.isUsable else {
+        guard isUsable else {
             return orders.append(.settle(id, .failed(.pairing(.unavailable(.unusable(managerState))))))
         }
         guard pairing.policy.allowsPairing || request == .unpair || status.isBonded && request != .repair else {
@@ -464,6 +460,10 @@ struct PeripheralState {
     mutating func removed(_ error: PairingError?, into orders: inout Orders) {
         pairing.removed(error, status, into: &orders)
         resumeAttempt(into: &orders)
+        guard let id = refresh.take() else { return }
+        if case .unavailable(let failure)? = error { attributes.refuseNextLink(id, failure, into: &orders) }
+        if case .removalFailed(let failure)? = error { attributes.refuseNextLink(id, failure, into: &orders) }
+        connect(.reconnectAsked(delay: 0), into: &orders)
     }
 
     // MARK: Runs
@@ -585,14 +585,10 @@ extension AttributeTable {
 
     /// Returns the characteristic of a kept subscription: the one with that handle, or the only one with those UUIDs if
     /// the handles have changed.
-    fileprivate func id(of subscription: RestorationState.Subscription) -> AttributeID? {
-        if let id = id(at: AttributeHandle(subscription.handle)), matches(id, subscription) { return id }
-        let alike = allServices.flatMap { self[$0]?.children ?? [] }.filter { matches($0, subscription) }
-        return alike.count == 1 ? alike.first : nil
-    }
-
-    private func matches(_ id: AttributeID, _ subscription: RestorationState.Subscription) -> Bool {
-        guard let record = self[id], record.isPresent, record.uuid == subscription.characteristic else { return false }
-        return record.parent.flatMap { self[$0]?.uuid } == subscription.service
+    fileprivate func id(of kept: RestorationState.Subscription) -> AttributeID? {
+        let names = [kept.handle, nil].map {
+            AttributeName(service: kept.service, characteristic: kept.characteristic, handle: $0)
+        }
+        return names.lazy.compactMap { try? find($0).get() }.first { self[$0]?.isPresent == true }
     }
 }

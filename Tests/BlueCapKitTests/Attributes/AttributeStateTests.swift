@@ -93,8 +93,8 @@ final class AttributeStateTests: XCTestCase {
     private let noReply = BlueZError(name: "org.freedesktop.DBus.Error.NoReply", message: "No")
     private let inProgress = BlueZError(name: "org.bluez.Error.InProgress")
 
-    private func replied(_ number: UInt64, _ error: BlueZError) -> Effects {
-        state.replied(id(number), .failure(error), at: .origin)
+    private func replied(_ number: UInt64, _ error: BlueZError, isPaired: Bool = false) -> Effects {
+        state.replied(id(number), .failure(error), at: .origin, isPaired: isPaired)
     }
 
     func testAnOperationHasTheTimeOfEachRequestThatItNeedsOrWaitsFor() throws {
@@ -143,26 +143,26 @@ final class AttributeStateTests: XCTestCase {
 
     func testAProtectedValueIsNotTriedAfterAPairingThatHasFailed() throws {
         try begin(service(1, 0x180D, characteristic: 0x2A38))
-        state.securityChanged(isPaired: false, pairsOnDemand: true)
+        state.securityChanged(pairsOnDemand: true)
         _ = state.submit(.read(offset: 0), on: try attribute(2), id(1), timeout: .infinity)
         let error = BlueZError(name: "org.bluez.Error.NotPermitted", message: "Not paired")
         XCTAssertEqual(replied(1, error), [])
-        state.securityChanged(isPaired: false, pairsOnDemand: false, hasFailedToPair: true)
+        state.securityChanged(pairsOnDemand: false, hasFailedToPair: true)
         _ = Orders.given { state.secured(.timedOut, into: &$0) }
         let failure = BusFailure(BlueZError.pairingHasFailed)
         XCTAssertEqual(
             state.submit(.read(offset: 0), on: try attribute(2), id(2), timeout: .infinity),
             [.settle(id(2), .failed(.characteristic(.pairingRequired(.encryption, failure))))])
         // Without a pairing that has failed, it may be possible with the agent of another program.
-        state.securityChanged(isPaired: false, pairsOnDemand: false)
+        state.securityChanged(pairsOnDemand: false)
         XCTAssertNotEqual(state.submit(.read(offset: 0), on: try attribute(2), id(3), timeout: .infinity), [])
     }
 
     func testACommandOrAPairedPeripheralOnlyExceedsItsTime() throws {
         try begin(service(1, 0x180D, characteristic: 0x2A38))
-        state.securityChanged(isPaired: true, pairsOnDemand: true)
+        state.securityChanged(pairsOnDemand: true)
         _ = state.submit(.read(offset: 0), on: try attribute(2), id(1), timeout: .infinity)
-        XCTAssertEqual(replied(1, noReply), [.settle(id(1), .failed(.characteristic(.readTimeout)))])
+        XCTAssertEqual(replied(1, noReply, isPaired: true), [.settle(id(1), .failed(.characteristic(.readTimeout)))])
         XCTAssertFalse(state.hasLostCalls)
         XCTAssertFalse(state.isLinkDead)
     }
