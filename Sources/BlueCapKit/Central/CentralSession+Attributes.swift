@@ -15,11 +15,6 @@ extension CentralSession {
         }
     }
 
-    /// Returns a stream of changes of the pairing.
-    func pairingChanges(of key: PeripheralKey) -> FutureStream<PairingChange> {
-        stream(\.changes.ofPairing, of: key, capacity: 1)
-    }
-
     /// Returns a stream of changes, which ends with the manager or when the peripheral's object is released.
     func stream<T>(
         _ property: ReferenceWritableKeyPath<PeripheralUse, StreamPromise<T>?>, of key: PeripheralKey, capacity: Int
@@ -38,41 +33,27 @@ extension CentralSession {
         let objects = use(of: key) { $0.weaken(ids) }
         withExtendedLifetime(objects) {}
         for id in ids {
-            endNotifications(
-                of: CharacteristicKey(peripheral: key, characteristic: id), failure: CharacteristicError.invalidated)
+            endNotifications(id, of: key, failure: CharacteristicError.invalidated)
         }
     }
 
     // MARK: Reports
 
-    /// An attribute has appeared, changed or disappeared.
-    func attributeChanged(_ change: Change, in tree: borrowing ObjectTree) {
-        switch change {
-        case .attributeAdded(let attribute, _):
+    func attributeChanged(_ attribute: AttributeKey, _ fields: AttributeFields, in tree: borrowing ObjectTree) {
+        if fields.contains(.mtu) {
+            let mtu = tree.characteristic(attribute)?.mtu
+            report(attribute, in: tree) { state, _ in
+                state.attributes.mtuChanged(at: AttributeHandle(attribute.handle), mtu)
+            }
+        }
+        if !fields.intersection(.ofDeclaration).isEmpty {
             report(attribute, in: tree) { $0.attributes.objectAppeared(into: &$1) }
-        case .attributeRemoved(let attribute, _):
-            let value = tree.value(of: attribute)
-            report(attribute, in: tree) {
-                $0.attributes.objectDisappeared(AttributeHandle(attribute.handle), value: value, into: &$1)
-            }
-        case .attributeChanged(let attribute, let fields):
-            if fields.contains(.mtu) {
-                let mtu = tree.characteristic(attribute)?.mtu
-                report(attribute, in: tree) { state, _ in
-                    state.attributes.mtuChanged(at: AttributeHandle(attribute.handle), mtu)
-                }
-            }
-            if !fields.intersection(.ofDeclaration).isEmpty {
-                report(attribute, in: tree) { $0.attributes.objectAppeared(into: &$1) }
-            }
-        case .adapterAdded, .adapterChanged, .adapterRemoved, .deviceAdded, .deviceChanged, .deviceRemoved:
-            break
         }
     }
 
     /// Reports a change to the peripheral of an attribute, if the application has used the peripheral. The orders are
     /// executed at the end of the batch: the tree is being read.
-    private func report(
+    func report(
         _ attribute: AttributeKey, in tree: borrowing ObjectTree,
         _ decision: (inout PeripheralState, inout Orders) -> Void
     ) {

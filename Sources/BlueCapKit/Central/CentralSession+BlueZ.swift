@@ -21,8 +21,14 @@ extension CentralSession {
             tree.read(handle) { deviceRemoved(source, $0, in: tree) }
         case .adapterAdded, .adapterChanged, .adapterRemoved:
             adapterReported(change, in: tree)
-        case .attributeAdded, .attributeChanged, .attributeRemoved:
-            attributeChanged(change, in: tree)
+        case .attributeAdded(let attribute, _):
+            report(attribute, in: tree) { $0.attributes.objectAppeared(into: &$1) }
+        case .attributeRemoved(let attribute, _):
+            let value = tree.value(of: attribute)
+            report(attribute, in: tree) {
+                $0.attributes.objectDisappeared(AttributeHandle(attribute.handle), value: value, into: &$1)
+            }
+        case .attributeChanged(let attribute, let fields): attributeChanged(attribute, fields, in: tree)
         }
     }
 
@@ -62,10 +68,7 @@ extension CentralSession {
                 status.linkEnd = linkEnd
                 core.state.statusChanged(status, of: key, into: &core.shell.orders)
             }
-            if core.state.hasUnlistedRestored {
-                core.state.listRestored(
-                    key, device: source, at: loop.now, date: loop.date, into: &core.shell.orders)
-            }
+            core.state.listWanted(key, device: source, at: loop.now, date: loop.date, into: &core.shell.orders)
             // The clock is read once for each batch.
             let now = core.batchTime ?? loop.now
             core.batchTime = now

@@ -55,7 +55,7 @@ extension CentralSession {
             }
         } completion: { [weak self] result in
             if case .failure = result {
-                self?.core.withLock { $0.counter.attemptFailed(key, in: &$0.state.peripherals) }
+                self?.core.withLock { $0.counter.attemptFailed($0.state.peripherals.use(of: key)) }
             }
             self?.use(of: key) { if $0.attempt?.number == attempt { $0.attempt = nil } }
             self?.send(.connectReplied(attempt, result.failure), to: key)

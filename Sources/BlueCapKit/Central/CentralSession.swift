@@ -107,9 +107,7 @@ final class CentralSession: ManagerSession {
         if let notes = BondNoteFile.store(bus: configuration.busAddress, folder: configuration.stateDirectory) {
             client.daemon.keepNotes(in: notes)
         }
-        limits = TimeLimits(client.loop) { [reference] operations, _ in
-            reference.session?.exceeded(operations)
-        }
+        limits = TimeLimits(client.loop) { [reference] in reference.session?.exceeded($0) }
         core = Locked(Core(configuration, seed: UInt64(client.loop.date.timeIntervalSinceReferenceDate.bitPattern)))
         requests = PairingRequests(client.loop, policy: configuration.pairingPolicy)
         reference.session = self
@@ -186,9 +184,9 @@ final class CentralSession: ManagerSession {
     }
 
     private func perform(_ order: Order) {
-        core.withLock { $0.counter.count(order, in: &$0.state.peripherals, by: loop) }
         let subject = order.subject
         let key = subject.peripheral
+        core.withLock { $0.counter.count(order, of: $0.state.peripherals.use(of: key), by: loop) }
         switch order.action {
         case .startTimer(let timer, let seconds): start(TimerKey(peripheral: key, timer: timer), after: seconds)
         case .cancelTimer(let timer): cancel(TimerKey(peripheral: key, timer: timer))
@@ -275,7 +273,7 @@ final class CentralSession: ManagerSession {
         case .unsubscribe(let call): unsubscribe(call, subject)
         case .deliver(let failure): deliver(failure, subject)
         case .finishNotifications(let failure):
-            endNotifications(of: CharacteristicKey(subject), failure: failure?.error)
+            endNotifications(subject.characteristic, of: key, failure: failure?.error)
 
         case .askForConsent, .callPair, .cancelPairing, .removeDevice, .setTrusted, .noteShortLinks, .reportPairing,
             .rejectRequests, .cancelRequests:
@@ -350,47 +348,23 @@ final class CentralSession: ManagerSession {
     /// The future is completed exactly once: when the operation is settled, or at once if the manager has ended.
     /// - Parameters:
     ///   - timeout: The time limit in seconds.
-    ///   - value: The result of the operation if it succeeds.
+    ///   - isOperation: Whether it is an operation on an attribute.
+    ///   - value: The result of the operation if it succeeds; `nil` if `convert` finds it in the outcome.
     func operation<T: Sendable>(
-        on key: PeripheralKey, timeout: TimeInterval, yielding value: T, isOperation: Bool = false,
+        on key: PeripheralKey, timeout: TimeInterval, isOperation: Bool = false, yielding value: T? = nil,
+        converting convert: (@Sendable (Order.Outcome) -> T?)? = nil,
         _ decision: (inout PeripheralState, OperationID, inout Orders) -> Void
     ) -> Future<T> {
         let future = Future<T>()
         let completion = Completion(peripheral: key) { outcome in
             if case .failed(let failure) = outcome {
                 future.complete(.failure(failure.error))
-            } else {
-                future.complete(.success(value))
-            }
-        }
-        begin(on: key, timeout, completion, isOperation, decision)
-        return future
-    }
-
-    /// Starts an operation of a peripheral whose outcome has a value.
-    func operation<T: Sendable>(
-        on key: PeripheralKey, timeout: TimeInterval, isOperation: Bool = false,
-        value: @escaping @Sendable (Order.Outcome) -> T?,
-        _ decision: (inout PeripheralState, OperationID, inout Orders) -> Void
-    ) -> Future<T> {
-        let future = Future<T>()
-        let completion = Completion(peripheral: key) { outcome in
-            if case .failed(let failure) = outcome {
-                future.complete(.failure(failure.error))
-            } else if let value = value(outcome) {
+            } else if let value = value ?? convert?(outcome) {
                 future.complete(.success(value))
             } else {
                 future.complete(.failure(PeripheralError.disconnected))
             }
         }
-        begin(on: key, timeout, completion, isOperation, decision)
-        return future
-    }
-
-    private func begin(
-        on key: PeripheralKey, _ timeout: TimeInterval, _ completion: Completion, _ isOperation: Bool,
-        _ decision: (inout PeripheralState, OperationID, inout Orders) -> Void
-    ) {
         let isAccepted = decideIfOpen { core in
             let id = core.makeOperation()
             core.begin(id, completion)
@@ -400,6 +374,7 @@ final class CentralSession: ManagerSession {
             }
         }
         if !isAccepted { complete { completion.settle(.failed(.peripheral(.disconnected))) } }
+        return future
     }
 
     /// Applies a decision to a peripheral's state on the loop, outside any report, and executes the orders at once.
@@ -457,7 +432,7 @@ final class CentralSession: ManagerSession {
     private func end(_ use: PeripheralUse) {
         finish(use.removeSinks())
         end(use.removeWriters(), .disconnected)
-        if let poll = use.rssiPoll.take() { end(poll) }
+        use.rssiPoll.take()?.end()
     }
 
     // MARK: Restoration
@@ -467,19 +442,13 @@ final class CentralSession: ManagerSession {
         _ = decideIfOpen { core in
             core.shell.isKeeping = true
             core.restored = kept
-            for connection in kept.connections { continueRestored(connection.key, in: &core) }
-            core.state.expectRestored(kept)
-            // Before the connections: a peripheral whose device BlueZ already has is connected without a search.
-            listRestored(kept, in: &core, at: now)
+            for connection in kept.connections {
+                // Before the connection: a peripheral whose device BlueZ already has is connected without a search.
+                let device = core.shell.device(connection.key.address, in: client.daemon)
+                core.state.list(connection.key, device: device, at: now, date: date, into: &core.shell.orders)
+                continueRestored(connection.key, in: &core)
+            }
             core.state.restore(kept, into: &core.shell.orders)
-        }
-    }
-
-    /// Adds the restored peripherals that BlueZ has on the adapter in use to the list.
-    private func listRestored(_ restored: RestorationState, in core: inout Core, at now: Instant) {
-        for connection in restored.connections {
-            let device = core.shell.device(connection.key.address, in: client.daemon)
-            core.state.listRestored(connection.key, device: device, at: now, date: date, into: &core.shell.orders)
         }
     }
 
@@ -498,7 +467,10 @@ final class CentralSession: ManagerSession {
         decide { core in
             guard let state = core.restored else { return }
             core.restored = nil
-            listRestored(state, in: &core, at: now)
+            for connection in state.connections {
+                let device = core.shell.device(connection.key.address, in: client.daemon)
+                core.state.listWanted(connection.key, device: device, at: now, date: date, into: &core.shell.orders)
+            }
             restored.peripherals = state.connections.map { core.state.peripherals.hold($0.key, in: self) }
             restored.scan = state.scan
         }

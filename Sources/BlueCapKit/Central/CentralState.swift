@@ -38,8 +38,6 @@ struct CentralState {
     private var hasEnded = false
     /// An index: the peripherals whose devices have another address since they were bonded, by that address.
     private var aliases: [PeripheralKey: PeripheralKey] = [:]
-    /// The number of restored peripherals that BlueZ has not reported yet.
-    private var unlistedRestored = 0
     /// Whether the restored state has not been reported yet.
     private var isRestoring = false
     /// The seed of the random parts of back-offs.
@@ -448,8 +446,8 @@ struct CentralState {
 
     /// Removes a peripheral from the list.
     mutating func forget(_ key: PeripheralKey, into orders: inout Orders) {
-        let wasRestored = expectsRestored(key, false)
-        if peripherals.unlist(key) || wasRestored { drop(key, into: &orders) }
+        _ = peripherals.unlist(key)
+        drop(key, into: &orders)
     }
 
     /// Puts a retrieved peripheral on the list: one that was found before, or a device that BlueZ has.
@@ -504,25 +502,10 @@ struct CentralState {
         return kept
     }
 
-    /// Stores the peripherals to be listed when BlueZ has their devices.
-    mutating func expectRestored(_ kept: RestorationState) {
-        for connection in kept.connections { expectsRestored(connection.key, true) }
-        for bond in kept.bonds ?? [] { peripherals.change(bond.key) { $0.isBondOurs = true } }
-    }
-
-    /// Sets whether a restored peripheral is to be listed when BlueZ reports its device. Returns whether it was.
-    @discardableResult
-    private mutating func expectsRestored(_ key: PeripheralKey, _ isExpected: Bool) -> Bool {
-        peripherals.change(key) { record in
-            unlistedRestored += (isExpected ? 1 : 0) - (record.isRestored ? 1 : 0)
-            defer { record.isRestored = isExpected }
-            return record.isRestored
-        }
-    }
-
     /// Resumes what was under way in an earlier process. The restored state is reported when the state of Bluetooth is
     /// known: then links that remained from that process are known as well.
     mutating func restore(_ kept: RestorationState, into orders: inout Orders) {
+        for bond in kept.bonds ?? [] { peripherals.change(bond.key) { $0.isBondOurs = true } }
         for connection in kept.connections {
             let key = connection.key
             // The arguments of a call that the application has made in the meantime take precedence.
@@ -542,13 +525,14 @@ struct CentralState {
         orders.append(.restored)
     }
 
-    var hasUnlistedRestored: Bool { unlistedRestored > 0 }
-
-    /// Puts a restored peripheral on the list once BlueZ has its device.
-    mutating func listRestored(
-        _ key: PeripheralKey, device: ObjectKey?, at now: Instant, date: Date, into orders: inout Orders
+    /// Puts a peripheral that the application wants on the list once BlueZ has its device: a restored one.
+    mutating func listWanted(
+        _ key: PeripheralKey, device: ObjectKey?, at now: Instant, date: @autoclosure () -> Date,
+        into orders: inout Orders
     ) {
-        guard device != nil || peripherals[key] != nil, expectsRestored(key, false) else { return }
-        list(key, device: device, at: now, date: date, into: &orders)
+        guard peripherals.use(of: key)?.state.isWanted == true, peripherals.read(key, { $0.isListed }) != true else {
+            return
+        }
+        list(key, device: device, at: now, date: date(), into: &orders)
     }
 }

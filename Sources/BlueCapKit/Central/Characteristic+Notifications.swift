@@ -193,13 +193,9 @@ extension Characteristic {
     /// characteristic.
     ///
     /// The subscription does not change; ``stopNotifying()->Future<Characteristic>`` ends it.
-    public func stopNotificationUpdates() { session.endNotifications(of: subject) }
+    public func stopNotificationUpdates() { session.endNotifications(id, of: peripheral.key) }
 
     // MARK: How
-
-    var subject: CharacteristicKey {
-        CharacteristicKey(peripheral: peripheral.key, characteristic: id)
-    }
 
     /// - Parameter outlivesLinks: Whether the operation waits for the next link if one is lost, instead of failing.
     func subscribe<T: Sendable>(
@@ -224,7 +220,7 @@ extension Characteristic {
     ) -> FutureStream<T> {
         guard canNotify else { return .failed(CharacteristicError.notifyNotSupported) }
         let stream = FutureStream<T>(capacity: max(0, capacity))
-        session.feed(NotificationSink(stream, gap: gap, element: element), with: subject)
+        session.feed(NotificationSink(stream, gap: gap, element: element), id, of: peripheral.key)
         return stream
     }
 }

@@ -1,5 +1,3 @@
-import Foundation
-import Futures
 public import GATT
 
 /// A characteristic of a peripheral: a value that can be read, written or subscribed to.
@@ -70,17 +68,6 @@ public final class Characteristic: PeripheralAttribute {
     /// is not known.
     public func maximumWriteValueLength(for type: CBCharacteristicWriteType) -> Int {
         record { $0.maximumWriteLength(for: type) } ?? AttributeTable.maximumWriteLength(for: type, mtu: nil)
-    }
-
-    // MARK: Operations
-
-    /// Starts an operation on the characteristic, or on the descriptor that `target` names.
-    func submit<T: Sendable>(
-        _ request: AttributeState.Request, timeout: TimeInterval, yielding value: T
-    ) -> Future<T> {
-        session.operation(on: peripheral.key, timeout: timeout, yielding: value, isOperation: true) {
-            $0.attributes.submit(request, on: id, $1, timeout: timeout, into: &$2)
-        }
     }
 }
 

@@ -67,12 +67,4 @@ public final class Descriptor: PeripheralAttribute {
     public func write(data value: Data, timeout: TimeInterval = .infinity) -> Future<Void> {
         submit(.write(value, .withResponse, offset: 0), timeout, yielding: ())
     }
-
-    private func submit<T: Sendable>(
-        _ request: AttributeState.Request, _ timeout: TimeInterval, yielding value: T
-    ) -> Future<T> {
-        session.operation(on: peripheral.key, timeout: timeout, yielding: value, isOperation: true) {
-            $0.attributes.submit(request, on: id, $1, timeout: timeout, into: &$2)
-        }
-    }
 }

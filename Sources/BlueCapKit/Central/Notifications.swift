@@ -3,12 +3,6 @@ import Foundation
 import Futures
 import Reactor
 
-/// Identifies a characteristic of a manager.
-struct CharacteristicKey: Hashable, Sendable {
-    let peripheral: PeripheralKey
-    let characteristic: AttributeID
-}
-
 /// A stream that receives the notifications of a characteristic, in one of the forms of the documents.
 ///
 /// It references the stream, not the subscriber: a stream without other references and handlers is abandoned.
@@ -43,11 +37,10 @@ extension CentralSession {
     // MARK: Streams; any thread
 
     /// Delivers the values of the characteristic to a stream from now on.
-    func feed(_ sink: NotificationSink, with subject: CharacteristicKey) {
+    func feed(_ sink: NotificationSink, _ id: AttributeID, of key: PeripheralKey) {
         let isOpen = core.withLock { core in
             if !core.shell.isClosed {
-                let use = core.state.peripherals.use(of: subject.peripheral)
-                use?.sinks[subject.characteristic, default: []].append(sink)
+                core.state.peripherals.use(of: key)?.sinks[id, default: []].append(sink)
             }
             return !core.shell.isClosed
         }
@@ -55,9 +48,8 @@ extension CentralSession {
     }
 
     /// Ends the streams of a characteristic.
-    func endNotifications(of subject: CharacteristicKey, failure: (any Error)? = nil) {
-        let sinks = use(of: subject.peripheral) { $0.sinks.removeValue(forKey: subject.characteristic) }
-        finish(sinks ?? [], failure: failure)
+    func endNotifications(_ id: AttributeID, of key: PeripheralKey, failure: (any Error)? = nil) {
+        finish(use(of: key) { $0.sinks.removeValue(forKey: id) } ?? [], failure: failure)
     }
 
     /// Ends streams of notified values.
@@ -74,16 +66,17 @@ extension CentralSession {
     // MARK: On the loop
 
     /// Delivers values, or a gap mark (`nil`). Takes one lock, and calls each handler once.
-    fileprivate func deliver(_ values: [Data]?, of subject: CharacteristicKey) {
+    private func deliver(_ values: [Data]?, _ id: AttributeID, of key: PeripheralKey) {
         let sinks = core.withLock { core -> [NotificationSink]? in
-            core.counter.notified(values?.count, by: subject.peripheral, in: &core.state.peripherals)
-            return core.state.peripherals.use(of: subject.peripheral)?.sinks[subject.characteristic]
+            let use = core.state.peripherals.use(of: key)
+            core.counter.notified(values?.count, by: use)
+            return use?.sinks[id]
         }
         guard let sinks else { return }
         complete { [self] in
             for sink in sinks { if let values { sink.deliver(values) } else { sink.deliverGap() } }
             guard sinks.contains(where: { $0.isForgotten() }) else { return }
-            let all = use(of: subject.peripheral) { $0.removeForgottenSinks(of: subject.characteristic) }
+            let all = use(of: key) { $0.removeForgottenSinks(of: id) }
             withExtendedLifetime(all) {}
         }
     }
@@ -98,8 +91,8 @@ extension CentralSession {
         isRepeated: Bool, _ subject: Order.Subject
     ) {
         guard let key = subject.attribute else { return }
-        let mayPair = use(of: subject.peripheral) { $0.state.attributes.pairsOnDemand } ?? false
-        let characteristic = CharacteristicKey(subject)
+        let (peripheral, id) = (subject.peripheral, subject.characteristic)
+        let mayPair = use(of: peripheral) { $0.state.attributes.pairsOnDemand } ?? false
         // Unchecked: on the loop only. Whether a gap mark precedes the next value, and whether a value has come or the
         // subscription has begun.
         nonisolated(unsafe) var (isGapDue, hasBegun) = (afterGap, false)
@@ -117,13 +110,13 @@ extension CentralSession {
             }
             switch event {
             case .values, .began:
-                if isGapDue { session.deliver(nil, of: characteristic) }
+                if isGapDue { session.deliver(nil, id, of: peripheral) }
                 (isGapDue, hasBegun) = (false, true)
             case .interrupted: isGapDue = true
             case .asked, .failed: break
             }
-            if let change { session.send(change, to: characteristic) }
-            if case .values(let values) = event { session.deliver(values, of: characteristic) }
+            if let change { session.send(change, id, of: peripheral) }
+            if case .values(let values) = event { session.deliver(values, id, of: peripheral) }
         }
     }
 
@@ -132,19 +125,11 @@ extension CentralSession {
         client.notifications.unsubscribe(key, for: self) { [reference] result in
             var failure: PeripheralFailure?
             if case .failure(let error) = result { failure = PeripheralFailure(subscribing: error) }
-            reference.session?.send(.stopped(call, failure), to: CharacteristicKey(subject))
+            reference.session?.send(.stopped(call, failure), subject.characteristic, of: subject.peripheral)
         }
     }
 
-    fileprivate func send(_ event: SubscriptionMachine.Event, to characteristic: CharacteristicKey) {
-        decideHere(characteristic.peripheral) {
-            $0.subscriptionChanged(characteristic.characteristic, event, into: &$1)
-        }
-    }
-}
-
-extension CharacteristicKey {
-    init(_ subject: Order.Subject) {
-        self.init(peripheral: subject.peripheral, characteristic: subject.characteristic)
+    private func send(_ event: SubscriptionMachine.Event, _ id: AttributeID, of key: PeripheralKey) {
+        decideHere(key) { $0.subscriptionChanged(id, event, into: &$1) }
     }
 }

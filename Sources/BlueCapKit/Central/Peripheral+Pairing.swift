@@ -119,7 +119,9 @@ extension Peripheral {
     /// Returns a stream of the changes of the pairing, whichever program or device makes them. Every call returns the
     /// same stream. It keeps the newest change for handlers that are added later, and ends with the manager or when this
     /// object is released.
-    public func whenPairingChanges() -> FutureStream<PairingChange> { session.pairingChanges(of: key) }
+    public func whenPairingChanges() -> FutureStream<PairingChange> {
+        session.stream(\.changes.ofPairing, of: key, capacity: 1)
+    }
 
     /// How many pairings of this manager have succeeded.
     public var pairingCount: UInt { session.use(of: key) { $0.state.pairing.count } ?? 0 }

@@ -86,8 +86,6 @@ struct PeripheralRecord {
     var status: LinkStatus?
     /// `nil` until the application uses the peripheral.
     var use: PeripheralUse?
-    /// Whether it is to be listed when BlueZ reports its device, because an earlier process used it.
-    var isRestored = false
     /// Whether this manager has made its bond.
     var isBondOurs = false
 
@@ -95,7 +93,7 @@ struct PeripheralRecord {
     var isInUse: Bool { use?.state.isInUse ?? false }
 
     var isEmpty: Bool {
-        listing == nil && object.isEmpty && status == nil && use == nil && !isRestored && !isBondOurs
+        listing == nil && object.isEmpty && status == nil && use == nil && !isBondOurs
     }
 }
 

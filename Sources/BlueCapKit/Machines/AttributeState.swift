@@ -45,20 +45,17 @@ struct AttributeState {
     private var hasFailedToPair = false
     /// Whether no operation of this link gets a response any more.
     private(set) var isLinkDead = false
-    /// Why the last link ended.
+    /// Why the last link ended. What is requested before the next link fails with it too, unless the application has ended
+    /// the link.
     private(set) var linkFailure = OperationFailure.linkLost
-    /// The error if the last link has ended because the peripheral or the adapter no longer has the keys of the bond. What is
-    /// requested before the next link fails with it too.
-    private var missingKeys: PairingError?
 
     // MARK: Queries
 
     /// Whether the table is known to be valid.
     var isReady: Bool { discovery.isReady }
     var hasLink: Bool { discovery.hasLink }
-    /// The error of an operation without a link, which the application has not ended.
-    var lossError: PeripheralError { missingKeys.map { .pairing($0) } ?? .disconnected }
-    private var lossFailure: OperationFailure { missingKeys.map { .keysMissing($0) } ?? .linkLost }
+    /// Why there is no link for an operation that is requested now.
+    private var lossFailure: OperationFailure { linkFailure == .linkEnded ? .linkLost : linkFailure }
 
     /// Whether an operation waits for a pairing.
     var isSecuring: Bool { lanes.isSecuring }
@@ -84,7 +81,7 @@ struct AttributeState {
         wasReadOnThisLink = false
         isChangeUnreported = false
         isLinkDead = false
-        missingKeys = nil
+        linkFailure = .linkLost
         table.forgetDiscovered()
         discover(.linkUp(isResolved: isResolved), &orders)
         requests.linkUp()
@@ -94,19 +91,16 @@ struct AttributeState {
     mutating func resolved(_ isResolved: Bool, into orders: inout Orders) { discover(.resolved(isResolved), &orders) }
 
     /// The link has ended, or must not be used any more: all operations fail.
-    /// - Parameters:
-    ///   - keysMissing: The error if the link has ended because the peripheral or the adapter no longer has the keys.
-    ///   - keepsSecuring: Whether operations that wait for a pairing continue to wait.
+    /// - Parameter keepsSecuring: Whether operations that wait for a pairing continue to wait.
     mutating func linkDown(
-        _ failure: OperationFailure, keysMissing: PairingError? = nil, keepsSecuring: Bool = false,
-        into orders: inout Orders
+        _ failure: OperationFailure, keepsSecuring: Bool = false, into orders: inout Orders
     ) {
         guard discovery.hasLink else { return }
-        (linkFailure, missingKeys) = (failure, keysMissing)
+        linkFailure = failure
         for (operation, lane) in lanes.unanswered { lostCalls[operation.id] = lane }
         let change = discovery.event(.linkLost, into: &orders)
-        apply(change, linkError: failure == .linkEnded ? .forcedDisconnect : lossError, &orders)
-        lanes.fail(failure == .linkLost ? lossFailure : failure, keepsSecuring: keepsSecuring, into: &orders)
+        apply(change, linkFailure: failure, &orders)
+        lanes.fail(failure, keepsSecuring: keepsSecuring, into: &orders)
     }
 
     /// There will be no further link.
@@ -177,7 +171,7 @@ struct AttributeState {
 
     /// BlueZ has removed the device.
     mutating func deviceRemoved() {
-        missingKeys = nil
+        linkFailure = .linkLost
         lostCalls = [:]
         spoiled = []
     }
@@ -431,7 +425,7 @@ struct AttributeState {
 
     /// - Parameter id: The request that the result is for; all that wait if `nil`.
     private mutating func apply(
-        _ change: ServiceDiscoveryMachine.Change?, to id: OperationID? = nil, linkError: PeripheralError? = nil,
+        _ change: ServiceDiscoveryMachine.Change?, to id: OperationID? = nil, linkFailure: OperationFailure? = nil,
         _ orders: inout Orders
     ) {
         guard let change else { return }
@@ -448,7 +442,7 @@ struct AttributeState {
             case .foundNothing: requests.settle(id, .failed(.peripheral(.noServices)), &orders)
             case .linkLost where requests.linkLost(id): break
             case .linkLost, .isVoid:
-                requests.settle(id, .failed(.peripheral(linkError ?? lossError)), &orders)
+                requests.settle(id, .failed(.peripheral((linkFailure ?? lossFailure).linkError)), &orders)
             }
         }
     }

@@ -257,7 +257,7 @@ struct PeripheralState {
         for index in restored.indices { restored[index].wasTried = false }
         let error = pairing.linkWentDown(isLost: loss == .linkLost, reason: linkEnd, status, into: &orders)
         attributes.linkDown(
-            loss == .application ? .linkEnded : .linkLost, keysMissing: error,
+            error.map { .keysMissing($0) } ?? (loss == .application ? .linkEnded : .linkLost),
             keepsSecuring: loss == .linkLost && !pairing.isIdle, into: &orders)
         if let error {
             connection.event(.keysMissing, into: &orders)

@@ -74,9 +74,9 @@ struct Subscriptions {
         guard let old = machines[id]?.attribute else { return }
         let new = attribute(attributes.key(of: id, on: orders.subject.device), attributes, before: old)
         guard new != old else { return }
-        let error: PeripheralError = attributes.linkFailure == .linkEnded ? .forcedDisconnect : attributes.lossError
-        let keepsSecuring = isPairing && attributes.linkFailure == .linkLost
-        send(id, .attribute(new, error, keepsSecuring: keepsSecuring), into: &orders)
+        let failure = attributes.linkFailure
+        let keepsSecuring = isPairing && failure != .linkEnded
+        send(id, .attribute(new, failure.linkError, keepsSecuring: keepsSecuring), into: &orders)
     }
 
     private func attribute(
