@@ -74,11 +74,4 @@ extension CentralSession {
         let level = tree.batteryLevel(of: key)
         report(.battery(of: key), in: tree) { $0.attributes.batteryChanged(level, into: &$1) }
     }
-
-    // MARK: Calls
-
-    /// BlueZ has replied to a call of an operation.
-    func replied(_ id: OperationID, of key: PeripheralKey, _ result: Result<Data?, BlueZError>) {
-        decideHere(key, isOperation: true) { $0.attributes.replied(id, result, at: loop.now, into: &$1) }
-    }
 }

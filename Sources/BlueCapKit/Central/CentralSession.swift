@@ -20,6 +20,7 @@ final class CentralSession: ManagerSession {
     /// a structure because storing and removing a bare function in a dictionary would allocate each time.
     struct Completion: Sendable {
         let peripheral: PeripheralKey
+        let hasLimit: Bool
         let settle: @Sendable (Order.Outcome) -> Void
     }
 
@@ -40,7 +41,7 @@ final class CentralSession: ManagerSession {
         /// The streams of the manager besides those of its state; ``CentralManager/invalidate()`` replaces them.
         var streams = ManagerStreams()
         /// The operations that have not been settled.
-        private(set) var completions: [OperationID: Completion] = [:]
+        var completions: [OperationID: Completion] = [:]
         private var lastOperation: UInt64 = 0
         /// The state that an earlier process has saved, until it is reported.
         var restored: RestorationState?
@@ -64,10 +65,6 @@ final class CentralSession: ManagerSession {
             lastOperation += 1
             return OperationID(rawValue: lastOperation)
         }
-
-        mutating func begin(_ id: OperationID, _ completion: Completion) { completions[id] = completion }
-
-        mutating func takeCompletion(of id: OperationID) -> Completion? { completions.removeValue(forKey: id) }
 
         /// Decides about one peripheral.
         mutating func decide(
@@ -192,8 +189,8 @@ final class CentralSession: ManagerSession {
         case .cancelTimer(let timer): cancel(TimerKey(peripheral: key, timer: timer))
         case .limit(let id, let seconds): limits.add(id, of: key, seconds: seconds)
         case .settle(let id, let outcome):
-            limits.remove(id)
-            guard let completion = core.withLock({ $0.takeCompletion(of: id) }) else { return }
+            guard let completion = core.withLock({ $0.completions.removeValue(forKey: id) }) else { return }
+            if completion.hasLimit { limits.remove(id) }
             if let queue { queue.async { completion.settle(outcome) } } else { completion.settle(outcome) }
 
         case .announce(let state): announce(state)
@@ -284,6 +281,11 @@ final class CentralSession: ManagerSession {
         }
     }
 
+    /// BlueZ has replied to a call of an operation.
+    private func replied(_ id: OperationID, of key: PeripheralKey, _ result: Result<Data?, BlueZError>) {
+        decideHere(key, isOperation: true) { $0.attributes.replied(id, result, at: loop.now, into: &$1) }
+    }
+
     /// Operations have exceeded their time limits.
     private func exceeded(_ operations: TimeLimits.Operations) {
         let obstacles = operations.map { obstacle(of: $0.peripheral) }
@@ -356,7 +358,7 @@ final class CentralSession: ManagerSession {
         _ decision: (inout PeripheralState, OperationID, inout Orders) -> Void
     ) -> Future<T> {
         let future = Future<T>()
-        let completion = Completion(peripheral: key) { outcome in
+        let completion = Completion(peripheral: key, hasLimit: timeout.isFinite) { outcome in
             if case .failed(let failure) = outcome {
                 future.complete(.failure(failure.error))
             } else if let value = value ?? convert?(outcome) {
@@ -367,7 +369,7 @@ final class CentralSession: ManagerSession {
         }
         let isAccepted = decideIfOpen { core in
             let id = core.makeOperation()
-            core.begin(id, completion)
+            core.completions[id] = completion
             core.decide(key, isOperation: isOperation) {
                 if timeout.isFinite { $1.append(.limit(id, max(0, timeout))) }
                 decision(&$0, id, &$1)

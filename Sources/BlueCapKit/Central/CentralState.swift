@@ -337,6 +337,8 @@ struct CentralState {
     // MARK: The states of peripherals
 
     /// Decides about one peripheral. Its state begins with what BlueZ has reported of it.
+    /// - Parameter isOperation: Whether it is an event of an operation on an attribute, which concerns nothing else of the
+    ///   peripheral unless it needs attention.
     mutating func peripheral(
         _ key: PeripheralKey, isOperation: Bool = false, into orders: inout Orders,
         _ decision: (inout PeripheralState, inout Orders) -> Void
@@ -348,7 +350,7 @@ struct CentralState {
         let mayEnd = use.isReleased && use.state.isInUse
         let wasWanted = isOperation || use.state.isWanted
         decision(&use.state, &orders)
-        use.state.follow(isOperation: isOperation, into: &orders)
+        if !isOperation || use.state.attributes.needsAttention { use.state.follow(into: &orders) }
         if mayEnd, !use.state.isInUse { orders.append(.endUse) }
         if !wasWanted, use.state.isWanted { relist(key, into: &orders) }
     }

@@ -26,7 +26,7 @@ public final class Characteristic: PeripheralAttribute {
     }
 
     /// The service that the characteristic belongs to.
-    public var service: Service? { peripheral.parent(of: id) }
+    public var service: Service? { session.use(of: peripheral.key) { $0.parent(of: id, in: peripheral) } }
 
     /// The profile of characteristics with this UUID: the one in the manager's profile manager, or one that contains
     /// only the UUID.

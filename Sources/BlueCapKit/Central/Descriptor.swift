@@ -20,7 +20,7 @@ public final class Descriptor: PeripheralAttribute {
     }
 
     /// The characteristic that it describes.
-    public var characteristic: Characteristic? { peripheral.parent(of: id) }
+    public var characteristic: Characteristic? { session.use(of: peripheral.key) { $0.parent(of: id, in: peripheral) } }
 
     /// The name that the Core Specification gives to its UUID (Vol 3, Part G, 3.3.3), or "Unknown".
     public var name: String { AssignedNumbers.descriptorName(uuid) ?? "Unknown" }

@@ -151,7 +151,7 @@ final class PeripheralRun: Sendable {
             session.decide(key) { $0.runEnded(run.id, into: &$1) }
         }
         run.task.withLock { $0 = task }
-        let completion = CentralSession.Completion(peripheral: key) { outcome in
+        let completion = CentralSession.Completion(peripheral: key, hasLimit: timeout.isFinite) { outcome in
             _ = session.use(of: key) { $0.runs.removeValue(forKey: run.id) }
             run.stop()
             switch (outcome, result.withLock { $0 }) {
@@ -162,7 +162,7 @@ final class PeripheralRun: Sendable {
             }
         }
         let isAccepted = session.decideIfOpen { core in
-            core.begin(run.id, completion)
+            core.completions[run.id] = completion
             core.decide(key) { $0.runAsked(run.id, timeout: timeout, into: &$1) }
             core.state.use(of: key).runs[run.id] = run
         }

@@ -168,14 +168,28 @@ final class PeripheralUse {
         return (attributes, changes)
     }
 
-    /// Returns the object of an attribute, and references it strongly from now on; makes it if there is none.
-    func hold<Object: AttributeObject>(_ id: AttributeID, or make: () -> Object) -> Object? {
-        attributes[id, default: ObjectReference()].hold(or: make) as? Object
+    /// Returns the objects of the attributes whose identifiers `ids` finds in the table, and references them strongly from
+    /// now on; makes those that do not exist.
+    func objects<Object: AttributeObject>(
+        of peripheral: Peripheral, _ ids: (borrowing AttributeTable) -> [AttributeID]
+    ) -> [Object] {
+        let table = state.attributes.table
+        return ids(table).compactMap { id in
+            guard let uuid = table[id]?.uuid else { return nil }
+            return attributes[id, default: ObjectReference()].hold {
+                Object(peripheral: peripheral, id: id, uuid: uuid)
+            } as? Object
+        }
     }
 
-    /// Returns the object of an attribute; makes it if there is none, and then references it weakly.
-    func find<Object: AttributeObject>(_ id: AttributeID, or make: () -> Object) -> Object? {
-        attributes[id, default: ObjectReference()].find(or: make) as? Object
+    /// Returns the service of a characteristic, or the characteristic of a descriptor, even if it no longer exists. An object
+    /// that is made is referenced weakly.
+    func parent<Object: AttributeObject>(of id: AttributeID, in peripheral: Peripheral) -> Object? {
+        let table = state.attributes.table
+        guard let parent = table[id]?.parent, let uuid = table[parent]?.uuid else { return nil }
+        return attributes[parent, default: ObjectReference()].find {
+            Object(peripheral: peripheral, id: parent, uuid: uuid)
+        } as? Object
     }
 
     // MARK: Notifications
@@ -276,21 +290,6 @@ extension Descriptor: AttributeObject {}
 extension Peripheral {
     /// Returns the objects of the attributes whose identifiers `ids` finds in the peripheral's table.
     func objects<Object: AttributeObject>(_ ids: (borrowing AttributeTable) -> [AttributeID]) -> [Object] {
-        session.use(of: key) { use in
-            let table = use.state.attributes.table
-            return ids(table).compactMap { id in
-                guard let uuid = table[id]?.uuid else { return nil }
-                return use.hold(id) { Object(peripheral: self, id: id, uuid: uuid) }
-            }
-        } ?? []
-    }
-
-    /// Returns the service of a characteristic, or the characteristic of a descriptor, even if it no longer exists.
-    func parent<Object: AttributeObject>(of id: AttributeID) -> Object? {
-        session.use(of: key) { use in
-            let table = use.state.attributes.table
-            guard let parent = table[id]?.parent, let uuid = table[parent]?.uuid else { return nil }
-            return use.find(parent) { Object(peripheral: self, id: parent, uuid: uuid) }
-        }
+        session.use(of: key) { $0.objects(of: self, ids) } ?? []
     }
 }

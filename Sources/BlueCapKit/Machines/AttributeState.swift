@@ -59,6 +59,8 @@ struct AttributeState {
 
     /// Whether an operation waits for a pairing.
     var isSecuring: Bool { lanes.isSecuring }
+    /// Whether an operation needs a pairing, or has shown that the link is of no use.
+    var needsAttention: Bool { isSecuring || isLinkDead }
     /// Whether BlueZ is executing an operation.
     var isBusy: Bool { lanes.isBusy }
 
@@ -114,7 +116,7 @@ struct AttributeState {
 
     /// Fails the requests that wait only for the next link.
     mutating func nextLinkUnwanted(into orders: inout Orders) {
-        for id in requests.ofNextLink { requests.settle(id, .failed(.peripheral(.forcedDisconnect)), &orders) }
+        for id in requests.ids(of: .nextLink) { requests.settle(id, .failed(.peripheral(.forcedDisconnect)), &orders) }
     }
 
     /// BlueZ has refused the call that had to precede the next link, for which this request waits.
@@ -125,7 +127,7 @@ struct AttributeState {
     /// Ends look-ups that outlive links: those for this name, or all. Returns whether there were any.
     @discardableResult
     mutating func cancelLookUps(of name: AttributeName? = nil, into orders: inout Orders) -> Bool {
-        let ids = requests.outliving(name)
+        let ids = requests.ids(of: .lasting, for: name)
         for id in ids { requests.settle(id, .failed(.cancelled), &orders) }
         return !ids.isEmpty
     }
@@ -180,7 +182,7 @@ struct AttributeState {
     mutating func refuse(_ error: PairingError, into orders: inout Orders) {
         isLinkDead = discovery.hasLink
         let targets = lanes.refuse(error, into: &orders)
-        if targets.count == 1, !orders.status.isPaired { table.update(targets[0]) { $0.isProtected = true } }
+        if targets.count == 1, !orders.status.isPaired { table[targets[0]]?.isProtected = true }
     }
 
     /// Returns the seconds for which BlueZ's reply to an operation is awaited.
@@ -283,7 +285,7 @@ struct AttributeState {
             objectDisappeared(.batteryLevel, into: &orders)
             return objectDisappeared(.batteryService, into: &orders)
         }
-        table.update(id) { $0.value = Data([level]) }
+        table[id]?.value = Data([level])
     }
 
     /// BlueZ removes the device. Keeps the newest values of its attributes.
@@ -292,12 +294,11 @@ struct AttributeState {
     }
 
     private mutating func keepValue(_ value: Data, at handle: AttributeHandle) {
-        if let id = table.id(at: handle) { table.update(id) { $0.value = value } }
+        if let id = table.id(at: handle) { table[id]?.value = value }
     }
 
     mutating func mtuChanged(at handle: AttributeHandle, _ mtu: Int?) {
-        guard let id = table.id(at: handle) else { return }
-        table.update(id) { $0.mtu = mtu }
+        if let id = table.id(at: handle) { table[id]?.mtu = mtu }
     }
 
     mutating func replied(
@@ -320,12 +321,12 @@ struct AttributeState {
                 failure = .refused(.operationForgotten(isPaired: orders.status.isPaired))
             }
             if failure.isAboutSecurity, !orders.status.isPaired, let operation = lanes.inFlight(id) {
-                table.update(operation.target) { $0.isProtected = true }
+                table[operation.target]?.isProtected = true
             }
             send(lanes.replied(id, .failure(failure), into: &orders), &orders)
         case .success(let data):
             if let data, let operation = lanes.inFlight(id), operation.request == .read(offset: 0) {
-                table.update(operation.target) { $0.value = data }
+                table[operation.target]?.value = data
             }
             send(lanes.replied(id, .success(data.map { .value($0) } ?? .done), into: &orders), &orders)
         }
@@ -339,13 +340,13 @@ struct AttributeState {
     mutating func request(
         _ request: DiscoveryRequests.Request, _ id: OperationID, outlivesLinks: Bool = false, into orders: inout Orders
     ) {
-        requests.add(request, id, outlivesLinks: outlivesLinks)
+        requests.add(request, id, outlivesLinks ? .lasting : .link)
         apply(discovery.event(.wanted, into: &orders), to: id, &orders)
     }
 
     /// Shows all services on the next link.
     mutating func discoverServicesOnNextLink(_ id: OperationID) {
-        requests.add(.services(nil), id, waitsForNextLink: true)
+        requests.add(.services(nil), id, .nextLink)
     }
 
     /// Starts an operation on a characteristic or a descriptor when it is first in its lane.
@@ -436,11 +437,11 @@ struct AttributeState {
         case .isVoid: return lanes.close()
         case .linkLost: break
         }
-        for id in id.map({ [$0] }) ?? requests.ofPresentLink {
+        for id in id.map({ [$0] }) ?? requests.ids() {
             switch change {
             case .found: requests.settle(id, requests.outcome(of: id, in: &table), &orders)
             case .foundNothing: requests.settle(id, .failed(.peripheral(.noServices)), &orders)
-            case .linkLost where requests.linkLost(id): break
+            case .linkLost where !requests.failsWithLink(id): break
             case .linkLost, .isVoid:
                 requests.settle(id, .failed(.peripheral((linkFailure ?? lossFailure).linkError)), &orders)
             }

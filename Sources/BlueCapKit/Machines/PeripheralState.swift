@@ -157,10 +157,7 @@ struct PeripheralState {
     }
 
     /// Applies the consequences of an event to the subscriptions and the runs. Called after every event.
-    /// - Parameter isOperation: Whether it was an event of an operation on an attribute, which has consequences only if the
-    ///   operation needs a pairing, or has shown that the link is of no use.
-    mutating func follow(isOperation: Bool = false, into orders: inout Orders) {
-        guard !isOperation || attributes.isSecuring || attributes.isLinkDead else { return }
+    mutating func follow(into orders: inout Orders) {
         if attributes.isLinkDead || pairing.isLinkDead, connection.state == .connected {
             connect(.linkDied, into: &orders)
         }

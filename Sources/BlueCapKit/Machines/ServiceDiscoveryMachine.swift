@@ -182,52 +182,37 @@ struct DiscoveryRequests {
         case attribute(AttributeName)
     }
 
-    private struct Entry {
-        let request: Request
-        /// Whether it does not fail with a lost link, but waits for the next one.
-        let outlivesLinks: Bool
-        var waitsForNextLink: Bool
+    enum Lifetime {
+        /// Fails with the present link, or if there is none.
+        case link
+        /// Waits for the next link, with which it fails.
+        case nextLink
+        /// Does not fail with a link, but waits for the next one.
+        case lasting
     }
 
-    private var entries: [OperationID: Entry] = [:]
+    private var entries: [OperationID: (request: Request, lifetime: Lifetime)] = [:]
 
-    mutating func add(
-        _ request: Request, _ id: OperationID, waitsForNextLink: Bool = false, outlivesLinks: Bool = false
-    ) {
-        entries[id] = Entry(request: request, outlivesLinks: outlivesLinks, waitsForNextLink: waitsForNextLink)
-    }
-
-    private func ids(where isIncluded: (Entry) -> Bool) -> [OperationID] {
-        entries.filter { isIncluded($0.value) }.keys.sorted { $0.rawValue < $1.rawValue }
+    mutating func add(_ request: Request, _ id: OperationID, _ lifetime: Lifetime) {
+        entries[id] = (request, lifetime)
     }
 
     /// There is a link, for which requests may have waited.
     mutating func linkUp() {
-        for id in entries.keys { entries[id]?.waitsForNextLink = false }
+        for id in ids(of: .nextLink) { entries[id]?.lifetime = .link }
     }
 
-    /// The requests that wait for the services of the present link.
-    var ofPresentLink: [OperationID] { ids { !$0.waitsForNextLink } }
-
-    /// The requests that wait for the next link and fail if there will be none.
-    var ofNextLink: [OperationID] { ids { $0.waitsForNextLink && !$0.outlivesLinks } }
-
-    /// Returns the requests that outlive links: those for this name, or all.
-    func outliving(_ name: AttributeName?) -> [OperationID] {
-        ids { entry in
-            guard entry.outlivesLinks else { return false }
+    /// Returns the requests with this lifetime, or all; those of them for this name if there is one.
+    func ids(of lifetime: Lifetime? = nil, for name: AttributeName? = nil) -> [OperationID] {
+        entries.filter { _, entry in
+            guard lifetime == nil || entry.lifetime == lifetime else { return false }
             guard let name else { return true }
             if case .attribute(name) = entry.request { return true }
             return false
-        }
+        }.keys.sorted { $0.rawValue < $1.rawValue }
     }
 
-    /// The link is lost. Returns whether this request waits for the next one.
-    mutating func linkLost(_ id: OperationID) -> Bool {
-        guard entries[id]?.outlivesLinks == true else { return false }
-        entries[id]?.waitsForNextLink = true
-        return true
-    }
+    func failsWithLink(_ id: OperationID) -> Bool { entries[id]?.lifetime == .link }
 
     /// Returns the error of a request that has exceeded its time limit; `nil` if there is no such request.
     func timeoutError(of id: OperationID) -> PeripheralFailure? {

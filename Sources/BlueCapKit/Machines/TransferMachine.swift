@@ -60,7 +60,6 @@ struct TransferMachine: Equatable {
     private(set) var window = 16
     /// The number of bytes that BlueZ has accepted.
     private(set) var sent = 0
-    private(set) var writes = 0
     private(set) var fences = 0
     /// What was transferred so far, in the seconds from the first reply to the last one.
     var report: TransferReport {
@@ -102,7 +101,6 @@ struct TransferMachine: Equatable {
             if let failure { return refused(failure) }
             sent = part.upperBound
             refusals = 0
-            writes += 1
             written += 1
             if isRequest { closeWindow(at: now) }
             return proceed()
