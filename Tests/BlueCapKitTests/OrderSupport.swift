@@ -128,7 +128,9 @@ extension AttributeState {
     mutating func tableRead(
         _ declarations: [AttributeDeclaration], naming named: [CBUUID], link: UInt32
     ) -> [Order.Action] {
-        Orders.given { tableRead(ExportedAttributes(declarations, services: named), link: link, into: &$0) }
+        Orders.given {
+            tableRead(ExportedAttributes(declarations: declarations, services: named), link: link, into: &$0)
+        }
     }
 
     mutating func fired(_ timer: ServiceDiscoveryMachine.Timer) -> [Order.Action] {

@@ -49,7 +49,7 @@ struct CentralCounter {
     private var scans: [ScanNumber: Instant] = [:]
     private var transfers: [OperationID: Transfer] = [:]
 
-    static func statistics(of core: borrowing CentralSession.Core, at now: Instant) -> CentralStatistics {
+    static func statistics(of core: borrowing CentralCore, at now: Instant) -> CentralStatistics {
         var statistics = core.counter.counts
         statistics.interruptions = core.shell.interruptions
         statistics.scansRunning = core.counter.scans.count
@@ -63,7 +63,7 @@ struct CentralCounter {
     }
 
     static func statistics(
-        of key: PeripheralKey, in core: inout CentralSession.Core, at now: Instant
+        of key: PeripheralKey, in core: inout CentralCore, at now: Instant
     ) -> PeripheralStatistics {
         var statistics = core.state.peripherals.use(of: key)?.counter.statistics(at: now) ?? PeripheralStatistics()
         statistics.operationsPending = core.completions.values.count { $0.peripheral == key }

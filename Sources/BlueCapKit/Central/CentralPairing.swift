@@ -144,7 +144,7 @@ extension CentralSession: PairingSession {
     }
 }
 
-extension CentralSession.Core: PairingCore {
+extension CentralCore: PairingCore {
     var ownBonds: Set<PeripheralKey> { state.ownBonds }
 
     mutating func bondEnded(of key: PeripheralKey) { state.bondEnded(of: key) }

@@ -9,6 +9,8 @@ import Reactor
 /// Owns the lock and the state of a `CentralManager` and its `Peripheral`s, and executes the orders that the state
 /// returns.
 final class CentralSession: ManagerSession {
+    typealias Core = CentralCore
+
     /// Identifies a timer.
     struct TimerKey: Hashable {
         /// Zero for timers of the manager.
@@ -29,50 +31,6 @@ final class CentralSession: ManagerSession {
     // Unchecked: it is set once, before the session can be used; the runtime reads and clears weak references on any thread.
     final class Reference: Sendable {
         nonisolated(unsafe) fileprivate(set) weak var session: CentralSession?
-    }
-
-    struct Core: SessionCore {
-        var shell: SessionShell<Orders, TimerKey>
-        var state: CentralState
-        var scans = Scans()
-        var counter = CentralCounter()
-        /// The time of the current batch of reports, if it was read.
-        var batchTime: Instant?
-        /// The streams of the manager besides those of its state; ``CentralManager/invalidate()`` replaces them.
-        var streams = ManagerStreams()
-        /// The operations that have not been settled.
-        var completions: [OperationID: Completion] = [:]
-        private var lastOperation: UInt64 = 0
-        /// The state that an earlier process has saved, until it is reported.
-        var restored: RestorationState?
-
-        init(_ options: CentralManager.Configuration, seed: UInt64) {
-            shell = SessionShell(adapter: options.adapter, orders: Orders())
-            state = CentralState(maximumPeripherals: options.maximumPeripherals, backOffSeed: seed)
-        }
-
-        var managerState: ManagerState { state.managerState }
-        var kept: RestorationState { state.kept }
-
-        mutating func event(_ event: ManagerStateMachine.Event) { state.event(event, into: &shell.orders) }
-        mutating func reset() { state.reset(into: &shell.orders) }
-
-        mutating func fired(_ key: TimerKey, at now: Instant) {
-            state.fired(key.timer, of: key.peripheral, at: now, into: &shell.orders)
-        }
-
-        mutating func makeOperation() -> OperationID {
-            lastOperation += 1
-            return OperationID(rawValue: lastOperation)
-        }
-
-        /// Decides about one peripheral.
-        mutating func decide(
-            _ key: PeripheralKey, isOperation: Bool = false,
-            _ decision: (inout PeripheralState, inout Orders) -> Void
-        ) {
-            state.peripheral(key, isOperation: isOperation, into: &shell.orders, decision)
-        }
     }
 
     static let restoreOption = "CBCentralManagerOptionRestoreIdentifierKey"
@@ -105,7 +63,8 @@ final class CentralSession: ManagerSession {
             client.daemon.keepNotes(in: notes)
         }
         limits = TimeLimits(client.loop) { [reference] in reference.session?.exceeded($0) }
-        core = Locked(Core(configuration, seed: UInt64(client.loop.date.timeIntervalSinceReferenceDate.bitPattern)))
+        core = Locked(
+            CentralCore(configuration, seed: UInt64(client.loop.date.timeIntervalSinceReferenceDate.bitPattern)))
         requests = PairingRequests(client.loop, policy: configuration.pairingPolicy)
         reference.session = self
     }
@@ -290,8 +249,8 @@ final class CentralSession: ManagerSession {
     private func exceeded(_ operations: TimeLimits.Operations) {
         let obstacles = operations.map { obstacle(of: $0.peripheral) }
         decide { core in
-            for ((id, peripheral), obstacle) in zip(operations, obstacles) {
-                core.state.timedOut(id, of: peripheral, obstacle, into: &core.shell.orders)
+            for ((id, peripheral), obstacle) in zip(operations, obstacles) where core.state.hasState(of: peripheral) {
+                core.decide(peripheral) { $0.timedOut(id, obstacle, into: &$1) }
             }
         }
     }
@@ -439,43 +398,11 @@ final class CentralSession: ManagerSession {
 
     // MARK: Restoration
 
-    func restore(_ kept: RestorationState) {
-        let now = loop.now
-        _ = decideIfOpen { core in
-            core.shell.isKeeping = true
-            core.restored = kept
-            for connection in kept.connections {
-                // Before the connection: a peripheral whose device BlueZ already has is connected without a search.
-                let device = core.shell.device(connection.key.address, in: client.daemon)
-                core.state.list(connection.key, device: device, at: now, date: date, into: &core.shell.orders)
-                continueRestored(connection.key, in: &core)
-            }
-            core.state.restore(kept, into: &core.shell.orders)
-        }
-    }
-
-    /// Reconnects a restored peripheral after its link is lost, until the application connects it itself.
-    private func continueRestored(_ key: PeripheralKey, in core: inout Core) {
-        let use = core.state.use(of: key)
-        let peripheral = core.state.peripherals.hold(key, in: self)
-        guard !use.state.connection.isWanted else { return }
-        // The number that the next `connect` will have.
-        use.connections[use.state.connection.number + 1] = ConnectionStream(keeping: peripheral)
-    }
+    func restore(_ kept: RestorationState) { _ = decideIfOpen { $0.restore(kept, in: self) } }
 
     private func completeRestoration() {
-        let now = loop.now
         var restored = RestoredCentral()
-        decide { core in
-            guard let state = core.restored else { return }
-            core.restored = nil
-            for connection in state.connections {
-                let device = core.shell.device(connection.key.address, in: client.daemon)
-                core.state.listWanted(connection.key, device: device, at: now, date: date, into: &core.shell.orders)
-            }
-            restored.peripherals = state.connections.map { core.state.peripherals.hold($0.key, in: self) }
-            restored.scan = state.scan
-        }
+        decide { restored = $0.completeRestoration(in: self) }
         complete { [restored] in self.restoredPromise.success(restored) }
     }
 }

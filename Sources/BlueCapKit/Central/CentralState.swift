@@ -212,14 +212,6 @@ struct CentralState {
         }
     }
 
-    /// The time limit of an operation has passed.
-    /// - Parameter obstacle: Why a pairing that is under way has not progressed, if that is known.
-    mutating func timedOut(
-        _ id: OperationID, of key: PeripheralKey, _ obstacle: PairingError?, into orders: inout Orders
-    ) {
-        if hasState(of: key) { peripheral(key, into: &orders) { $0.timedOut(id, obstacle, into: &$1) } }
-    }
-
     // MARK: Peripherals
 
     /// Returns the peripheral of a device in the object tree.

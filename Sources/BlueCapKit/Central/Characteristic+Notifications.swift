@@ -10,7 +10,7 @@ extension Characteristic {
 
     /// Whether this manager is subscribed and receives values. False while there is no link, even if the subscription
     /// will be resumed.
-    public var isNotifying: Bool { session.use(of: peripheral.key) { $0.state.isNotifying(id) } ?? false }
+    public var isNotifying: Bool { session.use(of: peripheral.key) { $0.state.subscriptions.isNotifying(id) } ?? false }
 
     /// Whether there is a subscription of this manager, or of an earlier process, that delivers values or will do so on this
     /// link or the next.

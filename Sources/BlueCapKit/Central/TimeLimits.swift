@@ -11,9 +11,8 @@ final class TimeLimits: @unchecked Sendable {
     private let loop: any EventLoop
     private let exceeded: @Sendable (Operations) -> Void
     private var limits: [OperationID: (peripheral: PeripheralKey, instant: Instant)] = [:]
-    /// When the timer fires; `nil` if it is not set.
-    private var alarm: Instant?
-    private var timer: TimerID?
+    /// The timer, and when it fires; `nil` if it is not set.
+    private var alarm: (timer: TimerID, instant: Instant)?
 
     /// - Parameter exceeded: Receives the operations whose limits are exceeded, in the order of the limits.
     init(_ loop: any EventLoop, exceeded: @escaping @Sendable (Operations) -> Void) {
@@ -31,11 +30,10 @@ final class TimeLimits: @unchecked Sendable {
     /// Sets the timer, unless it fires earlier anyway.
     private func setTimer(to instant: Instant, after seconds: Double) {
         if let alarm {
-            guard instant < alarm else { return }
-            if let timer { loop.cancel(timer) }
+            guard instant < alarm.instant else { return }
+            loop.cancel(alarm.timer)
         }
-        alarm = instant
-        timer = loop.schedule(after: seconds) { [weak self] in self?.fired() }
+        alarm = (loop.schedule(after: seconds) { [weak self] in self?.fired() }, instant)
     }
 
     private func fired() {

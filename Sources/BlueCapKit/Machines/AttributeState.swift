@@ -313,23 +313,20 @@ struct AttributeState {
         }
         let failure = result.failure.map { isUnanswered ? .unanswered($0) : OperationFailure($0) }
         if lanes.isTransferring(id) { return transfer(id, .replied(failure, now()), &orders) }
-        switch result {
-        case .failure(let error):
-            var failure = OperationFailure(error)
-            if isUnanswered { failure = .unanswered(error) }
-            if failure == .busy(error), let lane = lanes.called(id)?.lane, spoiled.contains(lane) {
+        if var failure {
+            if case .busy = failure, let lane = lanes.called(id)?.lane, spoiled.contains(lane) {
                 failure = .refused(.operationForgotten(isPaired: orders.status.isPaired))
             }
             if failure.isAboutSecurity, !orders.status.isPaired, let operation = lanes.inFlight(id) {
                 table[operation.target]?.isProtected = true
             }
-            send(lanes.replied(id, .failure(failure), into: &orders), &orders)
-        case .success(let data):
-            if let data, let operation = lanes.inFlight(id), operation.request == .read(offset: 0) {
-                table[operation.target]?.value = data
-            }
-            send(lanes.replied(id, .success(data.map { .value($0) } ?? .done), into: &orders), &orders)
+            return send(lanes.replied(id, .failure(failure), into: &orders), &orders)
         }
+        let data = try? result.get()
+        if let data, let operation = lanes.inFlight(id), operation.request == .read(offset: 0) {
+            table[operation.target]?.value = data
+        }
+        send(lanes.replied(id, .success(data.map { .value($0) } ?? .done), into: &orders), &orders)
     }
 
     // MARK: Requests of the application

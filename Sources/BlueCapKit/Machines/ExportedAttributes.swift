@@ -8,12 +8,9 @@ struct ExportedAttributes {
     var values: [(handle: AttributeHandle, value: Data?, mtu: Int?)] = []
     /// The UUIDs of the services that the device was found to have.
     var services: [CBUUID] = []
+}
 
-    init(_ declarations: [AttributeDeclaration], services: [CBUUID]) {
-        self.declarations = declarations
-        self.services = services
-    }
-
+extension ExportedAttributes {
     init(of device: ObjectKey, in tree: borrowing ObjectTree) {
         if let handle = tree.handle(of: device) { tree.read(handle) { services = $0.uuids } }
         for (key, kind) in tree.attributes(of: device) {

@@ -41,7 +41,7 @@ struct PeripheralState {
     private var managerState = ManagerState.unknown
     private(set) var connection: ConnectionMachine
     var attributes = AttributeState()
-    private var subscriptions = Subscriptions()
+    private(set) var subscriptions = Subscriptions()
     private(set) var pairing = PairingState()
     /// Whether a pairing has failed on this link: another attempt would fail too.
     private var hasFailedToPair = false
@@ -61,13 +61,8 @@ struct PeripheralState {
     private var runTimeouts: [OperationID: TimeInterval] = [:]
 
     /// Subscriptions of an earlier process that have not been resumed so far.
-    private var restored: [RestoredSubscription] = []
-
-    private struct RestoredSubscription {
-        let subscription: RestorationState.Subscription
-        /// Whether it was tried on the present link.
-        var wasTried = false
-    }
+    /// `wasTried`: whether it was tried on the present link.
+    private var restored: [(subscription: RestorationState.Subscription, wasTried: Bool)] = []
 
     init(backOff: BackOff) {
         connection = ConnectionMachine(backOff: backOff)
@@ -88,8 +83,6 @@ struct PeripheralState {
 
     /// The number of runs that are not settled.
     var runCount: Int { runs.count }
-
-    func isNotifying(_ id: AttributeID) -> Bool { subscriptions.isNotifying(id) }
 
     /// Whether there is a subscription, with a link or without, or one of an earlier process is about to be resumed.
     func isSubscribed(_ id: AttributeID) -> Bool {
@@ -538,7 +531,7 @@ struct PeripheralState {
 
     /// Connects as in an earlier process, without a caller that waits for it.
     mutating func restore(_ kept: RestorationState.Connection, into orders: inout Orders) {
-        restored = kept.subscriptions.map { RestoredSubscription(subscription: $0) }
+        restored = kept.subscriptions.map { ($0, false) }
         let timeout = kept.connectionTimeout.isFinite ? kept.connectionTimeout : nil
         let policy = ConnectionPolicy(
             timeoutRetries: kept.timeoutRetries, disconnectRetries: kept.disconnectRetries, timeout: timeout)
