@@ -35,6 +35,27 @@ package struct Queue<Element> {
 
     @inlinable
     package mutating func removeAll() { self = Queue() }
+
+    /// Inserts an element before the others.
+    @inlinable
+    package mutating func prepend(_ element: Element) {
+        if head == 0 { return elements.insert(element, at: 0) }
+        head -= 1
+        elements[head] = element
+    }
+
+    /// Removes and returns the first element that `isMeant` accepts.
+    @inlinable
+    package mutating func remove(where isMeant: (Element) -> Bool) -> Element? {
+        elements[head...].firstIndex { $0.map(isMeant) == true }.flatMap { elements.remove(at: $0) }
+    }
+}
+
+extension Queue: Sequence {
+    @inlinable
+    package func makeIterator() -> some IteratorProtocol<Element> {
+        elements[head...].lazy.compactMap { $0 }.makeIterator()
+    }
 }
 
 /// Values with deadlines, in the order of the deadlines; equal deadlines keep the order in which they were added.

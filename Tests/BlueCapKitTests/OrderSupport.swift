@@ -46,14 +46,44 @@ extension Order.Action {
     static func finish(_ failure: PeripheralFailure?) -> Self { .finishNotifications(failure) }
 }
 
-extension ConnectionMachine {
+/// A `ConnectionMachine` with what BlueZ reports, as its peripheral passes it on.
+@dynamicMemberLookup
+struct ReportedMachine: Equatable {
+    private var machine: ConnectionMachine
+    private var status = LinkStatus()
+    private(set) var isUsable: Bool
+
     init(backOff: BackOff, isUsable: Bool, isPresent: Bool, isLinkUp: Bool) {
-        self.init(backOff: backOff)
-        _ = event(.adapterUsable(isUsable))
-        _ = event(.deviceChanged(isPresent: isPresent, isConnected: isLinkUp && isUsable))
+        machine = ConnectionMachine(backOff: backOff)
+        self.isUsable = isUsable
+        status = Self.status(isPresent, isLinkUp && isUsable)
     }
 
-    mutating func event(_ event: Event) -> [Order.Action] { Orders.given { self.event(event, into: &$0) } }
+    private static func status(_ isPresent: Bool, _ isConnected: Bool) -> LinkStatus {
+        LinkStatus(device: isPresent ? ObjectKey(adapter: 0) : nil, isConnected: isPresent && isConnected)
+    }
+
+    subscript<Value>(dynamicMember path: KeyPath<ConnectionMachine, Value>) -> Value { machine[keyPath: path] }
+
+    mutating func event(_ event: ConnectionMachine.Event) -> [Order.Action] {
+        Orders.given {
+            ($0.status, $0.isUsable) = (status, isUsable)
+            machine.event(event, into: &$0)
+        }
+    }
+
+    mutating func deviceChanged(isPresent: Bool = true, isConnected: Bool) -> [Order.Action] {
+        let wasConnected = status.isConnected
+        status = Self.status(isPresent, isConnected)
+        return event(.deviceChanged(wasConnected: wasConnected))
+    }
+
+    mutating func adapterUsable(_ isUsable: Bool) -> [Order.Action] {
+        guard isUsable != self.isUsable else { return [] }
+        self.isUsable = isUsable
+        if !isUsable { status.isConnected = false }
+        return event(.adapterUsable(isUsable))
+    }
 }
 
 extension SubscriptionMachine {
@@ -79,8 +109,8 @@ extension SubscriptionMachine.Event {
 }
 
 extension AttributeState {
-    mutating func linkUp(_ device: ObjectKey, isResolved: Bool) -> [Order.Action] {
-        Orders.given { linkUp(device, isResolved: isResolved, into: &$0) }
+    mutating func linkUp(isResolved: Bool) -> [Order.Action] {
+        Orders.given { linkUp(isResolved: isResolved, into: &$0) }
     }
 
     mutating func linkDown(_ failure: OperationFailure) -> [Order.Action] {
@@ -98,7 +128,9 @@ extension AttributeState {
     mutating func tableRead(
         _ declarations: [AttributeDeclaration], naming named: [CBUUID], link: UInt32
     ) -> [Order.Action] {
-        Orders.given { tableRead(ExportedAttributes(declarations, services: named), link: link, into: &$0) }
+        Orders.given {
+            tableRead(ExportedAttributes(declarations: declarations, services: named), link: link, into: &$0)
+        }
     }
 
     mutating func fired(_ timer: ServiceDiscoveryMachine.Timer) -> [Order.Action] {
@@ -112,9 +144,12 @@ extension AttributeState {
     }
 
     mutating func replied(
-        _ id: OperationID, _ result: Result<Data?, BlueZError>, at now: Instant
+        _ id: OperationID, _ result: Result<Data?, BlueZError>, at now: Instant, isPaired: Bool = false
     ) -> [Order.Action] {
-        Orders.given { replied(id, result, at: now, into: &$0) }
+        Orders.given {
+            $0.status.isPaired = isPaired
+            replied(id, result, at: now, into: &$0)
+        }
     }
 
     mutating func batteryChanged(_ level: UInt8?) -> [Order.Action] {

@@ -10,36 +10,36 @@ final class PeripheralRecordTests: XCTestCase {
         CentralManager.Configuration.reading([CentralManagerOptionBusAddressKey: "loopback:name=nobody"]))
 
     private var recordCount: Int {
-        session.core.withLock { core in core.objects.compactMap { key, _ in key }.count }
+        session.core.withLock { core in core.state.peripherals.compactMap { key, _ in key }.count }
     }
 
     // The last reference to an object is not released under the lock.
 
     func testOneKeyHasOneObjectWhileThereAreReferencesToIt() {
-        let first = session.core.withLock { $0.objects.hold(key, in: session) }
-        XCTAssertTrue(session.core.withLock { $0.objects.weaken(key) }.0 === first)
-        XCTAssertTrue(session.core.withLock { $0.objects.hold(key, in: session) } === first)
+        let first = session.core.withLock { $0.state.peripherals.hold(key, in: session) }
+        XCTAssertTrue(session.core.withLock { $0.state.peripherals.weaken(key) }.0 === first)
+        XCTAssertTrue(session.core.withLock { $0.state.peripherals.hold(key, in: session) } === first)
     }
 
     func testAnObjectThatIsDeallocatedLeavesItsSuccessorInPlace() {
-        let successor = session.core.withLock { $0.objects.hold(key, in: session) }
-        XCTAssertTrue(session.core.withLock { $0.objects.weaken(key) }.0 === successor)
-        XCTAssertTrue(session.core.withLock { $0.objects[objectOf: key] } === successor)
+        let successor = session.core.withLock { $0.state.peripherals.hold(key, in: session) }
+        XCTAssertTrue(session.core.withLock { $0.state.peripherals.weaken(key) }.0 === successor)
+        XCTAssertTrue(session.core.withLock { $0.state.peripherals[objectOf: key] } === successor)
     }
 
     func testARecordWithoutContentsIsRemoved() {
-        session.core.withLock { core in core.objects.change(key) { $0.isBondOurs = true } }
+        session.core.withLock { core in core.state.peripherals.change(key) { $0.isBondOurs = true } }
         XCTAssertEqual(recordCount, 1)
-        session.core.withLock { core in core.objects.change(key) { $0.isBondOurs = false } }
+        session.core.withLock { core in core.state.peripherals.change(key) { $0.isBondOurs = false } }
         XCTAssertEqual(recordCount, 0)
     }
 
     func testAPeripheralThatIsReleasedLeavesNoRecord() {
-        var peripheral: Peripheral? = session.core.withLock { $0.objects.hold(key, in: session) }
+        var peripheral: Peripheral? = session.core.withLock { $0.state.peripherals.hold(key, in: session) }
         XCTAssertNotNil(peripheral)
         // The record's own reference is the last one when it is released outside the lock.
         var objects: (Peripheral?, [AttributeID: ObjectReference<AnyObject>]?)? = session.core.withLock {
-            $0.objects.weaken(key)
+            $0.state.peripherals.weaken(key)
         }
         XCTAssertTrue(objects?.0 === peripheral)
         (peripheral, objects) = (nil, nil)
@@ -65,7 +65,6 @@ final class PeripheralRecordTests: XCTestCase {
         let status = LinkStatus(device: ObjectKey(adapter: 0), isConnected: true)
         state.statusChanged(status, of: key, into: &orders)
         XCTAssertFalse(state.hasState(of: key))
-        state.peripheral(key, into: &orders) { _, _ in }
-        XCTAssertEqual(state.readState(of: key) { $0.status }, status)
+        XCTAssertEqual(state.use(of: key).state.status, status)
     }
 }

@@ -7,7 +7,7 @@ import XCTest
 final class TimeLimitsTests: XCTestCase {
     private let loop = ManualLoop()
     private let past = Locked<[UInt64]>([])
-    private lazy var limits = TimeLimits(loop) { [past] operations, _ in
+    private lazy var limits = TimeLimits(loop) { [past] operations in
         past.withLock { $0 += operations.map(\.id.rawValue) }
     }
 
@@ -54,7 +54,7 @@ final class TimeLimitsTests: XCTestCase {
         let loop = loop
         let past = past
         let limits = Locked<TimeLimits?>(nil)
-        let own = TimeLimits(loop) { operations, _ in
+        let own = TimeLimits(loop) { operations in
             past.withLock { $0 += operations.map(\.id.rawValue) }
             if operations.contains(where: { $0.id.rawValue == 2 }) {
                 limits.withLock { $0 }?.add(OperationID(rawValue: 3), of: PeripheralKey(rawValue: 1), seconds: 1)

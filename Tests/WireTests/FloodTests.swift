@@ -42,7 +42,9 @@ final class FloodTests: XCTestCase {
         XCTAssertEqual(journal.expired, [])
         // The address sanitizer keeps what was released, to find who uses it.
         let isSanitized = ProcessInfo.processInfo.environment["ASAN_OPTIONS"] != nil
-        XCTAssertLessThan(growth, isSanitized ? 524_288 : 4_096, "The process holds more after \(rounds) rounds of updates than before.")
+        XCTAssertLessThan(
+            growth, isSanitized ? 524_288 : 4_096,
+            "The process holds more after \(rounds) rounds of updates than before.")
     }
 
     private var soakSeconds: TimeInterval {

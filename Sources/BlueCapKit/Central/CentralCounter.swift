@@ -49,7 +49,7 @@ struct CentralCounter {
     private var scans: [ScanNumber: Instant] = [:]
     private var transfers: [OperationID: Transfer] = [:]
 
-    static func statistics(of core: borrowing CentralSession.Core, at now: Instant) -> CentralStatistics {
+    static func statistics(of core: borrowing CentralCore, at now: Instant) -> CentralStatistics {
         var statistics = core.counter.counts
         statistics.interruptions = core.shell.interruptions
         statistics.scansRunning = core.counter.scans.count
@@ -63,9 +63,9 @@ struct CentralCounter {
     }
 
     static func statistics(
-        of key: PeripheralKey, in core: inout CentralSession.Core, at now: Instant
+        of key: PeripheralKey, in core: inout CentralCore, at now: Instant
     ) -> PeripheralStatistics {
-        var statistics = core.objects.use(of: key)?.counter.statistics(at: now) ?? PeripheralStatistics()
+        var statistics = core.state.peripherals.use(of: key)?.counter.statistics(at: now) ?? PeripheralStatistics()
         statistics.operationsPending = core.completions.values.count { $0.peripheral == key }
         return statistics
     }
@@ -75,15 +75,14 @@ struct CentralCounter {
     mutating func reported(_ count: Int) { counts.reports += count }
     mutating func scanRestarted() { counts.scanRestarts += 1 }
 
-    mutating func attemptFailed(_ key: PeripheralKey, in objects: inout PeripheralTable) {
+    mutating func attemptFailed(_ use: PeripheralUse?) {
         // BlueZ also replies with an error to attempts whose links are up.
-        guard objects.use(of: key)?.counter.attemptBegan.take() != nil else { return }
-        count(key, in: &objects) { $0.connectionAttemptsFailed += 1 }
+        if use?.counter.attemptBegan.take() != nil { count(use) { $0.connectionAttemptsFailed += 1 } }
     }
 
     /// - Parameter values: `nil` is a gap.
-    mutating func notified(_ values: Int?, by key: PeripheralKey, in objects: inout PeripheralTable) {
-        count(key, in: &objects) {
+    mutating func notified(_ values: Int?, by use: PeripheralUse?) {
+        count(use) {
             if let values { $0.notifications += values } else { $0.notificationGaps += 1 }
         }
     }
@@ -91,9 +90,8 @@ struct CentralCounter {
     // MARK: Orders
 
     /// Counts an order when it is executed.
-    mutating func count(_ order: Order, in objects: inout PeripheralTable, by loop: any EventLoop) {
+    mutating func count(_ order: Order, of use: PeripheralUse?, by loop: any EventLoop) {
         func now() -> Instant { loop.now }
-        let key = order.subject.peripheral
         switch order.action {
         case .startScan(let scan, _):
             scans[scan] = now()
@@ -103,12 +101,12 @@ struct CentralCounter {
             if let began = scans.removeValue(forKey: scan) { counts.scanSeconds += now().seconds(since: began) }
 
         case .callConnect:
-            count(key, in: &objects) { $0.connectionAttempts += 1 }
-            objects.use(of: key)?.counter.attemptBegan = now()
+            count(use) { $0.connectionAttempts += 1 }
+            use?.counter.attemptBegan = now()
         case .report(_, let report) where report == .timedOut || report == .gaveUp(after: .timedOut):
-            objects.use(of: key)?.counter.timeouts += 1
-        case .linkWentUp: linkWentUp(key, in: &objects, at: now(), loop.date)
-        case .linkWentDown: linkWentDown(key, in: &objects, at: now(), loop.date)
+            use?.counter.timeouts += 1
+        case .linkWentUp: linkWentUp(use, at: now(), loop.date)
+        case .linkWentDown: linkWentDown(use, at: now(), loop.date)
 
         // A long value has several calls for one operation.
         case .read(let id, _, _, _): if transfers[id] == nil { transfers[id] = Transfer(isRead: true, began: now()) }
@@ -117,10 +115,10 @@ struct CentralCounter {
         case .settle(let id, let outcome):
             let transfer = transfers.removeValue(forKey: id)
             if case .failed(let failure) = outcome {
-                count(key, in: &objects) { $0.failures.add(failure) }
+                count(use) { $0.failures.add(failure) }
             } else if let transfer {
                 let seconds = now().seconds(since: transfer.began)
-                count(key, in: &objects) {
+                count(use) {
                     if transfer.isRead { $0.reading.add(seconds) } else { $0.writing.add(seconds) }
                 }
             }
@@ -128,27 +126,22 @@ struct CentralCounter {
         }
     }
 
-    private mutating func linkWentUp(
-        _ key: PeripheralKey, in objects: inout PeripheralTable, at now: Instant, _ date: Date
-    ) {
-        let use = objects.use(of: key)
+    private mutating func linkWentUp(_ use: PeripheralUse?, at now: Instant, _ date: Date) {
         use?.counter.linkBegan = now
         use?.counter.connectedAt = date
         let attemptBegan = use?.counter.attemptBegan.take()
-        count(key, in: &objects) {
+        count(use) {
             $0.connected += 1
             $0.connections += 1
             if let attemptBegan { $0.connecting.add(now.seconds(since: attemptBegan)) }
         }
     }
 
-    private mutating func linkWentDown(
-        _ key: PeripheralKey, in objects: inout PeripheralTable, at now: Instant, _ date: Date
-    ) {
-        guard let use = objects.use(of: key), let began = use.counter.linkBegan.take() else { return }
+    private mutating func linkWentDown(_ use: PeripheralUse?, at now: Instant, _ date: Date) {
+        guard let use, let began = use.counter.linkBegan.take() else { return }
         let seconds = now.seconds(since: began)
         (use.counter.secondsOfLast, use.counter.disconnectedAt) = (seconds, date)
-        count(key, in: &objects) {
+        count(use) {
             $0.connected -= 1
             $0.disconnections += 1
             $0.secondsConnected += seconds
@@ -156,11 +149,9 @@ struct CentralCounter {
     }
 
     /// Changes the numbers of the peripheral, and those of all peripherals.
-    private mutating func count(
-        _ key: PeripheralKey, in objects: inout PeripheralTable, _ change: (inout PeripheralStatistics) -> Void
-    ) {
+    private mutating func count(_ use: PeripheralUse?, _ change: (inout PeripheralStatistics) -> Void) {
         change(&counts.peripherals)
-        if key.rawValue != 0, let use = objects.use(of: key) { change(&use.counter.counts) }
+        if let use { change(&use.counter.counts) }
     }
 }
 

@@ -18,7 +18,7 @@ struct CentralLog: Sendable {
     /// Called before the order is executed, on the loop.
     func note(_ order: Order, of session: CentralSession) {
         switch order.action {
-        case .startTimer, .cancelTimer, .drop, .stopSeeking, .awaitReplies, .finishStream, .forget, .endUse,
+        case .startTimer, .cancelTimer, .limit, .drop, .stopSeeking, .awaitReplies, .finishStream, .forget, .endUse,
             .noteShortLinks, .rejectRequests, .cancelRequests, .fence, .release:
             return
 
@@ -67,10 +67,11 @@ struct CentralLog: Sendable {
 
         case .readTable: write(.debug, "reading the services", order, session)
         case .servicesChanged: write(.info, "services changed", order, session)
-        case .read(_, let attribute, _, _): write(.trace, "reading", order, session, of: attribute, "read")
-        case .write(_, let attribute, let value, let type, _, _):
+        case .read(_, let handle, _, _):
+            write(.trace, "reading", order, session, of: order.subject.key(of: handle), "read")
+        case .write(_, let handle, let value, let type, _, _):
             write(
-                .trace, "writing", order, session, of: attribute,
+                .trace, "writing", order, session, of: order.subject.key(of: handle),
                 type == .withResponse ? "write" : "write without response", [("length", "\(value.count)")])
         case .settle(_, .failed(let failure)):
             write(.info, "operation failed", order, session, [("why", "\(failure.error)")])

@@ -105,12 +105,12 @@ extension Peripheral {
     /// Subscriptions of an earlier process that have not been resumed yet, for programs that ask the user about each
     /// one.
     package var restoredSubscriptions: [CharacteristicIdentifier] {
-        session.readState(of: key) { state in
-            let identifiers = state.restoredSubscriptions.map {
+        session.use(of: key) { use in
+            let identifiers = use.state.restoredSubscriptions.map {
                 CharacteristicIdentifier(uuid: $0.characteristic, service: ServiceIdentifier(uuid: $0.service))
             }
             // Handles distinguish those that would be the same otherwise.
-            return zip(state.restoredSubscriptions, identifiers).map { subscription, identifier in
+            return zip(use.state.restoredSubscriptions, identifiers).map { subscription, identifier in
                 var identifier = identifier
                 if identifiers.count(where: { $0 == identifier }) > 1 { identifier.handle = subscription.handle }
                 return identifier
@@ -122,11 +122,9 @@ extension Peripheral {
     package func forgetRestoredSubscription(to characteristic: CharacteristicIdentifier) {
         guard let uuid = characteristic.uuid, let service = characteristic.service.uuid else { return }
         session.decide { core in
-            core.state.updateState(of: key) { state in
-                state.removeRestored {
-                    $0.characteristic == uuid && $0.service == service
-                        && (characteristic.handle == nil || $0.handle == characteristic.handle)
-                }
+            core.state.peripherals.use(of: key)?.state.removeRestored {
+                $0.characteristic == uuid && $0.service == service
+                    && (characteristic.handle == nil || $0.handle == characteristic.handle)
             }
         }
         session.loop.perform { [session] in session.keepSoon() }

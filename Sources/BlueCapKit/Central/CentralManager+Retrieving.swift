@@ -76,7 +76,7 @@ extension CentralManager {
                     into: &core.shell.orders)
                 // The record may have been removed since the peripheral was selected.
                 guard core.state.peripherals[key] != nil else { continue }
-                listed.append(core.objects.hold(key, in: session))
+                listed.append(core.state.peripherals.hold(key, in: session))
             }
         }
         return listed

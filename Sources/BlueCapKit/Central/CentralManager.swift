@@ -136,7 +136,7 @@ public final class CentralManager: Sendable {
     public var peripherals: [Peripheral] {
         session.core.withLock { core in
             core.state.peripherals.listed.sorted { $0.discoveredAt < $1.discoveredAt }
-                .compactMap { listed in core.objects[objectOf: listed.key] }
+                .compactMap { listed in core.state.peripherals[objectOf: listed.key] }
         }
     }
 

@@ -10,7 +10,7 @@ extension CentralSession: PairingSession {
 
     /// Returns why the pairing of a peripheral has not progressed, if that is known. On the loop.
     func obstacle(of key: PeripheralKey) -> PairingError? {
-        guard let call = withEntry(of: key, { $0.pairing }),
+        guard let call = use(of: key, { $0.pairing }),
             case .failed(let cause, let failure)? = client.pairings.obstacle(of: call.device)
         else { return nil }
         return PairingError(cause, failure)
@@ -22,7 +22,7 @@ extension CentralSession: PairingSession {
                 if pairings.isSettled(orWhenChanged: { continuation.resume() }) { continuation.resume() }
             }
         }
-        let isForgotten = { [self] in readState(of: key) { $0.attributes.hasLostCalls } ?? false }
+        let isForgotten = { [self] in use(of: key) { $0.state.attributes.hasLostCalls } ?? false }
         guard isForgotten(), let device = readRecord(key, { $0.present }) else { return false }
         await withCheckedContinuation { continuation in
             loop.perform { [connector = client.connector] in connector.fence(device) { continuation.resume() } }
@@ -32,18 +32,18 @@ extension CentralSession: PairingSession {
 
     func unpair(_ key: PeripheralKey) -> Future<Void>? {
         guard core.withLock({ $0.state.hasState(of: key) }) else { return nil }
-        return operation(on: key, yielding: ()) { $0.pairingAsked(.unpair, $1, timeout: 30, into: &$2) }
+        return operation(on: key, timeout: 30, yielding: ()) { $0.pairingAsked(.unpair, $1, timeout: 30, into: &$2) }
     }
 
     // MARK: Orders; on the loop
 
     func performPairing(_ action: Order.Action, of key: PeripheralKey) {
-        let device = readState(of: key) { $0.status.device }
+        let device = use(of: key) { $0.state.status.device }
         switch action {
         case .askForConsent(let attempt): askForConsent(key, attempt, device)
         case .callPair(let attempt, let timeout): pair(key, attempt, device, timeout: timeout)
         case .cancelPairing:
-            guard let call = withEntry(of: key, { $0.pairing }) else { return }
+            guard let call = use(of: key, { $0.pairing }) else { return }
             client.pairings.cancel(call.waiter, of: call.device)
         case .removeDevice:
             guard let device else { return decideHere(key) { $0.removed(nil, into: &$1) } }
@@ -56,7 +56,7 @@ extension CentralSession: PairingSession {
         case .reportPairing(let change):
             let promise = core.withLock { core in
                 core.state.bondChanged(of: key, change)
-                return core.objects.withEntry(of: key) { $0.changes.ofPairing }
+                return core.state.peripherals.use(of: key)?.changes.ofPairing
             }
             if let promise { complete { promise.success(change) } }
         case .rejectRequests: rejectRequests(.rejectedByUser)
@@ -94,17 +94,17 @@ extension CentralSession: PairingSession {
             return decideHere(key) { $0.pairReplied(attempt, .unavailable(.noDevice), at: date, into: &$1) }
         }
         // A link of another program is not ended.
-        let mayEndLink = readState(of: key) { !$0.status.isConnected || $0.connection.isOurs } ?? false
+        let mayEndLink = use(of: key) { !$0.state.status.isConnected || $0.state.connection.isOurs } ?? false
         // An order may be performed before the policy that was set before it, since they wait in two queues.
         wantAgent()
         let waiter = client.pairings.pair(device, timeout: timeout, mayEndLink: mayEndLink) { [weak self] outcome in
             self?.replied(key, attempt, outcome)
         }
-        core.withLock { $0.objects.use(of: key)?.pairing = (device, waiter) }
+        core.withLock { $0.state.peripherals.use(of: key)?.pairing = (device, waiter) }
     }
 
     private func replied(_ key: PeripheralKey, _ attempt: PairingState.Attempt, _ outcome: PairingOutcome) {
-        core.withLock { $0.objects.use(of: key)?.pairing = nil }
+        core.withLock { $0.state.peripherals.use(of: key)?.pairing = nil }
         var error: PairingError?
         if case .failed(let cause, let failure) = outcome { error = PairingError(cause, failure) }
         decideHere(key) { $0.pairReplied(attempt, error, at: date, into: &$1) }
@@ -119,20 +119,20 @@ extension CentralSession: PairingSession {
 
     func claim(_ device: ObjectKey, in tree: borrowing ObjectTree) -> AgentClaim {
         guard let key = key(of: device), device.adapter == core.withLock({ $0.shell.adapter }) else { return .no }
-        return readState(of: key) { state -> AgentClaim in
-            if state.pairing.isPairing { return .asPairing }
-            if state.isPairingOnDemand { return .asOperating }
-            return state.connection.state == .connected ? .asConnected : .no
+        return use(of: key) { use -> AgentClaim in
+            if use.state.pairing.isPairing { return .asPairing }
+            if use.state.isPairingOnDemand { return .asOperating }
+            return use.state.connection.state == .connected ? .asConnected : .no
         } ?? .no
     }
 
     func isPairingWanted(with device: ObjectKey) -> Bool {
         guard let key = key(of: device) else { return false }
-        return core.withLock { $0.state.updateState(of: key) { $0.agentAsked() } } ?? false
+        return use(of: key) { $0.state.agentAsked() } ?? false
     }
 
     func peer(of device: ObjectKey) -> PairingPeer? {
-        key(of: device).map { key in .peripheral(core.withLock { $0.objects.hold(key, in: self) }) }
+        key(of: device).map { key in .peripheral(core.withLock { $0.state.peripherals.hold(key, in: self) }) }
     }
 
     func pairingRequestEnded(about device: ObjectKey, _ end: AgentEnd) {
@@ -143,7 +143,7 @@ extension CentralSession: PairingSession {
     }
 }
 
-extension CentralSession.Core: PairingCore {
+extension CentralCore: PairingCore {
     var ownBonds: Set<PeripheralKey> { state.ownBonds }
 
     mutating func bondEnded(of key: PeripheralKey) { state.bondEnded(of: key) }

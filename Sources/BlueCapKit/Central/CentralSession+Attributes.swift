@@ -6,87 +6,54 @@ import Reactor
 
 /// The attributes of peripherals: their objects, BlueZ's reports, and calls to BlueZ.
 extension CentralSession {
-    /// Reads the record of an attribute; `nil` if there is none.
-    func attribute<R>(
-        _ key: PeripheralKey, _ id: AttributeID, _ body: (borrowing AttributeTable.Record) -> R?
-    ) -> R? {
-        core.withLock { core in
-            core.state.readState(of: key) { state in state.attributes.table[id].flatMap { body($0) } }
-        }
-    }
-
     /// Returns the newest value of an attribute.
     func value(of id: AttributeID, _ key: PeripheralKey) -> Data? {
-        readState(of: key) { [client] state in
-            guard let record = state.attributes.table[id] else { return nil }
-            let present = record.isPresent ? state.status.device.flatMap { AttributeKey($0, record.handle) } : nil
+        use(of: key) { [client] use in
+            guard let record = use.state.attributes.table[id] else { return nil }
+            let present = record.isPresent ? use.state.status.device.flatMap { AttributeKey($0, record.handle) } : nil
             return present.flatMap { client.daemon.value(of: $0) } ?? record.value
         }
-    }
-
-    /// Reads the table of a peripheral's attributes; `nil` if the application has not used the peripheral.
-    func attributes<R>(_ key: PeripheralKey, _ body: (borrowing AttributeTable) -> R?) -> R? {
-        core.withLock { core in core.state.readState(of: key) { body($0.attributes.table) } }
-    }
-
-    /// Returns a stream of changes of the pairing.
-    func pairingChanges(of key: PeripheralKey) -> FutureStream<PairingChange> {
-        stream(\.changes.ofPairing, of: key, capacity: 1)
     }
 
     /// Returns a stream of changes, which ends with the manager or when the peripheral's object is released.
     func stream<T>(
         _ property: ReferenceWritableKeyPath<PeripheralUse, StreamPromise<T>?>, of key: PeripheralKey, capacity: Int
     ) -> FutureStream<T> {
-        // The peripheral has a state from now on, which reports the changes.
-        guard decide(key, { _, _ in }) else { return .ended }
-        return withEntry(of: key) { use in
-            let promise = use[keyPath: property] ?? StreamPromise(capacity: capacity)
+        var promise: StreamPromise<T>?
+        _ = decideIfOpen { core in
+            let use = core.state.use(of: key)
+            promise = use[keyPath: property] ?? StreamPromise(capacity: capacity)
             use[keyPath: property] = promise
-            return promise.stream
-        } ?? .ended
+        }
+        return promise?.stream ?? .ended
     }
 
     /// Releases the objects of attributes that no longer exist, and finishes their streams. On the loop.
     func releaseAttributes(_ ids: [AttributeID], of key: PeripheralKey) {
-        let objects = withEntry(of: key) { $0.weaken(ids) }
+        let objects = use(of: key) { $0.weaken(ids) }
         withExtendedLifetime(objects) {}
         for id in ids {
-            endNotifications(
-                of: CharacteristicKey(peripheral: key, characteristic: id), failure: CharacteristicError.invalidated)
+            endNotifications(id, of: key, failure: CharacteristicError.invalidated)
         }
     }
 
     // MARK: Reports
 
-    /// An attribute has appeared, changed or disappeared.
-    func attributeChanged(_ change: Change, in tree: borrowing ObjectTree) {
-        switch change {
-        case .attributeAdded(let attribute, _):
+    func attributeChanged(_ attribute: AttributeKey, _ fields: AttributeFields, in tree: borrowing ObjectTree) {
+        if fields.contains(.mtu) {
+            let mtu = tree.attribute(attribute)?.mtu
+            report(attribute, in: tree) { state, _ in
+                state.attributes.mtuChanged(at: AttributeHandle(attribute.handle), mtu)
+            }
+        }
+        if !fields.intersection(.ofDeclaration).isEmpty {
             report(attribute, in: tree) { $0.attributes.objectAppeared(into: &$1) }
-        case .attributeRemoved(let attribute, _):
-            let value = tree.value(of: attribute)
-            report(attribute, in: tree) {
-                $0.attributes.objectDisappeared(AttributeHandle(attribute.handle), value: value, into: &$1)
-            }
-        case .attributeChanged(let attribute, let fields):
-            if fields.contains(.mtu) {
-                let mtu = tree.attribute(attribute)?.mtu
-                report(attribute, in: tree) { state, _ in
-                    state.attributes.mtuChanged(at: AttributeHandle(attribute.handle), mtu)
-                }
-            }
-            if !fields.intersection(.ofDeclaration).isEmpty {
-                report(attribute, in: tree) { $0.attributes.objectAppeared(into: &$1) }
-            }
-        case .adapterAdded, .adapterChanged, .adapterRemoved, .deviceAdded, .deviceChanged, .deviceRemoved:
-            break
         }
     }
 
     /// Reports a change to the peripheral of an attribute, if the application has used the peripheral. The orders are
     /// executed at the end of the batch: the tree is being read.
-    private func report(
+    func report(
         _ attribute: AttributeKey, in tree: borrowing ObjectTree,
         _ decision: (inout PeripheralState, inout Orders) -> Void
     ) {
@@ -94,7 +61,7 @@ extension CentralSession {
             core.withLock { core in
                 let key = core.state.key(of: attribute.device, at: PeripheralKey(device))
                 guard attribute.device.adapter == core.shell.adapter, core.state.hasState(of: key) else { return }
-                core.state.peripheral(key, into: &core.shell.orders, decision)
+                core.decide(key, decision)
             }
         }
     }
@@ -103,33 +70,5 @@ extension CentralSession {
     func batteryChanged(_ device: ObjectKey, in tree: borrowing ObjectTree) {
         let level = tree.batteryLevel(of: device)
         report(.battery(of: device), in: tree) { $0.attributes.batteryChanged(level, into: &$1) }
-    }
-
-    // MARK: Calls
-
-    func readTable(of device: ObjectKey, of key: PeripheralKey, link: UInt32) {
-        let exported = client.withTree { ExportedAttributes(of: device, in: $0) }
-        decide(key) { $0.attributes.tableRead(exported, link: link, into: &$1) }
-    }
-
-    func read(
-        _ attribute: AttributeKey, offset: Int, limit: TimeInterval, for id: OperationID, of key: PeripheralKey
-    ) {
-        client.readValue(attribute, offset: offset, timeout: limit) { [reference] result in
-            reference.session?.replied(id, of: key, result.map { $0 })
-        }
-    }
-
-    func write(
-        _ value: Data, to attribute: AttributeKey, _ type: CBCharacteristicWriteType, offset: Int,
-        limit: TimeInterval, for id: OperationID, of key: PeripheralKey
-    ) {
-        client.daemon.writeValue(attribute, value, type: type, offset: offset, timeout: limit) { [reference] result in
-            reference.session?.replied(id, of: key, result.map { nil })
-        }
-    }
-
-    private func replied(_ id: OperationID, of key: PeripheralKey, _ result: Result<Data?, BlueZError>) {
-        decideHere(key) { $0.attributes.replied(id, result, at: loop.now, into: &$1) }
     }
 }

@@ -17,8 +17,14 @@ extension CentralSession {
         case .deviceRemoved(let source): tree.read(source) { deviceRemoved(source, $0, in: tree) }
         case .adapterAdded, .adapterChanged, .adapterRemoved:
             adapterReported(change, in: tree)
-        case .attributeAdded, .attributeChanged, .attributeRemoved:
-            attributeChanged(change, in: tree)
+        case .attributeAdded(let attribute, _):
+            report(attribute, in: tree) { $0.attributes.objectAppeared(into: &$1) }
+        case .attributeRemoved(let attribute, _):
+            let value = tree.value(of: attribute)
+            report(attribute, in: tree) {
+                $0.attributes.objectDisappeared(AttributeHandle(attribute.handle), value: value, into: &$1)
+            }
+        case .attributeChanged(let attribute, let fields): attributeChanged(attribute, fields, in: tree)
         }
     }
 
@@ -34,10 +40,9 @@ extension CentralSession {
     private func deviceRemoved(_ source: ObjectKey, _ device: borrowing Device1, in tree: borrowing ObjectTree) {
         core.withLock { core in
             let key = core.state.key(of: source, at: PeripheralKey(device))
-            core.state.valuesEnd(key, source, device)
-            core.state.updateState(of: key) { state in
-                guard state.status.device == source else { return }
-                state.attributes.keepValues { AttributeKey(source, $0).flatMap { tree.value(of: $0) } }
+            _ = core.state.peripherals.update(key) { $0.wasRemoved(source, device) }
+            if let use = core.state.peripherals.use(of: key), use.state.status.device == source {
+                use.state.attributes.keepValues { AttributeKey(source, $0).flatMap { tree.value(of: $0) } }
             }
             guard source.adapter == core.shell.adapter, !core.state.isDuplicate(source, of: key) else { return }
             core.state.statusChanged(LinkStatus(), of: key, into: &core.shell.orders)
@@ -59,10 +64,7 @@ extension CentralSession {
                 status.linkEnd = linkEnd
                 core.state.statusChanged(status, of: key, into: &core.shell.orders)
             }
-            if core.state.hasUnlistedRestored {
-                core.state.listRestored(
-                    key, device: source, at: loop.now, date: loop.date, into: &core.shell.orders)
-            }
+            core.state.listWanted(key, device: source, at: loop.now, date: loop.date, into: &core.shell.orders)
             // The clock is read once for each batch.
             let now = core.batchTime ?? loop.now
             core.batchTime = now
@@ -108,7 +110,10 @@ extension CentralSession {
             if tree.contains(device) { client.connector.disconnect(device) { _ in } }
         }
         tree.forEachDevice(on: adapter) { source, device in
-            core.withLock { $0.state.found($0.state.key(of: source, at: PeripheralKey(device)), source) }
+            core.withLock { core in
+                let key = core.state.key(of: source, at: PeripheralKey(device))
+                _ = core.state.peripherals.update(key) { $0.isPresent(as: source) }
+            }
         }
     }
 

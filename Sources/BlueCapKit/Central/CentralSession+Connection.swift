@@ -13,17 +13,18 @@ extension CentralSession {
     }
 
     func linkWentDown(_ key: PeripheralKey, _ loss: DisconnectReason) {
-        if let ended = withEntry(of: key, { $0.removeWriters() }) {
+        if let ended = use(of: key, { $0.removeWriters() }) {
             end(ended, loss == .application ? .forcedDisconnect : .disconnected)
         }
-        core.withLock { $0.state.linkEnded(key, at: loop.now) }
+        // The end of a link shows that the peripheral is near, too.
+        _ = core.withLock { $0.state.peripherals.update(key) { $0.lastReceived = loop.now } }
     }
 
     func forget(_ key: PeripheralKey) {
-        finish(withEntry(of: key) { $0.removeSinks() } ?? [])
+        finish(use(of: key) { $0.removeSinks() } ?? [])
         decide { core in
             // The application may have connected the peripheral again.
-            guard core.state.readState(of: key, { $0.isWanted }) != true else { return }
+            guard core.state.peripherals.use(of: key)?.state.isWanted != true else { return }
             core.state.forget(key, into: &core.shell.orders)
         }
     }
@@ -50,21 +51,21 @@ extension CentralSession {
             // `Connect` has not been sent yet: the orders are executed later.
             _ = self?.decideIfOpen { core in
                 guard core.state.hasState(of: key) else { return }
-                core.state.peripheral(key, into: &core.shell.orders) { $0.connect(.connectStarted(attempt), into: &$1) }
+                core.decide(key) { $0.connect(.connectStarted(attempt), into: &$1) }
             }
         } completion: { [weak self] result in
             if case .failure = result {
-                self?.core.withLock { $0.counter.attemptFailed(key, in: &$0.state.peripherals) }
+                self?.core.withLock { $0.counter.attemptFailed($0.state.peripherals.use(of: key)) }
             }
-            self?.withEntry(of: key) { if $0.attempt?.number == attempt { $0.attempt = nil } }
+            self?.use(of: key) { if $0.attempt?.number == attempt { $0.attempt = nil } }
             self?.send(.connectReplied(attempt, result.failure), to: key)
         }
-        withEntry(of: key) { $0.attempt = (attempt, id) }
+        use(of: key) { $0.attempt = (attempt, id) }
     }
 
     /// Cancels the newest attempt, if it is active.
     func cancelConnect(_ key: PeripheralKey) {
-        if let attempt = withEntry(of: key, { $0.attempt.take() }) { client.connector.cancel(attempt.id) }
+        if let attempt = use(of: key, { $0.attempt.take() }) { client.connector.cancel(attempt.id) }
     }
 
     /// Discovers one device, by its address.
@@ -75,12 +76,6 @@ extension CentralSession {
         let id = client.discovery.start(
             on: adapter, filter: DiscoveryFilter(pattern: address.description), watchdogSeconds: nil
         ) { _ in }
-        withEntry(of: key) { $0.searches.append(id) }
-    }
-
-    /// Reads or changes what the manager has of a peripheral. Any thread.
-    @discardableResult
-    func withEntry<R>(of key: PeripheralKey, _ change: (PeripheralUse) -> R?) -> R? {
-        core.withLock { $0.objects.withEntry(of: key, change) }
+        use(of: key) { $0.searches.append(id) }
     }
 }

@@ -9,6 +9,8 @@ import Reactor
 /// Owns the lock and the state of a `CentralManager` and its `Peripheral`s, and executes the orders that the state
 /// returns.
 final class CentralSession: ManagerSession {
+    typealias Core = CentralCore
+
     /// Identifies a timer.
     struct TimerKey: Hashable {
         /// Zero for timers of the manager.
@@ -20,6 +22,7 @@ final class CentralSession: ManagerSession {
     /// a structure because storing and removing a bare function in a dictionary would allocate each time.
     struct Completion: Sendable {
         let peripheral: PeripheralKey
+        let hasLimit: Bool
         let settle: @Sendable (Order.Outcome) -> Void
     }
 
@@ -28,60 +31,6 @@ final class CentralSession: ManagerSession {
     // Unchecked: it is set once, before the session can be used; the runtime reads and clears weak references on any thread.
     final class Reference: Sendable {
         nonisolated(unsafe) fileprivate(set) weak var session: CentralSession?
-    }
-
-    struct Core: SessionCore {
-        var shell: SessionShell<Orders, TimerKey>
-        var state: CentralState
-        var scans = Scans()
-        var counter = CentralCounter()
-        /// The time of the current batch of reports, if it was read.
-        var batchTime: Instant?
-        /// The streams of the manager besides those of its state; ``CentralManager/invalidate()`` replaces them.
-        var streams = ManagerStreams()
-        var openRequests: [UInt64: OpenRequest] = [:]
-        /// The operations that have not been settled.
-        private(set) var completions: [OperationID: Completion] = [:]
-        private var lastOperation: UInt64 = 0
-        /// The state that an earlier process has saved, until it is reported.
-        var restored: RestorationState?
-
-        init(_ options: CentralManager.Configuration, seed: UInt64) {
-            shell = SessionShell(adapter: options.adapter, orders: Orders())
-            state = CentralState(maximumPeripherals: options.maximumPeripherals, backOffSeed: seed)
-            state.policyChanged(options.pairingPolicy)
-        }
-
-        var managerState: ManagerState { state.managerState }
-        var kept: RestorationState { state.kept }
-
-        mutating func event(_ event: ManagerStateMachine.Event) { state.event(event, into: &shell.orders) }
-        mutating func reset() { state.reset(into: &shell.orders) }
-
-        mutating func fired(_ key: TimerKey, at now: Instant) {
-            state.fired(key.timer, of: key.peripheral, at: now, into: &shell.orders)
-        }
-
-        mutating func makeOperation() -> OperationID {
-            lastOperation += 1
-            return OperationID(rawValue: lastOperation)
-        }
-
-        mutating func begin(_ id: OperationID, _ completion: Completion) { completions[id] = completion }
-
-        mutating func takeCompletion(of id: OperationID) -> Completion? { completions.removeValue(forKey: id) }
-
-        /// What the manager has of each peripheral.
-        var objects: PeripheralTable {
-            _read { yield state.peripherals }
-            _modify { yield &state.peripherals }
-        }
-
-        /// Puts a peripheral that is to be connected on the list, also if it has expired.
-        mutating func relist(_ peripheral: Peripheral) {
-            objects.hold(peripheral)
-            state.list(peripheral.key, into: &shell.orders)
-        }
     }
 
     static let restoreOption = "CBCentralManagerOptionRestoreIdentifierKey"
@@ -112,10 +61,9 @@ final class CentralSession: ManagerSession {
         if let notes = BondNoteFile.store(bus: configuration.busAddress, folder: configuration.stateDirectory) {
             client.daemon.keepNotes(in: notes)
         }
-        limits = TimeLimits(client.loop) { [reference] operations, _ in
-            reference.session?.exceeded(operations)
-        }
-        core = Locked(Core(configuration, seed: UInt64(client.loop.date.timeIntervalSinceReferenceDate.bitPattern)))
+        limits = TimeLimits(client.loop) { [reference] in reference.session?.exceeded($0) }
+        core = Locked(
+            CentralCore(configuration, seed: UInt64(client.loop.date.timeIntervalSinceReferenceDate.bitPattern)))
         reference.session = self
     }
 
@@ -138,7 +86,7 @@ final class CentralSession: ManagerSession {
     func finish() {
         let (all, streams, states) = core.withLock { core in
             core.state.forgetAll { client.daemon.readDevice($0) { PeripheralRecord.LastValues($0) } }
-            return (core.objects.removeObjects(), core.streams, core.shell.streams)
+            return (core.state.peripherals.removeObjects(), core.streams, core.shell.streams)
         }
         let changes = all.uses.map { $0.release().changes }
         complete {
@@ -189,17 +137,16 @@ final class CentralSession: ManagerSession {
     }
 
     private func perform(_ order: Order) {
-        core.withLock { $0.counter.count(order, in: &$0.state.peripherals, by: loop) }
         let subject = order.subject
         let key = subject.peripheral
+        core.withLock { $0.counter.count(order, of: $0.state.peripherals.use(of: key), by: loop) }
         switch order.action {
-        case .startTimer(.operation(let id), let seconds): limits.add(id, of: key, seconds: seconds)
-        case .cancelTimer(.operation(let id)): limits.remove(id)
         case .startTimer(let timer, let seconds): start(TimerKey(peripheral: key, timer: timer), after: seconds)
         case .cancelTimer(let timer): cancel(TimerKey(peripheral: key, timer: timer))
+        case .limit(let id, let seconds): limits.add(id, of: key, seconds: seconds)
         case .settle(let id, let outcome):
-            limits.remove(id)
-            guard let completion = core.withLock({ $0.takeCompletion(of: id) }) else { return }
+            guard let completion = core.withLock({ $0.completions.removeValue(forKey: id) }) else { return }
+            if completion.hasLimit { limits.remove(id) }
             if let queue { queue.async { completion.settle(outcome) } } else { completion.settle(outcome) }
 
         case .announce(let state): announce(state)
@@ -212,13 +159,13 @@ final class CentralSession: ManagerSession {
             complete { ended.stream.finish(error) }
         case .expired(let key):
             let (peripheral, promise) = core.withLock { core in
-                (core.objects[objectOf: key], core.streams.expiries)
+                (core.state.peripherals[objectOf: key], core.streams.expiries)
             }
             if let peripheral { complete { promise.success(peripheral) } }
         case .drop(let key):
             // It may have been listed again since this was decided.
             let objects = core.withLock { core in
-                core.objects.read(key, { $0.isListed }) == true ? nil : core.objects.weaken(key)
+                core.state.peripherals.read(key, { $0.isListed }) == true ? nil : core.state.peripherals.weaken(key)
             }
             withExtendedLifetime(objects) {}
 
@@ -227,34 +174,46 @@ final class CentralSession: ManagerSession {
         case .cancelConnect: cancelConnect(key)
         case .callDisconnect: disconnect(key, subject.device)
         case .seek: seek(key)
-        case .stopSeeking: if let id = withEntry(of: key, { $0.searches.popLast() }) { client.discovery.stop(id) {} }
-        case .awaitReplies(let device):
+        case .stopSeeking: if let id = use(of: key, { $0.searches.popLast() }) { client.discovery.stop(id) {} }
+        case .awaitReplies:
+            guard let device = subject.device else { return }
             client.connector.fence(device) { [weak self] in self?.decideHere(key) { $0.repliesCame(into: &$1) } }
         case .report(let number, let report):
-            let stream = withEntry(of: key) { $0.connections[number] }
+            let stream = use(of: key) { $0.connections[number] }
             if let stream { complete { stream.report(report) } }
         case .finishStream(let number):
-            let stream = withEntry(of: key) { $0.connections.removeValue(forKey: number) }
+            let stream = use(of: key) { $0.connections.removeValue(forKey: number) }
             if let stream { complete { stream.finish() } }
         case .linkWentUp: break
         case .linkWentDown(let loss): linkWentDown(key, loss)
         case .forget: forget(key)
         case .endUse: if let use = core.withLock({ $0.state.endUse(of: key) }) { end(use) }
 
-        case .fence(let device, let link):
+        case .fence(let link):
+            guard let device = subject.device else { return }
             client.connector.readMTU(of: device)
             client.connector.fence(device) { [weak self] in
                 self?.decideHere(key) { $0.attributes.fencePassed(link: link, into: &$1) }
             }
-        case .readTable(let device, let link): readTable(of: device, of: key, link: link)
-        case .read(let id, let attribute, let offset, let limit):
-            read(attribute, offset: offset, limit: limit, for: id, of: key)
-        case .write(let id, let attribute, let data, let type, let offset, let limit):
-            write(data, to: attribute, type, offset: offset, limit: limit, for: id, of: key)
+        case .readTable(let link):
+            guard let device = subject.device else { return }
+            let exported = client.withTree { ExportedAttributes(of: device, in: $0) }
+            decide(key) { $0.attributes.tableRead(exported, link: link, into: &$1) }
+        case .read(let id, let handle, let offset, let limit):
+            guard let attribute = subject.key(of: handle) else { return replied(id, of: key, .failure(.noSuchObject)) }
+            client.readValue(attribute, offset: offset, timeout: limit) { [reference] result in
+                reference.session?.replied(id, of: key, result.map { $0 })
+            }
+        case .write(let id, let handle, let data, let type, let offset, let limit):
+            guard let attribute = subject.key(of: handle) else { return replied(id, of: key, .failure(.noSuchObject)) }
+            client.daemon.writeValue(attribute, data, type: type, offset: offset, timeout: limit) {
+                [reference] result in
+                reference.session?.replied(id, of: key, result.map { nil })
+            }
         case .release(let ids): releaseAttributes(ids, of: key)
         case .servicesChanged:
             let (promise, peripheral) = core.withLock {
-                ($0.objects.use(of: key)?.changes.ofServices, $0.objects[objectOf: key])
+                ($0.state.peripherals.use(of: key)?.changes.ofServices, $0.state.peripherals[objectOf: key])
             }
             if let promise, let peripheral { complete { promise.success(peripheral) } }
 
@@ -264,23 +223,28 @@ final class CentralSession: ManagerSession {
         case .unsubscribe(let call): unsubscribe(call, subject)
         case .deliver(let failure): deliver(failure, subject)
         case .finishNotifications(let failure):
-            endNotifications(of: CharacteristicKey(subject), failure: failure?.error)
+            endNotifications(subject.characteristic, of: key, failure: failure?.error)
 
         case .askForConsent, .callPair, .cancelPairing, .removeDevice, .setTrusted, .noteShortLinks, .reportPairing,
             .rejectRequests, .cancelRequests:
             performPairing(order.action, of: key)
 
-        case .beginRun(let id): withEntry(of: key) { $0.runs[id] }?.begin()
-        case .stopRun(let id): withEntry(of: key) { $0.runs.removeValue(forKey: id) }?.stop()
+        case .beginRun(let id): use(of: key) { $0.runs[id] }?.begin()
+        case .stopRun(let id): use(of: key) { $0.runs.removeValue(forKey: id) }?.stop()
         }
+    }
+
+    /// BlueZ has replied to a call of an operation.
+    private func replied(_ id: OperationID, of key: PeripheralKey, _ result: Result<Data?, BlueZError>) {
+        decideHere(key, isOperation: true) { $0.attributes.replied(id, result, at: loop.now, into: &$1) }
     }
 
     /// Operations have exceeded their time limits.
     private func exceeded(_ operations: TimeLimits.Operations) {
         let obstacles = operations.map { obstacle(of: $0.peripheral) }
         decide { core in
-            for ((id, peripheral), obstacle) in zip(operations, obstacles) {
-                core.state.timedOut(id, of: peripheral, obstacle, into: &core.shell.orders)
+            for ((id, peripheral), obstacle) in zip(operations, obstacles) where core.state.hasState(of: peripheral) {
+                core.decide(peripheral) { $0.timedOut(id, obstacle, into: &$1) }
             }
         }
     }
@@ -294,8 +258,9 @@ final class CentralSession: ManagerSession {
         let stream = core.withLock { core -> Scans.Stream? in
             loop: while end < orders.endIndex {
                 switch orders[end].action {
-                case .discovered(let key, scan): sighted.append((core.objects.hold(key, in: self), nil))
-                case .sighted(let key, scan, let data): sighted.append((core.objects.hold(key, in: self), data))
+                case .discovered(let key, scan): sighted.append((core.state.peripherals.hold(key, in: self), nil))
+                case .sighted(let key, scan, let data):
+                    sighted.append((core.state.peripherals.hold(key, in: self), data))
                 default: break loop
                 }
                 end += 1
@@ -314,73 +279,64 @@ final class CentralSession: ManagerSession {
     /// Applies a decision to a peripheral's state. Returns false if the manager has ended.
     @discardableResult
     func decide(_ key: PeripheralKey, _ decision: (inout PeripheralState, inout Orders) -> Void) -> Bool {
-        decideIfOpen { $0.state.peripheral(key, into: &$0.shell.orders, decision) }
+        decideIfOpen { $0.decide(key, decision) }
     }
 
     /// Starts an operation of a peripheral.
     ///
     /// The future is completed exactly once: when the operation is settled, or at once if the manager has ended.
-    /// - Parameter value: The result of the operation if it succeeds.
+    /// - Parameters:
+    ///   - timeout: The time limit in seconds.
+    ///   - isOperation: Whether it is an operation on an attribute.
+    ///   - value: The result of the operation if it succeeds; `nil` if `convert` finds it in the outcome.
     func operation<T: Sendable>(
-        on key: PeripheralKey, yielding value: T,
+        on key: PeripheralKey, timeout: TimeInterval, isOperation: Bool = false, yielding value: T? = nil,
+        converting convert: (@Sendable (Order.Outcome) -> T?)? = nil,
         _ decision: (inout PeripheralState, OperationID, inout Orders) -> Void
     ) -> Future<T> {
         let future = Future<T>()
-        let completion = Completion(peripheral: key) { outcome in
+        let completion = Completion(peripheral: key, hasLimit: timeout.isFinite) { outcome in
             if case .failed(let failure) = outcome {
                 future.complete(.failure(failure.error))
-            } else {
-                future.complete(.success(value))
-            }
-        }
-        begin(on: key, completion, decision)
-        return future
-    }
-
-    /// Starts an operation of a peripheral whose outcome has a value.
-    func operation<T: Sendable>(
-        on key: PeripheralKey, value: @escaping @Sendable (Order.Outcome) -> T?,
-        _ decision: (inout PeripheralState, OperationID, inout Orders) -> Void
-    ) -> Future<T> {
-        let future = Future<T>()
-        let completion = Completion(peripheral: key) { outcome in
-            if case .failed(let failure) = outcome {
-                future.complete(.failure(failure.error))
-            } else if let value = value(outcome) {
+            } else if let value = value ?? convert?(outcome) {
                 future.complete(.success(value))
             } else {
                 future.complete(.failure(PeripheralError.disconnected))
             }
         }
-        begin(on: key, completion, decision)
+        let isAccepted = decideIfOpen { core in
+            let id = core.makeOperation()
+            core.completions[id] = completion
+            core.decide(key, isOperation: isOperation) {
+                if timeout.isFinite { $1.append(.limit(id, max(0, timeout))) }
+                decision(&$0, id, &$1)
+            }
+        }
+        if !isAccepted { complete { completion.settle(.failed(.peripheral(.disconnected))) } }
         return future
     }
 
-    private func begin(
-        on key: PeripheralKey, _ completion: Completion,
-        _ decision: (inout PeripheralState, OperationID, inout Orders) -> Void
-    ) {
-        let isAccepted = decideIfOpen { core in
-            let id = core.makeOperation()
-            core.begin(id, completion)
-            core.state.peripheral(key, into: &core.shell.orders) { decision(&$0, id, &$1) }
-        }
-        if !isAccepted { complete { completion.settle(.failed(.peripheral(.disconnected))) } }
-    }
-
     /// Applies a decision to a peripheral's state on the loop, outside any report, and executes the orders at once.
-    func decideHere(_ key: PeripheralKey, _ decision: (inout PeripheralState, inout Orders) -> Void) {
+    func decideHere(
+        _ key: PeripheralKey, isOperation: Bool = false, _ decision: (inout PeripheralState, inout Orders) -> Void
+    ) {
         let mustDrain = core.withLock { core in
             guard core.state.hasState(of: key) else { return false }
-            core.state.peripheral(key, into: &core.shell.orders, decision)
+            core.decide(key, isOperation: isOperation, decision)
             return core.shell.mustWake()
         }
         if mustDrain { drain() }
     }
 
-    /// Reads the state of a peripheral; `nil` if there is none.
-    func readState<R>(of key: PeripheralKey, _ body: (borrowing PeripheralState) -> R?) -> R? {
-        core.withLock { $0.state.readState(of: key, body) }
+    /// Reads or changes what the manager has of a peripheral; `nil` if the application has not used it. Any thread.
+    @discardableResult
+    func use<R>(of key: PeripheralKey, _ body: (PeripheralUse) -> R?) -> R? {
+        core.withLock { $0.state.peripherals.use(of: key).flatMap(body) }
+    }
+
+    /// Reads the table of a peripheral's attributes; `nil` if the application has not used the peripheral.
+    func attributes<R>(_ key: PeripheralKey, _ body: (borrowing AttributeTable) -> R?) -> R? {
+        use(of: key) { body($0.state.attributes.table) }
     }
 
     // MARK: Peripherals; any thread
@@ -397,14 +353,14 @@ final class CentralSession: ManagerSession {
 
     /// Reads the record of a peripheral on the list.
     func readRecord<R>(_ key: PeripheralKey, _ body: (borrowing PeripheralRecord.Listing) -> R?) -> R? {
-        core.withLock { $0.objects.read(key, body) }
+        core.withLock { $0.state.peripherals.read(key, body) }
     }
 
     /// Handles the release of a peripheral's object.
     func released(_ key: PeripheralKey) {
         var (successor, released): (Peripheral?, PeripheralUse.Released?)
         decide { core in
-            successor = core.objects[objectOf: key]
+            successor = core.state.peripherals[objectOf: key]
             if successor == nil { released = core.state.release(key, into: &core.shell.orders) }
         }
         if let changes = released?.changes { complete { changes.finish() } }
@@ -415,54 +371,17 @@ final class CentralSession: ManagerSession {
     private func end(_ use: PeripheralUse) {
         finish(use.removeSinks())
         end(use.removeWriters(), .disconnected)
-        if let poll = use.rssiPoll.take() { end(poll) }
+        use.rssiPoll.take()?.end()
     }
 
     // MARK: Restoration
 
-    func restore(_ kept: RestorationState) {
-        let now = loop.now
-        _ = decideIfOpen { core in
-            core.shell.isKeeping = true
-            core.restored = kept
-            for connection in kept.connections { continueRestored(connection.key, in: &core) }
-            core.state.expectRestored(kept)
-            // Before the connections: a peripheral whose device BlueZ already has is connected without a search.
-            listRestored(kept, in: &core, at: now)
-            core.state.restore(kept, into: &core.shell.orders)
-        }
-    }
-
-    /// Adds the restored peripherals that BlueZ has on the adapter in use to the list.
-    private func listRestored(_ restored: RestorationState, in core: inout Core, at now: Instant) {
-        for connection in restored.connections {
-            let device = core.shell.device(connection.key.address, in: client.daemon)
-            core.state.listRestored(connection.key, device: device, at: now, date: date, into: &core.shell.orders)
-        }
-    }
-
-    /// Reconnects a restored peripheral after its link is lost, until the application connects it itself.
-    private func continueRestored(_ key: PeripheralKey, in core: inout Core) {
-        core.state.peripheral(key, into: &core.shell.orders) { _, _ in }
-        let peripheral = core.objects.hold(key, in: self)
-        core.objects.withEntry(of: key) { use in
-            guard !use.state.connection.isWanted else { return }
-            // The number that the next `connect` will have.
-            use.connections[use.state.connection.number + 1] = ConnectionStream(keeping: peripheral)
-        }
-    }
+    func restore(_ kept: RestorationState) { _ = decideIfOpen { $0.restore(kept, in: self) } }
 
     func reportRestored() {
         if let reason = keeper?.failure { log?.restorationFailed(reason) }
-        let now = loop.now
         var restored = RestoredCentral()
-        decide { core in
-            guard let state = core.restored else { return }
-            core.restored = nil
-            listRestored(state, in: &core, at: now)
-            restored.peripherals = state.connections.map { core.objects.hold($0.key, in: self) }
-            restored.scan = state.scan
-        }
+        decide { restored = $0.completeRestoration(in: self) }
         complete { [restored] in self.restoredPromise.success(restored) }
     }
 }

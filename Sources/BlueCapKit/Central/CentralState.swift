@@ -30,8 +30,6 @@ struct CentralState {
     private var hasEnded = false
     /// An index: the peripherals whose devices have another address since they were bonded, by that address.
     private var aliases: [PeripheralKey: PeripheralKey] = [:]
-    /// The number of restored peripherals that BlueZ has not reported yet.
-    private var unlistedRestored = 0
     /// The seed of the random parts of back-offs.
     private let backOffSeed: UInt64
     private(set) var policy = PairingPolicy.reject
@@ -147,17 +145,9 @@ struct CentralState {
             guard isListening else { return }
             for key in peripherals.silent(at: now) { expire(key, into: &orders) }
             orders.append(.startTimer(.expirySweep, Self.sweepInterval))
-        case .operation, .run, .transfer, .retry, .discovery, .connection, .search, .encryption:
+        case .transfer, .retry, .discovery, .connection, .search, .encryption:
             if hasState(of: key) { peripheral(key, into: &orders) { $0.fired(timer, into: &$1) } }
         }
-    }
-
-    /// The time limit of an operation has passed.
-    /// - Parameter obstacle: Why a pairing that is under way has not progressed, if that is known.
-    mutating func timedOut(
-        _ id: OperationID, of key: PeripheralKey, _ obstacle: PairingError?, into orders: inout Orders
-    ) {
-        if hasState(of: key) { peripheral(key, into: &orders) { $0.timedOut(id, obstacle, into: &$1) } }
     }
 
     // MARK: Peripherals
@@ -263,11 +253,6 @@ struct CentralState {
     /// Whether the silence of a peripheral means that it is out of range.
     private var isListening: Bool { !scans.isEmpty }
 
-    /// BlueZ removes a device. Its values can be read for the last time.
-    mutating func valuesEnd(_ key: PeripheralKey, _ source: ObjectKey, _ device: borrowing Device1) {
-        _ = peripherals.update(key) { $0.wasRemoved(source, device) }
-    }
-
     /// BlueZ has removed a device.
     ///
     /// During a scan this means that the device is out of range or switched off. Otherwise BlueZ removes devices for
@@ -296,20 +281,27 @@ struct CentralState {
     // MARK: The states of peripherals
 
     /// Decides about one peripheral. Its state begins with what BlueZ has reported of it.
+    /// - Parameter isOperation: Whether it is an event of an operation on an attribute, which concerns nothing else of the
+    ///   peripheral unless it needs attention.
     mutating func peripheral(
-        _ key: PeripheralKey, into orders: inout Orders,
+        _ key: PeripheralKey, isOperation: Bool = false, into orders: inout Orders,
         _ decision: (inout PeripheralState, inout Orders) -> Void
     ) {
-        let use = peripherals.use(of: key) ?? makeUse(of: key)
+        let use = use(of: key)
         orders.subject.peripheral = key
-        defer { orders.subject = Order.Subject() }
-        let wasInUse = use.state.isInUse
+        orders.status = use.state.status
+        defer { (orders.status, orders.subject) = (LinkStatus(), Order.Subject()) }
+        let mayEnd = use.isReleased && use.state.isInUse
+        let wasWanted = isOperation || use.state.isWanted
         decision(&use.state, &orders)
-        use.state.follow(into: &orders)
-        if use.isReleased, wasInUse, !use.state.isInUse { orders.append(.endUse) }
+        if !isOperation || use.state.attributes.needsAttention { use.state.follow(into: &orders) }
+        if mayEnd, !use.state.isInUse { orders.append(.endUse) }
+        if !wasWanted, use.state.isWanted { list(key, into: &orders) }
     }
 
-    private mutating func makeUse(of key: PeripheralKey) -> PeripheralUse {
+    /// What the manager has of a peripheral, which is made if the application has not used the peripheral.
+    mutating func use(of key: PeripheralKey) -> PeripheralUse {
+        if let use = peripherals.use(of: key) { return use }
         var state = PeripheralState(backOff: BackOff(seed: backOffSeed ^ key.rawValue))
         // These events produce no orders before the first request.
         var unused = Orders()
@@ -357,17 +349,6 @@ struct CentralState {
     /// The peripherals that the application has used.
     var keysWithState: [PeripheralKey] { hasEnded ? [] : peripherals.used.map(\.key) }
 
-    /// Reads the state of a peripheral; returns `nil` if there is none.
-    mutating func readState<R>(of key: PeripheralKey, _ body: (borrowing PeripheralState) -> R?) -> R? {
-        hasEnded ? nil : peripherals.use(of: key).flatMap { body($0.state) }
-    }
-
-    /// Changes the state of a peripheral without orders; returns `nil` if there is none.
-    @discardableResult
-    mutating func updateState<R>(of key: PeripheralKey, _ change: (inout PeripheralState) -> R) -> R? {
-        hasEnded ? nil : peripherals.use(of: key).map { change(&$0.state) }
-    }
-
     // MARK: Reports of BlueZ
 
     /// BlueZ has reported a device's object or link.
@@ -384,11 +365,6 @@ struct CentralState {
         }
     }
 
-    /// The end of a link shows that the peripheral is near, too.
-    mutating func linkEnded(_ key: PeripheralKey, at now: Instant) {
-        _ = peripherals.update(key) { $0.lastReceived = now }
-    }
-
     /// Returns the devices on other adapters that this manager has connected, or is connecting.
     func ownLinks(besides adapter: ObjectKey) -> [(key: PeripheralKey, device: ObjectKey)] {
         peripherals.used.compactMap { key, use in
@@ -398,11 +374,6 @@ struct CentralState {
             }
             return (key, device)
         }
-    }
-
-    /// The adapter of this manager has this device as well.
-    mutating func found(_ key: PeripheralKey, _ source: ObjectKey) {
-        _ = peripherals.update(key) { $0.isPresent(as: source) }
     }
 
     /// Ends the state of every peripheral when the manager ends.
@@ -425,8 +396,8 @@ struct CentralState {
 
     /// Removes a peripheral from the list.
     mutating func forget(_ key: PeripheralKey, into orders: inout Orders) {
-        let wasRestored = expectsRestored(key, false)
-        if peripherals.unlist(key) || wasRestored { orders.append(.drop(key)) }
+        _ = peripherals.unlist(key)
+        orders.append(.drop(key))
     }
 
     /// Returns the peripherals that this manager has found and that BlueZ has removed, or has on another adapter.
@@ -459,39 +430,25 @@ struct CentralState {
         return kept
     }
 
-    /// Stores the peripherals to be listed when BlueZ has their devices.
-    mutating func expectRestored(_ kept: RestorationState) {
-        for connection in kept.connections { expectsRestored(connection.key, true) }
-        for bond in kept.bonds ?? [] { peripherals.change(bond.key) { $0.isBondOurs = true } }
-    }
-
-    /// Sets whether a restored peripheral is to be listed when BlueZ reports its device. Returns whether it was.
-    @discardableResult
-    private mutating func expectsRestored(_ key: PeripheralKey, _ isExpected: Bool) -> Bool {
-        peripherals.change(key) { record in
-            unlistedRestored += (isExpected ? 1 : 0) - (record.isRestored ? 1 : 0)
-            defer { record.isRestored = isExpected }
-            return record.isRestored
-        }
-    }
-
     /// Resumes what was under way in an earlier process.
     mutating func restore(_ kept: RestorationState, into orders: inout Orders) {
+        for bond in kept.bonds ?? [] { peripherals.change(bond.key) { $0.isBondOurs = true } }
         for connection in kept.connections {
             let key = connection.key
             // The arguments of a call that the application has made in the meantime take precedence.
-            guard readState(of: key, { $0.connection.isWanted }) != true else { continue }
+            guard peripherals.use(of: key)?.state.connection.isWanted != true else { continue }
             peripheral(key, into: &orders) { $0.restore(connection, into: &$1) }
         }
     }
 
-    var hasUnlistedRestored: Bool { unlistedRestored > 0 }
-
-    /// Puts a restored peripheral on the list once BlueZ has its device.
-    mutating func listRestored(
-        _ key: PeripheralKey, device: ObjectKey?, at now: Instant, date: Date, into orders: inout Orders
+    /// Puts a peripheral that the application wants on the list once BlueZ has its device: a restored one.
+    mutating func listWanted(
+        _ key: PeripheralKey, device: ObjectKey?, at now: Instant, date: @autoclosure () -> Date,
+        into orders: inout Orders
     ) {
-        guard device != nil || peripherals[key] != nil, expectsRestored(key, false) else { return }
-        list(key, or: device.map { .init(device: $0, discoveredAt: date, lastReceived: now) }, into: &orders)
+        guard peripherals.use(of: key)?.state.isWanted == true, peripherals.read(key, { $0.isListed }) != true else {
+            return
+        }
+        list(key, or: device.map { .init(device: $0, discoveredAt: date(), lastReceived: now) }, into: &orders)
     }
 }

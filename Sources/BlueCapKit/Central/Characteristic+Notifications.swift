@@ -10,11 +10,11 @@ extension Characteristic {
 
     /// Whether this manager is subscribed and receives values. False while there is no link, even if the subscription
     /// will be resumed.
-    public var isNotifying: Bool { session.readState(of: peripheral.key) { $0.isNotifying(id) } ?? false }
+    public var isNotifying: Bool { session.use(of: peripheral.key) { $0.state.subscriptions.isNotifying(id) } ?? false }
 
     /// Whether there is a subscription of this manager, or of an earlier process, that delivers values or will do so on this
     /// link or the next.
-    package var isSubscribed: Bool { session.readState(of: peripheral.key) { $0.isSubscribed(id) } ?? false }
+    package var isSubscribed: Bool { session.use(of: peripheral.key) { $0.state.isSubscribed(id) } ?? false }
 
     /// Subscribes to the value.
     ///
@@ -193,13 +193,9 @@ extension Characteristic {
     /// characteristic.
     ///
     /// The subscription does not change; ``stopNotifying()->Future<Characteristic>`` ends it.
-    public func stopNotificationUpdates() { session.endNotifications(of: subject) }
+    public func stopNotificationUpdates() { session.endNotifications(id, of: peripheral.key) }
 
     // MARK: How
-
-    var subject: CharacteristicKey {
-        CharacteristicKey(peripheral: peripheral.key, characteristic: id)
-    }
 
     /// - Parameter outlivesLinks: Whether the operation waits for the next link if one is lost, instead of failing.
     func subscribe<T: Sendable>(
@@ -207,16 +203,15 @@ extension Characteristic {
         yielding value: T
     ) -> Future<T> {
         guard canNotify else { return session.failed(CharacteristicError.notifyNotSupported) }
-        return session.operation(on: peripheral.key, yielding: value) {
-            $0.subscription(
-                id, .startAsked($1, transport, outlivesLinks: outlivesLinks), by: $1, timeout: timeout, into: &$2)
+        return session.operation(on: peripheral.key, timeout: timeout, yielding: value) {
+            $0.subscription(id, .startAsked($1, transport, outlivesLinks: outlivesLinks), into: &$2)
         }
     }
 
     private func unsubscribe<T: Sendable>(timeout: TimeInterval = .infinity, yielding value: T) -> Future<T> {
         guard canNotify else { return session.failed(CharacteristicError.notifyNotSupported) }
-        return session.operation(on: peripheral.key, yielding: value) {
-            $0.subscription(id, .stopAsked($1), by: $1, timeout: timeout, into: &$2)
+        return session.operation(on: peripheral.key, timeout: timeout, yielding: value) {
+            $0.subscription(id, .stopAsked($1), into: &$2)
         }
     }
 
@@ -225,7 +220,7 @@ extension Characteristic {
     ) -> FutureStream<T> {
         guard canNotify else { return .failed(CharacteristicError.notifyNotSupported) }
         let stream = FutureStream<T>(capacity: max(0, capacity))
-        session.feed(NotificationSink(stream, gap: gap, element: element), with: subject)
+        session.feed(NotificationSink(stream, gap: gap, element: element), id, of: peripheral.key)
         return stream
     }
 }

@@ -12,14 +12,14 @@ extension Characteristic {
     ///   if the peripheral refuses; with ``CharacteristicError/invalidated``; or with ``PeripheralError/disconnected``.
     @discardableResult
     public func read(timeout: TimeInterval = .infinity) -> Future<Characteristic> {
-        submit(.read(offset: 0), timeout: timeout, yielding: self)
+        submit(.read(offset: 0), timeout, yielding: self)
     }
 
     /// Variant from the later revisions of the documents: succeeds without a value.
     @_disfavoredOverload
     @discardableResult
     public func read(timeout: TimeInterval = .infinity) -> Future<Void> {
-        submit(.read(offset: 0), timeout: timeout, yielding: ())
+        submit(.read(offset: 0), timeout, yielding: ())
     }
 
     /// Variant without a label, as in the example of the earliest document.
@@ -36,11 +36,8 @@ extension Characteristic {
     ///   - timeout: The time limit in seconds. When it is exceeded, the future fails with
     ///     ``CharacteristicError/readTimeout``.
     public func read(from offset: Int, timeout: TimeInterval = .infinity) -> Future<Data> {
-        session.operation(on: peripheral.key) {
-            if case .value(let data) = $0 { data } else { nil }
-        } _: {
-            $0.attributes.submit(.read(offset: max(0, offset)), on: id, $1, timeout: timeout, into: &$2)
-        }
+        submit(
+            .read(offset: max(0, offset)), timeout, converting: { if case .value(let data) = $0 { data } else { nil } })
     }
 
     // MARK: The value
@@ -115,10 +112,8 @@ extension Characteristic {
             case .writing: .writing
             case .none: .none
             }
-        return session.operation(on: peripheral.key) {
-            if case .transferred(let report) = $0 { report } else { nil }
-        } _: {
-            $0.attributes.submit(.transfer(data, internalFence), on: id, $1, timeout: timeout, into: &$2)
-        }
+        return submit(
+            .transfer(data, internalFence), timeout,
+            converting: { if case .transferred(let report) = $0 { report } else { nil } })
     }
 }

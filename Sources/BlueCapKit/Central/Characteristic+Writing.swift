@@ -23,7 +23,7 @@ extension Characteristic {
     public func write(
         data value: Data, timeout: TimeInterval = .infinity, type: CBCharacteristicWriteType = .withResponse
     ) -> Future<Characteristic> {
-        submit(.write(value, type, offset: 0), timeout: timeout, yielding: self)
+        submit(.write(value, type, offset: 0), timeout, yielding: self)
     }
 
     /// Variant from the later revisions of the documents: succeeds without a value.
@@ -32,7 +32,7 @@ extension Characteristic {
     public func write(
         data value: Data, timeout: TimeInterval = .infinity, type: CBCharacteristicWriteType = .withResponse
     ) -> Future<Void> {
-        submit(.write(value, type, offset: 0), timeout: timeout, yielding: ())
+        submit(.write(value, type, offset: 0), timeout, yielding: ())
     }
 
     /// Writes the value that the characteristic's profile makes of texts. Fails at once with
@@ -60,7 +60,7 @@ extension Characteristic {
     public func write<T: CharacteristicCodable>(
         _ value: T, timeout: TimeInterval = .infinity, type: CBCharacteristicWriteType = .withResponse
     ) -> Future<Characteristic> {
-        submit(.write(value.serialize(), type, offset: 0), timeout: timeout, yielding: self)
+        submit(.write(value.serialize(), type, offset: 0), timeout, yielding: self)
     }
 
     /// Variant from the later revisions of the documents: succeeds without a value.
@@ -69,7 +69,7 @@ extension Characteristic {
     public func write<T: CharacteristicCodable>(
         _ value: T, timeout: TimeInterval = .infinity, type: CBCharacteristicWriteType = .withResponse
     ) -> Future<Void> {
-        submit(.write(value.serialize(), type, offset: 0), timeout: timeout, yielding: ())
+        submit(.write(value.serialize(), type, offset: 0), timeout, yielding: ())
     }
 
     private func write<T: Sendable>(
@@ -78,7 +78,7 @@ extension Characteristic {
         guard let data = profile.data(fromString: texts) else {
             return session.failed(CharacteristicError.notSerializable)
         }
-        return submit(.write(data, type, offset: 0), timeout: timeout, yielding: value)
+        return submit(.write(data, type, offset: 0), timeout, yielding: value)
     }
 }
 

@@ -1,5 +1,3 @@
-import Foundation
-import Futures
 public import GATT
 
 /// A characteristic of a peripheral: a value that can be read, written or subscribed to.
@@ -28,7 +26,7 @@ public final class Characteristic: PeripheralAttribute {
     }
 
     /// The service that the characteristic belongs to.
-    public var service: Service? { peripheral.parent(of: id) }
+    public var service: Service? { session.use(of: peripheral.key) { $0.parent(of: id, in: peripheral) } }
 
     /// The profile of characteristics with this UUID: the one in the manager's profile manager, or one that contains
     /// only the UUID.
@@ -70,17 +68,6 @@ public final class Characteristic: PeripheralAttribute {
     /// is not known.
     public func maximumWriteValueLength(for type: CBCharacteristicWriteType) -> Int {
         record { $0.maximumWriteLength(for: type) } ?? AttributeTable.maximumWriteLength(for: type, mtu: nil)
-    }
-
-    // MARK: Operations
-
-    /// Starts an operation on the characteristic, or on the descriptor that `target` names.
-    func submit<T: Sendable>(
-        _ request: AttributeState.Request, timeout: TimeInterval, yielding value: T
-    ) -> Future<T> {
-        session.operation(on: peripheral.key, yielding: value) {
-            $0.attributes.submit(request, on: id, $1, timeout: timeout, into: &$2)
-        }
     }
 }
 

@@ -194,8 +194,8 @@ extension Characteristic {
         let promise = Promise<CharacteristicWriter>()
         let start = session.loop.now
         // Waits until the services are known, as every operation does.
-        let known: Future<Void> = session.operation(on: peripheral.key, yielding: ()) {
-            $0.attributes.request(.services([]), $1, timeout: timeout, into: &$2)
+        let known: Future<Void> = session.operation(on: peripheral.key, timeout: timeout, yielding: ()) {
+            $0.attributes.request(.services([]), $1, into: &$2)
         }
         known.onSuccess(context: ImmediateContext()) { [self] in
             session.loop.perform {
@@ -210,18 +210,18 @@ extension Characteristic {
     private func acquire(_ promise: Promise<CharacteristicWriter>, timeout: TimeInterval) {
         let peripheral = peripheral.key
         guard let key = writableKey else {
-            let hasLink = session.readState(of: peripheral) { $0.attributes.hasLink } ?? false
+            let hasLink = session.use(of: peripheral) { $0.state.connection.state == .connected } ?? false
             let error: any Error = hasLink ? CharacteristicError.invalidated : PeripheralError.disconnected
             return session.complete { promise.failure(error) }
         }
         let request = session.core.withLock { core in
             let request = core.makeOperation()
-            core.objects.withEntry(of: peripheral) { $0.writerRequests[request] = promise }
+            core.state.peripherals.use(of: peripheral)?.writerRequests[request] = promise
             return request
         }
         let limit = min(DaemonLink.attributeTimeout, max(0, timeout))
         session.client.daemon.acquireWrite(key, timeout: limit) { [self, session] result in
-            guard session.withEntry(of: peripheral, { $0.writerRequests.removeValue(forKey: request) }) != nil else {
+            guard session.use(of: peripheral, { $0.writerRequests.removeValue(forKey: request) }) != nil else {
                 // The link of the request has ended.
                 if case .success(let socket) = result { socket.close() }
                 return
@@ -237,7 +237,7 @@ extension Characteristic {
                     return session.complete { promise.failure(PeripheralError.disconnected) }
                 }
                 let writer = CharacteristicWriter(socket, to: self)
-                let others = session.withEntry(of: peripheral) { $0.add(writer) }
+                let others = session.use(of: peripheral) { $0.add(writer) }
                 withExtendedLifetime(others) {}
                 writer.begin()
                 session.complete { promise.success(writer) }
@@ -245,5 +245,7 @@ extension Characteristic {
         }
     }
 
-    private var writableKey: AttributeKey? { session.readState(of: peripheral.key) { $0.attributes.key(of: id) } }
+    private var writableKey: AttributeKey? {
+        session.use(of: peripheral.key) { $0.state.attributes.key(of: id, on: $0.state.status.device) }
+    }
 }

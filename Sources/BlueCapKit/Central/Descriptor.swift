@@ -20,7 +20,7 @@ public final class Descriptor: PeripheralAttribute {
     }
 
     /// The characteristic that it describes.
-    public var characteristic: Characteristic? { peripheral.parent(of: id) }
+    public var characteristic: Characteristic? { session.use(of: peripheral.key) { $0.parent(of: id, in: peripheral) } }
 
     /// The name that the Core Specification gives to its UUID (Vol 3, Part G, 3.3.3), or "Unknown".
     public var name: String { AssignedNumbers.descriptorName(uuid) ?? "Unknown" }
@@ -66,13 +66,5 @@ public final class Descriptor: PeripheralAttribute {
     @discardableResult
     public func write(data value: Data, timeout: TimeInterval = .infinity) -> Future<Void> {
         submit(.write(value, .withResponse, offset: 0), timeout, yielding: ())
-    }
-
-    private func submit<T: Sendable>(
-        _ request: AttributeState.Request, _ timeout: TimeInterval, yielding value: T
-    ) -> Future<T> {
-        session.operation(on: peripheral.key, yielding: value) {
-            $0.attributes.submit(request, on: id, $1, timeout: timeout, into: &$2)
-        }
     }
 }

@@ -3,12 +3,6 @@ import Foundation
 import Futures
 import Reactor
 
-/// Identifies a characteristic of a manager.
-struct CharacteristicKey: Hashable, Sendable {
-    let peripheral: PeripheralKey
-    let characteristic: AttributeID
-}
-
 /// A stream that receives the notifications of a characteristic, in one of the forms of the documents.
 ///
 /// It references the stream, not the subscriber: a stream without other references and handlers is abandoned.
@@ -38,59 +32,15 @@ struct NotificationSink: Sendable {
     }
 }
 
-/// Passes the notifications of a characteristic to its streams, from one request to subscribe to the next. On the loop only,
-/// and unchecked because of that.
-private final class NotificationChannel: @unchecked Sendable {
-    private let reference: CentralSession.Reference
-    private let subject: CharacteristicKey
-    private let call: SubscriptionMachine.Call
-    /// Whether a gap mark precedes the next value.
-    private var isGapDue: Bool
-    /// Whether a value was delivered, or the subscription has begun.
-    private var hasBegun = false
-
-    init(
-        _ session: CentralSession, _ subject: CharacteristicKey, _ call: SubscriptionMachine.Call, isGapDue: Bool
-    ) {
-        (reference, self.subject, self.call, self.isGapDue) = (session.reference, subject, call, isGapDue)
-    }
-
-    func receive(_ event: SharedNotifications.Event) {
-        guard let session = reference.session else { return }
-        switch event {
-        case .values(let values):
-            deliverGap(session)
-            if !hasBegun { session.send(.valuesCame(call), to: subject) }
-            hasBegun = true
-            session.deliver(values, of: subject)
-        case .began:
-            deliverGap(session)
-            hasBegun = true
-            session.send(.began(call), to: subject)
-        case .interrupted:
-            isGapDue = true
-            session.send(.interrupted(call), to: subject)
-        case .asked: session.send(.asked(call), to: subject)
-        case .failed(let error):
-            session.send(.failed(call, PeripheralFailure(subscribing: error)), to: subject)
-        }
-    }
-
-    private func deliverGap(_ session: CentralSession) {
-        if isGapDue { session.deliver(nil, of: subject) }
-        isGapDue = false
-    }
-}
-
 /// Notifications: their streams, and the orders of subscriptions.
 extension CentralSession {
     // MARK: Streams; any thread
 
     /// Delivers the values of the characteristic to a stream from now on.
-    func feed(_ sink: NotificationSink, with subject: CharacteristicKey) {
+    func feed(_ sink: NotificationSink, _ id: AttributeID, of key: PeripheralKey) {
         let isOpen = core.withLock { core in
             if !core.shell.isClosed {
-                core.objects.withEntry(of: subject.peripheral) { $0.add(sink, to: subject.characteristic) }
+                core.state.peripherals.use(of: key)?.sinks[id, default: []].append(sink)
             }
             return !core.shell.isClosed
         }
@@ -98,8 +48,8 @@ extension CentralSession {
     }
 
     /// Ends the streams of a characteristic.
-    func endNotifications(of subject: CharacteristicKey, failure: (any Error)? = nil) {
-        finish(withEntry(of: subject.peripheral) { $0.removeSinks(of: subject.characteristic) } ?? [], failure: failure)
+    func endNotifications(_ id: AttributeID, of key: PeripheralKey, failure: (any Error)? = nil) {
+        finish(use(of: key) { $0.sinks.removeValue(forKey: id) } ?? [], failure: failure)
     }
 
     /// Ends streams of notified values.
@@ -116,22 +66,23 @@ extension CentralSession {
     // MARK: On the loop
 
     /// Delivers values, or a gap mark (`nil`). Takes one lock, and calls each handler once.
-    fileprivate func deliver(_ values: [Data]?, of subject: CharacteristicKey) {
+    private func deliver(_ values: [Data]?, _ id: AttributeID, of key: PeripheralKey) {
         let sinks = core.withLock { core -> [NotificationSink]? in
-            core.counter.notified(values?.count, by: subject.peripheral, in: &core.state.peripherals)
-            return core.objects.withEntry(of: subject.peripheral) { $0.sinks[subject.characteristic] }
+            let use = core.state.peripherals.use(of: key)
+            core.counter.notified(values?.count, by: use)
+            return use?.sinks[id]
         }
         guard let sinks else { return }
         complete { [self] in
             for sink in sinks { if let values { sink.deliver(values) } else { sink.deliverGap() } }
             guard sinks.contains(where: { $0.isForgotten() }) else { return }
-            let all = withEntry(of: subject.peripheral) { $0.removeForgottenSinks(of: subject.characteristic) }
+            let all = use(of: key) { $0.removeForgottenSinks(of: id) }
             withExtendedLifetime(all) {}
         }
     }
 
     func deliver(_ failure: PeripheralFailure, _ subject: Order.Subject) {
-        guard let sinks = withEntry(of: subject.peripheral, { $0.sinks[subject.characteristic] }) else { return }
+        guard let sinks = use(of: subject.peripheral, { $0.sinks[subject.characteristic] }) else { return }
         complete { for sink in sinks { sink.fail(failure.error) } }
     }
 
@@ -140,11 +91,33 @@ extension CentralSession {
         isRepeated: Bool, _ subject: Order.Subject
     ) {
         guard let key = subject.attribute else { return }
-        let mayPair = readState(of: subject.peripheral) { $0.attributes.pairsOnDemand } ?? false
-        let channel = NotificationChannel(self, CharacteristicKey(subject), call, isGapDue: afterGap)
+        let (peripheral, id) = (subject.peripheral, subject.characteristic)
+        let mayPair = use(of: peripheral) { $0.state.attributes.pairsOnDemand } ?? false
+        // Unchecked: on the loop only. Whether a gap mark precedes the next value, and whether a value has come or the
+        // subscription has begun.
+        nonisolated(unsafe) var (isGapDue, hasBegun) = (afterGap, false)
         client.notifications.subscribe(
             key, overSocket: transport == .socket, mayPair: mayPair, isRepeated: isRepeated, for: self
-        ) { channel.receive($0) }
+        ) { [reference] event in
+            guard let session = reference.session else { return }
+            var change: SubscriptionMachine.Event?
+            switch event {
+            case .values: change = hasBegun ? nil : .valuesCame(call)
+            case .began: change = .began(call)
+            case .interrupted: change = .interrupted(call)
+            case .asked: change = .asked(call)
+            case .failed(let error): change = .failed(call, PeripheralFailure(subscribing: error))
+            }
+            switch event {
+            case .values, .began:
+                if isGapDue { session.deliver(nil, id, of: peripheral) }
+                (isGapDue, hasBegun) = (false, true)
+            case .interrupted: isGapDue = true
+            case .asked, .failed: break
+            }
+            if let change { session.send(change, id, of: peripheral) }
+            if case .values(let values) = event { session.deliver(values, id, of: peripheral) }
+        }
     }
 
     func unsubscribe(_ call: SubscriptionMachine.Call, _ subject: Order.Subject) {
@@ -152,19 +125,11 @@ extension CentralSession {
         client.notifications.unsubscribe(key, for: self) { [reference] result in
             var failure: PeripheralFailure?
             if case .failure(let error) = result { failure = PeripheralFailure(subscribing: error) }
-            reference.session?.send(.stopped(call, failure), to: CharacteristicKey(subject))
+            reference.session?.send(.stopped(call, failure), subject.characteristic, of: subject.peripheral)
         }
     }
 
-    fileprivate func send(_ event: SubscriptionMachine.Event, to characteristic: CharacteristicKey) {
-        decideHere(characteristic.peripheral) {
-            $0.subscriptionChanged(characteristic.characteristic, event, into: &$1)
-        }
-    }
-}
-
-extension CharacteristicKey {
-    init(_ subject: Order.Subject) {
-        self.init(peripheral: subject.peripheral, characteristic: subject.characteristic)
+    private func send(_ event: SubscriptionMachine.Event, _ id: AttributeID, of key: PeripheralKey) {
+        decideHere(key) { $0.subscriptionChanged(id, event, into: &$1) }
     }
 }

@@ -96,10 +96,7 @@ extension Peripheral {
             return
         }
         _ = session.decideIfOpen { core in
-            core.relist(self)
-            core.state.peripheral(key, into: &core.shell.orders) {
-                $0.connect(.reconnectAsked(delay: delay), into: &$1)
-            }
+            core.decide(key) { $0.connect(.reconnectAsked(delay: delay), into: &$1) }
         }
     }
 
@@ -129,13 +126,9 @@ extension Peripheral {
             timeoutRetries: timeoutRetries, disconnectRetries: disconnectRetries,
             timeout: timeout < Self.endlessTimeout ? timeout : nil)
         let isOpen = session.decideIfOpen { core in
-            core.relist(self)
-            var number: ConnectionMachine.ConnectionNumber = 0
-            core.state.peripheral(key, into: &core.shell.orders) { state, orders in
-                state.connect(.connectAsked(policy), into: &orders)
-                number = state.connection.number
-            }
-            core.objects.withEntry(of: key) { $0.connections[number] = stream }
+            core.decide(key) { $0.connect(.connectAsked(policy), into: &$1) }
+            let use = core.state.use(of: key)
+            use.connections[use.state.connection.number] = stream
         }
         if !isOpen { end(stream, .disconnected) }
     }
@@ -152,19 +145,19 @@ extension Peripheral {
 
     /// The state of the connection.
     public var state: CBPeripheralState {
-        session.readState(of: key) { $0.connection.peripheralState } ?? .disconnected
+        session.use(of: key) { $0.state.connection.peripheralState } ?? .disconnected
     }
 
     /// Whether another manager or program opened the current link.
     ///
     /// This manager leaves such a link connected when it ends. ``disconnect()`` ends the link for all programs.
     public var isLinkShared: Bool {
-        session.readState(of: key) { $0.connection.state == .connected && !$0.connection.isOurs } ?? false
+        session.use(of: key) { $0.state.connection.state == .connected && !$0.state.connection.isOurs } ?? false
     }
 
     /// Why the last link ended; `nil` if no link has ended yet.
     public var disconnectReason: DisconnectReason? {
-        session.readState(of: key) { $0.lastLoss }
+        session.use(of: key) { $0.state.lastLoss }
     }
 
     /// BlueZ's reason for the end of the device's last link, which may have been a link of another program.
@@ -173,12 +166,12 @@ extension Peripheral {
     /// versions before 5.83 never do, nor does a `bluetoothd` that has stopped. It may be set a moment after
     /// ``disconnectReason``: if the application ends the link, it is set when the link is down.
     public var disconnectDetail: DisconnectDetail? {
-        session.readState(of: key) { $0.linkEnd.map(DisconnectDetail.init) }
+        session.use(of: key) { $0.state.linkEnd.map(DisconnectDetail.init) }
     }
 
     /// The errors of `bluetoothd` for the failed attempts of the current or last connection, oldest first, at most 16.
     public var failedAttempts: [BusFailure] {
-        session.readState(of: key) { $0.connection.failures.map { BusFailure($0) } } ?? []
+        session.use(of: key) { $0.state.connection.failures.map { BusFailure($0) } } ?? []
     }
 }
 

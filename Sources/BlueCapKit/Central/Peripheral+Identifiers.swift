@@ -61,52 +61,13 @@ extension Peripheral {
         _ timeout: TimeInterval, missing error: any Error, _ name: () throws -> AttributeName
     ) -> Future<Object> {
         do {
-            return find(try name(), timeout).map(context: ImmediateContext()) { [self] id in
+            return AttributeSearch(self, try name(), timeout).found().map(context: ImmediateContext()) { [self] id in
                 let found: [Object] = objects { $0[id]?.isPresent == true ? [id] : [] }
                 guard let object = found.first else { throw error }
                 return object
             }
         } catch {
             return session.failed(error)
-        }
-    }
-
-    private func find(
-        _ name: AttributeName, _ timeout: TimeInterval, outlivesLinks: Bool = false
-    ) -> Future<AttributeID> {
-        let start = session.loop.now
-        let found: Future<AttributeID> = session.operation(on: key) {
-            if case .found(let id) = $0 { id } else { nil }
-        } _: {
-            $0.attributes.request(.attribute(name), $1, timeout: timeout, outlivesLinks: outlivesLinks, into: &$2)
-        }
-        return found.recoverWith(context: ImmediateContext()) { [self] error in
-            guard case PeripheralError.ambiguous(_, let candidates) = error else { throw error }
-            let rest = timeout - session.loop.now.seconds(since: start)
-            return describe(candidates, name, within: min(rest, Self.descriptionTimeout))
-        }
-    }
-
-    /// How long the descriptions for the error of an ambiguous identifier may take, in seconds.
-    private static let descriptionTimeout = 5.0
-
-    /// Reads the descriptors 2901 of the candidates, and fails with them.
-    private func describe(
-        _ candidates: [AttributeCandidate], _ name: AttributeName, within timeout: TimeInterval
-    ) -> Future<AttributeID> {
-        let unread: [Descriptor] = objects { table in
-            let ids = candidates.compactMap { $0.handle.flatMap { table.id(at: AttributeHandle($0)) } }
-            return ids.compactMap { table.userDescription(of: $0) }.filter { table[$0]?.value == nil }
-        }
-        let reads: [Future<Void>] = unread.map { $0.read(timeout: timeout) }
-        let ends = reads.map { $0.recover(context: ImmediateContext()) { _ in () } }
-        return ends.sequence(context: ImmediateContext()).flatMap(context: ImmediateContext()) { [self] _ in
-            let result = session.attributes(key) { $0.find(name) }
-            switch result {
-            case .success(let id)?: return Future(value: id)
-            case .failure(let failure)?: throw failure.error
-            case nil: throw PeripheralError.disconnected
-            }
         }
     }
 
@@ -230,9 +191,9 @@ extension Peripheral {
             session.complete { end(error) }
             return stream
         }
-        let start = session.loop.now
-        let isLinkExpected = session.readState(of: key) { $0.isLinkExpected } ?? false
-        let found = find(name, timeout, outlivesLinks: isLinkExpected)
+        let search = AttributeSearch(self, name, timeout)
+        let isLinkExpected = session.use(of: key) { $0.state.isLinkExpected } ?? false
+        let found = search.found(outlivesLinks: isLinkExpected)
         found.onFailure(context: ImmediateContext(), completion: end)
         found.onSuccess(context: ImmediateContext()) { [self] id in
             // This also applies if the link has been lost since: the subscription waits for the next link.
@@ -241,10 +202,9 @@ extension Peripheral {
             let sink = NotificationSink(
                 stream, gap: .failure(CharacteristicError.notificationsInterrupted)
             ) { $0 }
-            session.feed(sink, with: characteristic.subject)
+            session.feed(sink, id, of: key)
             let subscription: Future<Void> = characteristic.subscribe(
-                over: transport, timeout: timeout - session.loop.now.seconds(since: start), outlivesLinks: true,
-                yielding: ())
+                over: transport, timeout: search.remaining, outlivesLinks: true, yielding: ())
             subscription.onFailure(context: ImmediateContext(), completion: end)
         }
         return stream
@@ -273,7 +233,7 @@ extension Peripheral {
         var wasLookedFor = false
         session.decide { core in
             guard core.state.hasState(of: key) else { return }
-            core.state.peripheral(key, into: &core.shell.orders) {
+            core.decide(key) {
                 wasLookedFor = $0.attributes.cancelLookUps(of: name, into: &$1)
             }
         }
@@ -282,5 +242,57 @@ extension Peripheral {
         // Then there was no subscription yet.
         if wasLookedFor { return session.settled(.success(())) }
         return with(identifier, for: [.notify, .indicate], timeout, stop)
+    }
+}
+
+/// A search for an attribute by its name, within a time limit.
+private struct AttributeSearch: Sendable {
+    /// How long the descriptions for the error of an ambiguous identifier may take, in seconds.
+    private static let descriptionTimeout = 5.0
+
+    private let peripheral: Peripheral
+    private let name: AttributeName
+    private let timeout: TimeInterval
+    private let start: Instant
+
+    private var session: CentralSession { peripheral.session }
+    /// The rest of the time limit, in seconds.
+    var remaining: TimeInterval { timeout - session.loop.now.seconds(since: start) }
+
+    init(_ peripheral: Peripheral, _ name: AttributeName, _ timeout: TimeInterval) {
+        (self.peripheral, self.name, self.timeout) = (peripheral, name, timeout)
+        start = peripheral.session.loop.now
+    }
+
+    /// - Parameter outlivesLinks: Whether it waits for the next link, now or after a loss, and does not fail.
+    func found(outlivesLinks: Bool = false) -> Future<AttributeID> {
+        let found: Future<AttributeID> = session.operation(
+            on: peripheral.key, timeout: timeout, converting: { if case .found(let id) = $0 { id } else { nil } }
+        ) {
+            $0.attributes.request(.attribute(name), $1, outlivesLinks: outlivesLinks, into: &$2)
+        }
+        return found.recoverWith(context: ImmediateContext()) { [self] error in
+            guard case PeripheralError.ambiguous(_, let candidates) = error else { throw error }
+            return describe(candidates)
+        }
+    }
+
+    /// Reads the descriptors 2901 of the candidates, and fails with them.
+    private func describe(_ candidates: [AttributeCandidate]) -> Future<AttributeID> {
+        let unread: [Descriptor] = peripheral.objects { table in
+            let ids = candidates.compactMap { $0.handle.flatMap { table.id(at: AttributeHandle($0)) } }
+            return ids.compactMap { table.userDescription(of: $0) }.filter { table[$0]?.value == nil }
+        }
+        let limit = min(remaining, Self.descriptionTimeout)
+        let reads: [Future<Void>] = unread.map { $0.read(timeout: limit) }
+        let ends = reads.map { $0.recover(context: ImmediateContext()) { _ in () } }
+        return ends.sequence(context: ImmediateContext()).flatMap(context: ImmediateContext()) { [self] _ in
+            let result = session.attributes(peripheral.key) { $0.find(name) }
+            switch result {
+            case .success(let id)?: return Future(value: id)
+            case .failure(let failure)?: throw failure.error
+            case nil: throw PeripheralError.disconnected
+            }
+        }
     }
 }

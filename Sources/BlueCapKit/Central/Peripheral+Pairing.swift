@@ -67,7 +67,7 @@ extension Peripheral {
     package func hasForgottenOperation() async -> Bool { await session.hasForgottenOperation(key) }
 
     private func request(_ request: PairingState.Request, timeout: TimeInterval) -> Future<Peripheral> {
-        session.operation(on: key, yielding: self) {
+        session.operation(on: key, timeout: timeout, yielding: self) {
             $0.pairingAsked(request, $1, timeout: timeout, into: &$2)
         }
     }
@@ -84,7 +84,7 @@ extension Peripheral {
     public var isBonded: Bool { readPresent { $0.keepsKeys } }
 
     /// Whether this manager is pairing with the peripheral.
-    public var isPairing: Bool { session.readState(of: key) { $0.pairing.isPairing } ?? false }
+    public var isPairing: Bool { session.use(of: key) { $0.state.pairing.isPairing } ?? false }
 
     /// Whether BlueZ's stored mark "trusted" is set: programs' services may use it, and BlueZ connects the peripheral
     /// when it asks for that. It is independent of pairings, and any program can set it.
@@ -119,14 +119,16 @@ extension Peripheral {
     /// Returns a stream of the changes of the pairing, whichever program or device makes them. Every call returns the
     /// same stream. It keeps the newest change for handlers that are added later, and ends with the manager or when this
     /// object is released.
-    public func whenPairingChanges() -> FutureStream<PairingChange> { session.pairingChanges(of: key) }
+    public func whenPairingChanges() -> FutureStream<PairingChange> {
+        session.stream(\.changes.ofPairing, of: key, capacity: 1)
+    }
 
     /// How many pairings of this manager have succeeded.
-    public var pairingCount: UInt { session.readState(of: key) { $0.pairing.count } ?? 0 }
+    public var pairingCount: UInt { session.use(of: key) { $0.state.pairing.count } ?? 0 }
 
     /// How many pairings of this manager have failed.
-    public var failedPairingCount: UInt { session.readState(of: key) { $0.pairing.failureCount } ?? 0 }
+    public var failedPairingCount: UInt { session.use(of: key) { $0.state.pairing.failureCount } ?? 0 }
 
     /// When the last pairing of this manager succeeded; `Date.distantPast` if none has.
-    public var pairedAt: Date { session.readState(of: key) { $0.pairing.date } ?? .distantPast }
+    public var pairedAt: Date { session.use(of: key) { $0.state.pairing.date } ?? .distantPast }
 }

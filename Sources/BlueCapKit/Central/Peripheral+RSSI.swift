@@ -31,65 +31,70 @@ extension Peripheral {
                 PeripheralError.invalidArgument("A period of polling is more than zero seconds, not \(period)."))
         }
         if let refusal = PeripheralError.refusal(ofCapacity: capacity) { return .failed(refusal) }
-        let poll = RSSIPoll(promise: StreamPromise(capacity: capacity), period: period)
-        let isOpen = session.decide(key) { _, _ in }
-        guard isOpen else { return .failed(PeripheralError.disconnected) }
-        let old = session.withEntry(of: key) { use in
-            defer { use.rssiPoll = poll }
-            return use.rssiPoll
+        let poll = RSSIPoll(of: self, capacity: capacity, period: period)
+        var old: RSSIPoll?
+        let isOpen = session.decideIfOpen { core in
+            let use = core.state.use(of: key)
+            (old, use.rssiPoll) = (use.rssiPoll, poll)
         }
-        if let old { session.end(old) }
-        session.loop.post { [session, key] in session.read(for: poll, of: key) }
+        guard isOpen else { return .failed(PeripheralError.disconnected) }
+        old?.end()
+        session.loop.post { poll.read() }
         return poll.promise.stream
     }
 
     /// Stops the polling that ``startPollingRSSI(period:capacity:)`` started.
-    public func stopPollingRSSI() {
-        if let poll = session.withEntry(of: key, { $0.rssiPoll.take() }) { session.end(poll) }
-    }
+    public func stopPollingRSSI() { session.use(of: key) { $0.rssiPoll.take() }?.end() }
 }
 
 /// One polling of a peripheral's signal strength.
-struct RSSIPoll: Sendable {
+final class RSSIPoll: Sendable {
+    private struct State {
+        /// The timer of the next reading.
+        var timer: TimerID?
+        var isEnded = false
+    }
+
     let promise: StreamPromise<Int>
-    /// Seconds between two readings.
-    let period: Double
-    /// The timer of the next reading.
-    var timer: TimerID?
+    private let session: CentralSession
+    private let key: PeripheralKey
+    private let period: Double
+    private let state = Locked(State())
+
+    init(of peripheral: Peripheral, capacity: Int, period: Double) {
+        (session, key, self.period) = (peripheral.session, peripheral.key, period)
+        promise = StreamPromise(capacity: capacity)
+    }
+
+    /// Reads the strength now and then in each period, until the end. On the loop.
+    func read() {
+        guard !state.withLock({ $0.isEnded }) else { return }
+        let result = session.rssi(of: key)
+        session.complete { [promise] in promise.complete(result) }
+        let timer = session.loop.schedule(after: period) { [weak self] in self?.read() }
+        // A handler may have stopped the polling.
+        let isEnded = state.withLock { state in
+            state.timer = timer
+            return state.isEnded
+        }
+        if isEnded { session.loop.cancel(timer) }
+    }
+
+    func end() {
+        let timer = state.withLock { state in
+            state.isEnded = true
+            return state.timer
+        }
+        if let timer { session.loop.cancel(timer) }
+        session.complete { [promise] in promise.finish() }
+    }
 }
 
 extension CentralSession {
     fileprivate func rssi(of key: PeripheralKey) -> Try<Int> {
-        core.withLock { core in
-            guard core.state.readState(of: key, { $0.connection.state == .connected }) == true else {
-                return .failure(PeripheralError.disconnected)
-            }
-            return core.objects.read(key) { $0.read(in: client.daemon) { $0.rssi } }.map { .success($0) }
-                ?? .failure(PeripheralError.rssiUnavailable)
+        guard use(of: key, { $0.state.connection.state == .connected }) == true else {
+            return .failure(PeripheralError.disconnected)
         }
-    }
-
-    /// Reads the strength for a polling, now and then in each period, until the polling is stopped. On the loop.
-    fileprivate func read(for poll: RSSIPoll, of key: PeripheralKey) {
-        guard isCurrent(poll, key, timer: nil) else { return }
-        let result = rssi(of: key)
-        complete { poll.promise.complete(result) }
-        let timer = loop.schedule(after: poll.period) { [weak self] in self?.read(for: poll, of: key) }
-        // A handler may have stopped the polling.
-        if !isCurrent(poll, key, timer: timer) { loop.cancel(timer) }
-    }
-
-    private func isCurrent(_ poll: RSSIPoll, _ key: PeripheralKey, timer: TimerID?) -> Bool {
-        withEntry(of: key) { use in
-            guard use.rssiPoll?.promise === poll.promise else { return false }
-            use.rssiPoll?.timer = timer
-            return true
-        } ?? false
-    }
-
-    /// Stops a polling that was removed.
-    func end(_ poll: RSSIPoll) {
-        if let timer = poll.timer { loop.cancel(timer) }
-        complete { poll.promise.finish() }
+        return read(key) { $0.rssi }.map { .success($0) } ?? .failure(PeripheralError.rssiUnavailable)
     }
 }

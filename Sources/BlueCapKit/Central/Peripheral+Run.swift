@@ -48,7 +48,7 @@ extension Peripheral {
         timeout: TimeInterval = .infinity, cancelToken: CancelToken = .uncancellable,
         _ work: @escaping @Sendable (ConnectedPeripheral) async throws -> T
     ) -> Future<T> {
-        let (run, future) = begin(timeout, work)
+        let (run, future) = PeripheralRun.begin(self, timeout, work)
         future.whenCancelled(cancelToken) { run.cancel() }
         return future
     }
@@ -73,7 +73,7 @@ extension Peripheral {
         timeout: TimeInterval = .infinity, _ work: @escaping @Sendable (ConnectedPeripheral) async throws -> T
     ) async throws -> T {
         try Task.checkCancellation()
-        let (run, future) = begin(timeout, work)
+        let (run, future) = PeripheralRun.begin(self, timeout, work)
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 future.onComplete(context: ImmediateContext()) { continuation.resume(returning: $0) }
@@ -83,49 +83,6 @@ extension Peripheral {
         }
         await run.end()
         return try outcome.get()
-    }
-
-    /// Adds a run to the queue. The future is completed once, possibly before the work has ended.
-    private func begin<T: Sendable>(
-        _ timeout: TimeInterval, _ work: @escaping @Sendable (ConnectedPeripheral) async throws -> T
-    ) -> (run: PeripheralRun, future: Future<T>) {
-        let run = PeripheralRun(session.core.withLock { $0.makeOperation() }, of: self)
-        if let refusal = refusal(of: run, timeout: timeout) { return (run, session.failed(refusal)) }
-        let future = Future<T>()
-        let result = Locked<Result<T, any Error>?>(nil)
-        run.start {
-            try await work(ConnectedPeripheral(self, run))
-        } ended: { [session, key] ended in
-            result.withLock { $0 = ended }
-            session.decide(key) { $0.runEnded(run.id, into: &$1) }
-        }
-        let completion = CentralSession.Completion(peripheral: key) { [session, key] outcome in
-            _ = session.withEntry(of: key) { $0.runs.removeValue(forKey: run.id) }
-            run.stop()
-            switch (outcome, result.withLock { $0 }) {
-            case (.failed(let failure), _): future.complete(.failure(failure.error))
-            case (_, .success(let value)?): future.complete(.success(value))
-            case (_, .failure(let error)?): future.complete(.failure(error))
-            case (_, nil): future.complete(.failure(PeripheralError.disconnected))
-            }
-        }
-        let isAccepted = session.decideIfOpen { core in
-            core.begin(run.id, completion)
-            core.relist(self)
-            core.state.peripheral(key, into: &core.shell.orders) {
-                $0.runAsked(run.id, timeout: timeout, into: &$1)
-            }
-            core.objects.withEntry(of: key) { $0.runs[run.id] = run }
-        }
-        if !isAccepted { session.complete { completion.settle(.failed(.peripheral(.disconnected))) } }
-        return (run, future)
-    }
-
-    private func refusal(of run: PeripheralRun, timeout: TimeInterval) -> PeripheralError? {
-        guard timeout > 0 else {
-            return .invalidArgument("A run's timeout is more than zero seconds, not \(timeout).")
-        }
-        return run.isInsideItsLike ? .runInsideRun : nil
     }
 }
 
@@ -154,7 +111,7 @@ final class PeripheralRun: Sendable {
     }
 
     /// Whether the run was requested inside a run of the same peripheral that has not ended.
-    var isInsideItsLike: Bool {
+    private var isInsideItsLike: Bool {
         sequence(first: outer, next: { $0?.outer }).contains { outer in
             guard let outer else { return false }
             return outer.session === session && outer.key == key && !outer.isOver
@@ -163,25 +120,54 @@ final class PeripheralRun: Sendable {
 
     private var isOver: Bool { phase.withLock { $0 == .over } }
 
-    /// Executes the work in a task that inherits from the caller's. Calls `ended` with the outcome, even if the work
-    /// never began.
-    func start<T: Sendable>(
-        _ work: @escaping @Sendable () async throws -> T,
-        ended: @escaping @Sendable (Result<T, any Error>) -> Void
-    ) {
-        let task = Task(executorPreference: session.loop.taskExecutor) {
-            let result: Result<T, any Error>
-            do {
-                try await self.turn.future.value
-                try Task.checkCancellation()
-                result = .success(try await Self.$current.withValue(self) { try await work() })
-            } catch {
-                result = .failure(error)
-            }
-            self.phase.withLock { $0 = .over }
-            ended(result)
+    /// Adds a run to the queue, whose work is executed in a task that inherits from the caller's. The future is completed
+    /// once, possibly before the work has ended.
+    static func begin<T: Sendable>(
+        _ peripheral: Peripheral, _ timeout: TimeInterval,
+        _ work: @escaping @Sendable (ConnectedPeripheral) async throws -> T
+    ) -> (run: PeripheralRun, future: Future<T>) {
+        let (session, key) = (peripheral.session, peripheral.key)
+        let run = PeripheralRun(session.core.withLock { $0.makeOperation() }, of: peripheral)
+        guard timeout > 0 else {
+            let text = "A run's timeout is more than zero seconds, not \(timeout)."
+            return (run, session.failed(PeripheralError.invalidArgument(text)))
         }
-        self.task.withLock { $0 = task }
+        guard !run.isInsideItsLike else { return (run, session.failed(PeripheralError.runInsideRun)) }
+        let future = Future<T>()
+        let result = Locked<Result<T, any Error>?>(nil)
+        let task = Task(executorPreference: session.loop.taskExecutor) {
+            let ended: Result<T, any Error>
+            do {
+                try await run.turn.future.value
+                try Task.checkCancellation()
+                ended = .success(
+                    try await $current.withValue(run) { try await work(ConnectedPeripheral(peripheral, run)) })
+            } catch {
+                ended = .failure(error)
+            }
+            run.phase.withLock { $0 = .over }
+            result.withLock { $0 = ended }
+            // Also if the work never began.
+            session.decide(key) { $0.runEnded(run.id, into: &$1) }
+        }
+        run.task.withLock { $0 = task }
+        let completion = CentralSession.Completion(peripheral: key, hasLimit: timeout.isFinite) { outcome in
+            _ = session.use(of: key) { $0.runs.removeValue(forKey: run.id) }
+            run.stop()
+            switch (outcome, result.withLock { $0 }) {
+            case (.failed(let failure), _): future.complete(.failure(failure.error))
+            case (_, .success(let value)?): future.complete(.success(value))
+            case (_, .failure(let error)?): future.complete(.failure(error))
+            case (_, nil): future.complete(.failure(PeripheralError.disconnected))
+            }
+        }
+        let isAccepted = session.decideIfOpen { core in
+            core.completions[run.id] = completion
+            core.decide(key) { $0.runAsked(run.id, timeout: timeout, into: &$1) }
+            core.state.use(of: key).runs[run.id] = run
+        }
+        if !isAccepted { session.complete { completion.settle(.failed(.peripheral(.disconnected))) } }
+        return (run, future)
     }
 
     /// Starts the work: the turn of the run has come.

@@ -87,8 +87,8 @@ extension Peripheral {
         _ uuids: [CBUUID]?, _ timeout: TimeInterval, yielding value: T
     ) -> Future<T> {
         let uuids = Set(uuids ?? [])
-        return session.operation(on: key, yielding: value) {
-            $0.attributes.request(.services(uuids.isEmpty ? nil : uuids), $1, timeout: timeout, into: &$2)
+        return session.operation(on: key, timeout: timeout, yielding: value) {
+            $0.attributes.request(.services(uuids.isEmpty ? nil : uuids), $1, into: &$2)
         }
     }
 
@@ -126,32 +126,7 @@ extension Peripheral {
                     "The peripheral is bonded and would have to be paired again: "
                         + "ask for refreshServices(forgettingBond: true) if that is meant."))
         }
-        var refresh: OperationID?
-        let future: Future<Peripheral> = session.operation(on: key, yielding: self) { state, id, orders in
-            refresh = id
-            state.refreshAsked(id, timeout: timeout, into: &orders)
-        }
-        session.loop.post { [self, refresh] in
-            // Executes the connection's own call first.
-            session.drain()
-            guard let device = session.readState(of: key, { $0.status.device }) else { return endRefresh() }
-            session.client.removeDevice(device) { [self] result in
-                // A device that no longer exists counts as removed.
-                if let refresh, case .failure(let error) = result, error.cause != .doesNotExist,
-                    error.cause != .unknownObject
-                {
-                    session.decide(key) { $0.attributes.refuseNextLink(refresh, BusFailure(error), into: &$1) }
-                }
-                endRefresh()
-            }
-        }
-        return future
-    }
-
-    /// Connects the device that BlueZ has removed, unless the application has ended the refresh.
-    private func endRefresh() {
-        let isWanted = session.core.withLock { core in core.state.updateState(of: key) { $0.refreshEnded() } }
-        if isWanted == true { reconnect() }
+        return session.operation(on: key, timeout: timeout, yielding: self) { $0.refreshAsked($1, into: &$2) }
     }
 
     // MARK: Packets

@@ -48,6 +48,6 @@ extension Peripheral {
     }
 
     private var counter: CentralCounter.OfPeripheral {
-        session.withEntry(of: key) { $0.counter } ?? CentralCounter.OfPeripheral()
+        session.use(of: key) { $0.counter } ?? CentralCounter.OfPeripheral()
     }
 }

@@ -1,3 +1,5 @@
+import Foundation
+import Futures
 public import GATT
 
 /// An attribute in the table of a peripheral: a service, a characteristic or a descriptor.
@@ -17,7 +19,19 @@ extension PeripheralAttribute {
 
     /// Reads the record of the attribute; `nil` if there is none.
     func record<R>(_ body: (borrowing AttributeTable.Record) -> R?) -> R? {
-        session.attribute(peripheral.key, id, body)
+        session.attributes(peripheral.key) { $0[id].flatMap { body($0) } }
+    }
+
+    /// Starts an operation on the attribute.
+    func submit<T: Sendable>(
+        _ request: AttributeState.Request, _ timeout: TimeInterval, yielding value: T? = nil,
+        converting convert: (@Sendable (Order.Outcome) -> T?)? = nil
+    ) -> Future<T> {
+        session.operation(
+            on: peripheral.key, timeout: timeout, isOperation: true, yielding: value, converting: convert
+        ) {
+            $0.attributes.submit(request, on: id, $1, timeout: timeout, into: &$2)
+        }
     }
 
     /// The ATT handle of the attribute's declaration, which distinguishes it from others with the same UUID; `nil` if

@@ -17,7 +17,7 @@ public struct PeripheralOperations: Sendable {
 
     /// How many operations and runs have not completed, including the one that is being executed.
     public var count: Int {
-        peripheral.session.readState(of: peripheral.key) { $0.runCount } ?? 0
+        peripheral.session.use(of: peripheral.key) { $0.state.runCount } ?? 0
     }
 
     /// Cancels all operations with `CancellationError`. Those that wait fail at once; the one that is being executed is

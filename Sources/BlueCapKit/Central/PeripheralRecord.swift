@@ -88,8 +88,6 @@ struct PeripheralRecord {
     var status: LinkStatus?
     /// `nil` until the application uses the peripheral.
     var use: PeripheralUse?
-    /// Whether it is to be listed when BlueZ reports its device, because an earlier process used it.
-    var isRestored = false
     /// Whether this manager has made its bond.
     var isBondOurs = false
 
@@ -97,7 +95,7 @@ struct PeripheralRecord {
     var isInUse: Bool { use?.state.isInUse ?? false }
 
     var isEmpty: Bool {
-        listing == nil && object.isEmpty && status == nil && use == nil && !isRestored && !isBondOurs
+        listing == nil && object.isEmpty && status == nil && use == nil && !isBondOurs
     }
 }
 
@@ -130,7 +128,7 @@ final class PeripheralUse {
     /// The streams of the calls of `connect` that have not ended.
     var connections: [ConnectionMachine.ConnectionNumber: ConnectionStream] = [:]
     /// The streams of notified values.
-    private(set) var sinks: [AttributeID: [NotificationSink]] = [:]
+    var sinks: [AttributeID: [NotificationSink]] = [:]
     private var writers: [ObjectReference<CharacteristicWriter>] = []
     /// The requests for writers that BlueZ has not replied to.
     var writerRequests: [OperationID: Promise<CharacteristicWriter>] = [:]
@@ -172,25 +170,31 @@ final class PeripheralUse {
         return (attributes, changes)
     }
 
-    /// Returns the object of an attribute, and references it strongly from now on; makes it if there is none.
-    func hold<Object: AttributeObject>(_ id: AttributeID, or make: () -> Object) -> Object? {
-        attributes[id, default: ObjectReference()].hold(or: make) as? Object
+    /// Returns the objects of the attributes whose identifiers `ids` finds in the table, and references them strongly from
+    /// now on; makes those that do not exist.
+    func objects<Object: AttributeObject>(
+        of peripheral: Peripheral, _ ids: (borrowing AttributeTable) -> [AttributeID]
+    ) -> [Object] {
+        let table = state.attributes.table
+        return ids(table).compactMap { id in
+            guard let uuid = table[id]?.uuid else { return nil }
+            return attributes[id, default: ObjectReference()].hold {
+                Object(peripheral: peripheral, id: id, uuid: uuid)
+            } as? Object
+        }
     }
 
-    /// Returns the object of an attribute; makes it if there is none, and then references it weakly.
-    func find<Object: AttributeObject>(_ id: AttributeID, or make: () -> Object) -> Object? {
-        attributes[id, default: ObjectReference()].find(or: make) as? Object
+    /// Returns the service of a characteristic, or the characteristic of a descriptor, even if it no longer exists. An object
+    /// that is made is referenced weakly.
+    func parent<Object: AttributeObject>(of id: AttributeID, in peripheral: Peripheral) -> Object? {
+        let table = state.attributes.table
+        guard let parent = table[id]?.parent, let uuid = table[parent]?.uuid else { return nil }
+        return attributes[parent, default: ObjectReference()].find {
+            Object(peripheral: peripheral, id: parent, uuid: uuid)
+        } as? Object
     }
 
     // MARK: Notifications
-
-    func add(_ sink: NotificationSink, to characteristic: AttributeID) {
-        sinks[characteristic, default: []].append(sink)
-    }
-
-    func removeSinks(of characteristic: AttributeID) -> [NotificationSink] {
-        sinks.removeValue(forKey: characteristic) ?? []
-    }
 
     /// Removes all sinks, and returns them in the order of their characteristics.
     func removeSinks() -> [NotificationSink] {
@@ -262,6 +266,11 @@ struct ObjectReference<Object: AnyObject> {
         return object
     }
 
+    /// References the object strongly from now on, if there is one.
+    mutating func strengthen() {
+        if let object = weak?.object { (strong, weak) = (object, nil) }
+    }
+
     /// Removes the strong reference. It must not be the last one.
     mutating func weaken() {
         guard let object = strong else { return }
@@ -283,27 +292,6 @@ extension Descriptor: AttributeObject {}
 extension Peripheral {
     /// Returns the objects of the attributes whose identifiers `ids` finds in the peripheral's table.
     func objects<Object: AttributeObject>(_ ids: (borrowing AttributeTable) -> [AttributeID]) -> [Object] {
-        session.core.withLock { core in
-            let found = core.state.readState(of: key) { state in
-                ids(state.attributes.table).compactMap { id in state.attributes.table[id].map { (id, $0.uuid) } }
-            }
-            guard let found, !found.isEmpty else { return [] }
-            return core.objects.withEntry(of: key) { use in
-                found.compactMap { id, uuid in use.hold(id) { Object(peripheral: self, id: id, uuid: uuid) } }
-            } ?? []
-        }
-    }
-
-    /// Returns the service of a characteristic, or the characteristic of a descriptor, even if it no longer exists.
-    func parent<Object: AttributeObject>(of id: AttributeID) -> Object? {
-        session.core.withLock { core in
-            let found = core.state.readState(of: key) { state -> (AttributeID, CBUUID)? in
-                guard let parent = state.attributes.table[id]?.parent else { return nil }
-                return state.attributes.table[parent].map { (parent, $0.uuid) }
-            }
-            return found.flatMap { id, uuid in
-                core.objects.withEntry(of: key) { $0.find(id) { Object(peripheral: self, id: id, uuid: uuid) } }
-            }
-        }
+        session.use(of: key) { $0.objects(of: self, ids) } ?? []
     }
 }

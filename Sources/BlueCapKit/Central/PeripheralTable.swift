@@ -52,12 +52,6 @@ struct PeripheralTable {
         compactMap { key, record in record.use.map { (key, $0) } }
     }
 
-    /// Reads or changes what the manager has of a peripheral in use; `nil` if it is not in use.
-    @discardableResult
-    mutating func withEntry<R>(of key: PeripheralKey, _ change: (PeripheralUse) -> R?) -> R? {
-        use(of: key).flatMap(change)
-    }
-
     // MARK: Objects
 
     /// The object of a peripheral, if there is one.
@@ -75,9 +69,6 @@ struct PeripheralTable {
             return (record.object.object, record.use?.weaken())
         }
     }
-
-    /// References the object of a peripheral strongly from now on.
-    mutating func hold(_ peripheral: Peripheral) { _ = change(peripheral.key) { $0.object.hold { peripheral } } }
 
     // MARK: The list
 
@@ -116,6 +107,7 @@ struct PeripheralTable {
         _ key: PeripheralKey, reportedBy scan: ScanNumber? = nil, or new: PeripheralRecord.Listing? = nil
     ) -> [PeripheralKey] {
         let isNew = change(key) { record in
+            record.object.strengthen()
             guard var listing = record.listing ?? new else { return false }
             let wasListed = listing.isListed
             listing.isListed = true

@@ -105,9 +105,8 @@ public final class Service: PeripheralAttribute {
         _ uuids: [CBUUID]?, _ timeout: TimeInterval, yielding value: T
     ) -> Future<T> {
         let uuids = Set(uuids ?? [])
-        return session.operation(on: peripheral.key, yielding: value) {
-            $0.attributes.request(
-                .characteristics(uuids.isEmpty ? nil : uuids, of: id), $1, timeout: timeout, into: &$2)
+        return session.operation(on: peripheral.key, timeout: timeout, yielding: value) {
+            $0.attributes.request(.characteristics(uuids.isEmpty ? nil : uuids, of: id), $1, into: &$2)
         }
     }
 }

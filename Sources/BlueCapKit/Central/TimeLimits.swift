@@ -9,14 +9,13 @@ final class TimeLimits: @unchecked Sendable {
     typealias Operations = [(id: OperationID, peripheral: PeripheralKey)]
 
     private let loop: any EventLoop
-    private let exceeded: @Sendable (Operations, Instant) -> Void
+    private let exceeded: @Sendable (Operations) -> Void
     private var limits: [OperationID: (peripheral: PeripheralKey, instant: Instant)] = [:]
-    /// When the timer fires; `nil` if it is not set.
-    private var alarm: Instant?
-    private var timer: TimerID?
+    /// The timer, and when it fires; `nil` if it is not set.
+    private var alarm: (timer: TimerID, instant: Instant)?
 
     /// - Parameter exceeded: Receives the operations whose limits are exceeded, in the order of the limits.
-    init(_ loop: any EventLoop, exceeded: @escaping @Sendable (Operations, Instant) -> Void) {
+    init(_ loop: any EventLoop, exceeded: @escaping @Sendable (Operations) -> Void) {
         (self.loop, self.exceeded) = (loop, exceeded)
     }
 
@@ -31,11 +30,10 @@ final class TimeLimits: @unchecked Sendable {
     /// Sets the timer, unless it fires earlier anyway.
     private func setTimer(to instant: Instant, after seconds: Double) {
         if let alarm {
-            guard instant < alarm else { return }
-            if let timer { loop.cancel(timer) }
+            guard instant < alarm.instant else { return }
+            loop.cancel(alarm.timer)
         }
-        alarm = instant
-        timer = loop.schedule(after: seconds) { [weak self] in self?.fired() }
+        alarm = (loop.schedule(after: seconds) { [weak self] in self?.fired() }, instant)
     }
 
     private func fired() {
@@ -45,7 +43,7 @@ final class TimeLimits: @unchecked Sendable {
         for id in past.keys { limits[id] = nil }
         exceeded(
             past.sorted { ($0.value.instant, $0.key.rawValue) < ($1.value.instant, $1.key.rawValue) }
-                .map { ($0.key, $0.value.peripheral) }, now)
+                .map { ($0.key, $0.value.peripheral) })
         guard let earliest = limits.values.lazy.map(\.instant).min() else { return }
         setTimer(to: earliest, after: max(0, earliest.seconds(since: now)))
     }

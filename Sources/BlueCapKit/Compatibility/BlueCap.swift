@@ -69,7 +69,7 @@ extension Characteristic {
     public func data(fromString stringValue: [String: String]) -> Data? { profile.data(fromString: stringValue) }
 
     private func pendingCount(_ isCounted: (AttributeState.Request) -> Bool) -> Int {
-        session.readState(of: peripheral.key) { $0.attributes.pendingCount(on: id, where: isCounted) } ?? 0
+        session.use(of: peripheral.key) { $0.state.attributes.pendingCount(on: id, where: isCounted) } ?? 0
     }
 }
 

@@ -24,17 +24,10 @@ struct AttributeState {
         }
     }
 
-    private struct Transfer {
-        let data: Data
-        let target: AttributeID
-        var machine: TransferMachine
-    }
-
     private(set) var table = AttributeTable()
     private var discovery = ServiceDiscoveryMachine()
     private var requests = DiscoveryRequests()
     private var lanes = OperationLanes()
-    private var transfers: [OperationID: Transfer] = [:]
     private var wasReadOnThisLink = false
     /// Whether the table differs from what the application knows; reported when the table is valid again.
     private var isChangeUnreported = false
@@ -52,32 +45,29 @@ struct AttributeState {
     private var hasFailedToPair = false
     /// Whether no operation of this link gets a response any more.
     private(set) var isLinkDead = false
-    /// Why the last link ended.
+    /// Why the last link ended. What is requested before the next link fails with it too, unless the application has ended
+    /// the link.
     private(set) var linkFailure = OperationFailure.linkLost
-    /// The error if the last link has ended because the peripheral or the adapter no longer has the keys of the bond. What is
-    /// requested before the next link fails with it too.
-    private var missingKeys: PairingError?
 
     // MARK: Queries
 
     /// Whether the table is known to be valid.
     var isReady: Bool { discovery.isReady }
     var hasLink: Bool { discovery.hasLink }
-    /// The error of an operation without a link, which the application has not ended.
-    var lossError: PeripheralError { missingKeys.map { .pairing($0) } ?? .disconnected }
-    private var lossFailure: OperationFailure { missingKeys.map { .keysMissing($0) } ?? .linkLost }
+    /// Why there is no link for an operation that is requested now.
+    private var lossFailure: OperationFailure { linkFailure == .linkEnded ? .linkLost : linkFailure }
 
     /// Whether an operation waits for a pairing.
     var isSecuring: Bool { lanes.isSecuring }
+    /// Whether an operation needs a pairing, or has shown that the link is of no use.
+    var needsAttention: Bool { isSecuring || isLinkDead }
     /// Whether BlueZ is executing an operation.
     var isBusy: Bool { lanes.isBusy }
 
     /// Returns BlueZ's name of an attribute; `nil` while it has no object on a link. Of a virtual battery the name is that of
     /// its level, which can only be subscribed to.
-    /// - Parameter isPresent: Whether BlueZ must still export the object. A transfer that has begun continues without it
-    ///   until BlueZ refuses a call.
-    func key(of id: AttributeID, isPresent: Bool = true) -> AttributeKey? {
-        guard let device = discovery.device, let record = table[id], record.isPresent || !isPresent else { return nil }
+    func key(of id: AttributeID, on device: ObjectKey?) -> AttributeKey? {
+        guard hasLink, let device, let record = table[id], record.isPresent else { return nil }
         return AttributeKey(device, record.handle)
     }
 
@@ -88,14 +78,14 @@ struct AttributeState {
 
     // MARK: The link
 
-    mutating func linkUp(_ device: ObjectKey, isResolved: Bool, into orders: inout Orders) {
+    mutating func linkUp(isResolved: Bool, into orders: inout Orders) {
         guard !discovery.hasLink else { return resolved(isResolved, into: &orders) }
         wasReadOnThisLink = false
         isChangeUnreported = false
         isLinkDead = false
-        missingKeys = nil
+        linkFailure = .linkLost
         table.forgetDiscovered()
-        discover(.linkUp(device, isResolved: isResolved), &orders)
+        discover(.linkUp(isResolved: isResolved), &orders)
         requests.linkUp()
     }
 
@@ -103,20 +93,16 @@ struct AttributeState {
     mutating func resolved(_ isResolved: Bool, into orders: inout Orders) { discover(.resolved(isResolved), &orders) }
 
     /// The link has ended, or must not be used any more: all operations fail.
-    /// - Parameters:
-    ///   - keysMissing: The error if the link has ended because the peripheral or the adapter no longer has the keys.
-    ///   - keepsSecuring: Whether operations that wait for a pairing continue to wait.
+    /// - Parameter keepsSecuring: Whether operations that wait for a pairing continue to wait.
     mutating func linkDown(
-        _ failure: OperationFailure, keysMissing: PairingError? = nil, keepsSecuring: Bool = false,
-        into orders: inout Orders
+        _ failure: OperationFailure, keepsSecuring: Bool = false, into orders: inout Orders
     ) {
         guard discovery.hasLink else { return }
-        (linkFailure, missingKeys) = (failure, keysMissing)
+        linkFailure = failure
         for (operation, lane) in lanes.unanswered { lostCalls[operation.id] = lane }
         let change = discovery.event(.linkLost, into: &orders)
-        apply(change, linkError: failure == .linkEnded ? .forcedDisconnect : lossError, &orders)
-        transfers = [:]
-        lanes.fail(failure == .linkLost ? lossFailure : failure, keepsSecuring: keepsSecuring, into: &orders)
+        apply(change, linkFailure: failure, &orders)
+        lanes.fail(failure, keepsSecuring: keepsSecuring, into: &orders)
     }
 
     /// There will be no further link.
@@ -130,7 +116,7 @@ struct AttributeState {
 
     /// Fails the requests that wait only for the next link.
     mutating func nextLinkUnwanted(into orders: inout Orders) {
-        for id in requests.ofNextLink { requests.settle(id, .failed(.peripheral(.forcedDisconnect)), &orders) }
+        for id in requests.ids(of: .nextLink) { requests.settle(id, .failed(.peripheral(.forcedDisconnect)), &orders) }
     }
 
     /// BlueZ has refused the call that had to precede the next link, for which this request waits.
@@ -141,7 +127,7 @@ struct AttributeState {
     /// Ends look-ups that outlive links: those for this name, or all. Returns whether there were any.
     @discardableResult
     mutating func cancelLookUps(of name: AttributeName? = nil, into orders: inout Orders) -> Bool {
-        let ids = requests.outliving(name)
+        let ids = requests.ids(of: .lasting, for: name)
         for id in ids { requests.settle(id, .failed(.cancelled), &orders) }
         return !ids.isEmpty
     }
@@ -151,15 +137,13 @@ struct AttributeState {
     /// - Parameters:
     ///   - pairsOnDemand: Whether an operation that lacks security waits for a pairing.
     ///   - hasFailedToPair: Whether a pairing has failed on this link.
-    mutating func securityChanged(isPaired: Bool, pairsOnDemand: Bool, hasFailedToPair: Bool = false) {
+    mutating func securityChanged(pairsOnDemand: Bool, hasFailedToPair: Bool = false) {
         self.hasFailedToPair = hasFailedToPair
-        lanes.isPaired = isPaired
         lanes.pairsOnDemand = pairsOnDemand
     }
 
     /// Whether a subscription that lacks security waits for a pairing.
     var pairsOnDemand: Bool { lanes.pairsOnDemand }
-    var isPaired: Bool { lanes.isPaired }
 
     /// A pairing has ended: the operations that waited for it are repeated, now or on the next link, or have failed.
     mutating func secured(_ error: PairingError?, into orders: inout Orders) {
@@ -189,7 +173,7 @@ struct AttributeState {
 
     /// BlueZ has removed the device.
     mutating func deviceRemoved() {
-        missingKeys = nil
+        linkFailure = .linkLost
         lostCalls = [:]
         spoiled = []
     }
@@ -198,7 +182,7 @@ struct AttributeState {
     mutating func refuse(_ error: PairingError, into orders: inout Orders) {
         isLinkDead = discovery.hasLink
         let targets = lanes.refuse(error, into: &orders)
-        if targets.count == 1, !lanes.isPaired { table.update(targets[0]) { $0.isProtected = true } }
+        if targets.count == 1, !orders.status.isPaired { table[targets[0]]?.isProtected = true }
     }
 
     /// Returns the seconds for which BlueZ's reply to an operation is awaited.
@@ -214,7 +198,7 @@ struct AttributeState {
     private func replyLimit(of id: OperationID) -> TimeInterval {
         guard let (operation, _) = lanes.called(id) else { return 35 }
         let limit = 30 * Double(requestCount(of: operation) + lanes.count - 1) + 5
-        return operation.hasTimeout ? max(limit, operation.timeout) : limit
+        return operation.timeout.isFinite ? max(limit, operation.timeout) : limit
     }
 
     /// The number of requests of the protocol that an operation needs: one, and one more for each further part of a value
@@ -235,9 +219,9 @@ struct AttributeState {
     }
 
     /// BlueZ has not replied to an operation in time. Returns whether the link of a peripheral that is not paired is dead.
-    private mutating func unanswered(_ id: OperationID) -> Bool {
-        guard !lanes.isPaired, discovery.hasLink, let (operation, lane) = lanes.called(id),
-            operation.request.hasResponse || transfers[id] != nil
+    private mutating func unanswered(_ id: OperationID, isPaired: Bool) -> Bool {
+        guard !isPaired, discovery.hasLink, let (operation, lane) = lanes.called(id),
+            operation.request.hasResponse || lanes.isTransferring(id)
         else { return false }
         spoiled.insert(lane)
         isLinkDead = true
@@ -301,7 +285,7 @@ struct AttributeState {
             objectDisappeared(.batteryLevel, into: &orders)
             return objectDisappeared(.batteryService, into: &orders)
         }
-        table.update(id) { $0.value = Data([level]) }
+        table[id]?.value = Data([level])
     }
 
     /// BlueZ removes the device. Keeps the newest values of its attributes.
@@ -310,12 +294,11 @@ struct AttributeState {
     }
 
     private mutating func keepValue(_ value: Data, at handle: AttributeHandle) {
-        if let id = table.id(at: handle) { table.update(id) { $0.value = value } }
+        if let id = table.id(at: handle) { table[id]?.value = value }
     }
 
     mutating func mtuChanged(at handle: AttributeHandle, _ mtu: Int?) {
-        guard let id = table.id(at: handle) else { return }
-        table.update(id) { $0.mtu = mtu }
+        if let id = table.id(at: handle) { table[id]?.mtu = mtu }
     }
 
     mutating func replied(
@@ -324,34 +307,26 @@ struct AttributeState {
     ) {
         var isUnanswered = false
         if case .failure(let error) = result, error.cause == .noReply {
-            isUnanswered = unanswered(id)
+            isUnanswered = unanswered(id, isPaired: orders.status.isPaired)
         } else if !lostCalls.isEmpty {
             lostCalls[id] = nil
         }
-        if transfers[id] != nil {
-            var failure: OperationFailure?
-            if case .failure(let error) = result {
-                failure = isUnanswered ? .unanswered(error) : OperationFailure(error)
+        let failure = result.failure.map { isUnanswered ? .unanswered($0) : OperationFailure($0) }
+        if lanes.isTransferring(id) { return transfer(id, .replied(failure, now()), &orders) }
+        if var failure {
+            if case .busy = failure, let lane = lanes.called(id)?.lane, spoiled.contains(lane) {
+                failure = .refused(.operationForgotten(isPaired: orders.status.isPaired))
             }
-            return transfer(id, .replied(failure, now()), &orders)
+            if failure.isAboutSecurity, !orders.status.isPaired, let operation = lanes.inFlight(id) {
+                table[operation.target]?.isProtected = true
+            }
+            return send(lanes.replied(id, .failure(failure), into: &orders), &orders)
         }
-        switch result {
-        case .failure(let error):
-            var failure = OperationFailure(error)
-            if isUnanswered { failure = .unanswered(error) }
-            if failure == .busy(error), let lane = lanes.called(id)?.lane, spoiled.contains(lane) {
-                failure = .refused(.operationForgotten(isPaired: lanes.isPaired))
-            }
-            if failure.isAboutSecurity, !lanes.isPaired, let operation = lanes.inFlight(id) {
-                table.update(operation.target) { $0.isProtected = true }
-            }
-            send(lanes.replied(id, .failure(failure), into: &orders), &orders)
-        case .success(let data):
-            if let data, let operation = lanes.inFlight(id), operation.request == .read(offset: 0) {
-                table.update(operation.target) { $0.value = data }
-            }
-            send(lanes.replied(id, .success(data.map { .value($0) } ?? .done), into: &orders), &orders)
+        let data = try? result.get()
+        if let data, let operation = lanes.inFlight(id), operation.request == .read(offset: 0) {
+            table[operation.target]?.value = data
         }
+        send(lanes.replied(id, .success(data.map { .value($0) } ?? .done), into: &orders), &orders)
     }
 
     // MARK: Requests of the application
@@ -360,18 +335,15 @@ struct AttributeState {
     /// cannot be.
     /// - Parameter outlivesLinks: Whether it waits for the next link, now or after a loss, and does not fail.
     mutating func request(
-        _ request: DiscoveryRequests.Request, _ id: OperationID, timeout: TimeInterval, outlivesLinks: Bool = false,
-        into orders: inout Orders
+        _ request: DiscoveryRequests.Request, _ id: OperationID, outlivesLinks: Bool = false, into orders: inout Orders
     ) {
-        requests.add(request, id, hasTimeout: timeout.isFinite, outlivesLinks: outlivesLinks)
-        startTimer(id, timeout, &orders)
+        requests.add(request, id, outlivesLinks ? .lasting : .link)
         apply(discovery.event(.wanted, into: &orders), to: id, &orders)
     }
 
     /// Shows all services on the next link.
-    mutating func discoverServicesOnNextLink(_ id: OperationID, timeout: TimeInterval, into orders: inout Orders) {
-        requests.add(.services(nil), id, hasTimeout: timeout.isFinite, waitsForNextLink: true)
-        startTimer(id, timeout, &orders)
+    mutating func discoverServicesOnNextLink(_ id: OperationID) {
+        requests.add(.services(nil), id, .nextLink)
     }
 
     /// Starts an operation on a characteristic or a descriptor when it is first in its lane.
@@ -393,9 +365,7 @@ struct AttributeState {
             guard case .read(let offset) = request else { return orders.append(.settle(id, .done)) }
             return orders.append(.settle(id, .value(Data((record.value ?? Data()).dropFirst(offset)))))
         }
-        startTimer(id, timeout, &orders)
-        let operation = OperationLanes.Operation(
-            id: id, target: target, request: request, timeout: timeout)
+        let operation = OperationLanes.Operation(id: id, target: target, request: request, timeout: timeout)
         send(lanes.submit(operation, lane: lane(of: target)), &orders)
     }
 
@@ -424,10 +394,6 @@ struct AttributeState {
         }
     }
 
-    private func startTimer(_ id: OperationID, _ timeout: TimeInterval, _ orders: inout Orders) {
-        if timeout.isFinite { orders.append(.startTimer(.operation(id), max(0, timeout))) }
-    }
-
     // MARK: Timers
 
     mutating func fired(_ timer: ServiceDiscoveryMachine.Timer, into orders: inout Orders) {
@@ -439,18 +405,14 @@ struct AttributeState {
 
     /// The pause of a transfer is over.
     mutating func transferDue(_ id: OperationID, into orders: inout Orders) {
-        guard transfers[id] == nil else { return transfer(id, .paused, &orders) }
+        if lanes.isTransferring(id) { return transfer(id, .paused, &orders) }
         // The transfer has exceeded its time, and its characteristic is free now.
         send(lanes.replied(id, .success(.done), into: &orders), &orders)
     }
 
     mutating func timedOut(_ id: OperationID, into orders: inout Orders) {
-        guard let failure = requests.timeoutError(of: id) else {
-            // Its lane is free when BlueZ has replied to its present call.
-            transfers[id] = nil
-            return lanes.timedOut(id, into: &orders)
-        }
-        requests.settle(id, .failed(failure), timerFired: true, &orders)
+        guard let failure = requests.timeoutError(of: id) else { return lanes.timedOut(id, into: &orders) }
+        requests.settle(id, .failed(failure), &orders)
     }
 
     // MARK: The discovery
@@ -461,86 +423,83 @@ struct AttributeState {
 
     /// - Parameter id: The request that the result is for; all that wait if `nil`.
     private mutating func apply(
-        _ change: ServiceDiscoveryMachine.Change, to id: OperationID? = nil, linkError: PeripheralError? = nil,
+        _ change: ServiceDiscoveryMachine.Change?, to id: OperationID? = nil, linkFailure: OperationFailure? = nil,
         _ orders: inout Orders
     ) {
-        switch change.table {
-        case .isValid: tableIsValid(&orders)
-        case .isVoid: lanes.close()
-        case nil: break
+        guard let change else { return }
+        switch change {
+        case .found, .foundNothing:
+            let sent = lanes.open(where: { [table] in table[$0]?.isPresent == true }, into: &orders)
+            for operation in sent { send(operation, &orders) }
+        case .isVoid: return lanes.close()
+        case .linkLost: break
         }
-        guard let result = change.result else { return }
-        for id in id.map({ [$0] }) ?? requests.ofPresentLink {
-            switch result {
-            case .found:
-                requests.settle(id, requests.outcome(of: id, in: &table), &orders)
-            case .foundNothing:
-                requests.settle(id, .failed(.peripheral(.noServices)), &orders)
-            case .linkLost:
-                guard !requests.linkLost(id) else { continue }
-                requests.settle(id, .failed(.peripheral(linkError ?? lossError)), &orders)
+        for id in id.map({ [$0] }) ?? requests.ids() {
+            switch change {
+            case .found: requests.settle(id, requests.outcome(of: id, in: &table), &orders)
+            case .foundNothing: requests.settle(id, .failed(.peripheral(.noServices)), &orders)
+            case .linkLost where !requests.failsWithLink(id): break
+            case .linkLost, .isVoid:
+                requests.settle(id, .failed(.peripheral((linkFailure ?? lossFailure).linkError)), &orders)
             }
         }
-    }
-
-    /// Sends the operations that waited for the table, and fails those with a characteristic that does not exist.
-    private mutating func tableIsValid(_ orders: inout Orders) {
-        for lane in lanes.busyLanes where table[lane]?.isPresent != true {
-            transfers = transfers.filter { $0.value.target != lane }
-            lanes.fail(lane, .invalidated, into: &orders)
-        }
-        for lane in lanes.heldLanes { send(lanes.release(lane), &orders) }
-        for operation in lanes.open() { send(operation, &orders) }
     }
 
     // MARK: Calls
 
     private mutating func send(_ operation: OperationLanes.Operation?, _ orders: inout Orders) {
         guard let operation else { return }
-        guard let key = key(of: operation.target) else {
+        guard let record = table[operation.target], record.isPresent else {
             return send(lanes.replied(operation.id, .failure(.invalidated), into: &orders), &orders)
         }
         // A refused attempt can leave the link unusable (BlueZ 5.67 and later), so it is not made again.
-        if table[operation.target]?.isProtected == true {
+        if record.isProtected {
             if lanes.secure(operation) { return }
-            if hasFailedToPair, !lanes.isPaired {
+            if hasFailedToPair, !orders.status.isPaired {
                 return send(
                     lanes.replied(operation.id, .failure(.needsSecurity(.pairingHasFailed)), into: &orders), &orders)
             }
         }
         switch operation.request {
         case .read(let offset):
-            orders.append(.read(operation.id, key, offset: offset, limit: replyLimit(of: operation.id)))
+            read(operation.target, offset: offset, for: operation.id, &orders)
         case .write(let data, let type, let offset):
-            orders.append(
-                .write(operation.id, key, data, type, offset: offset, limit: replyLimit(of: operation.id)))
+            write(data, type, offset: offset, to: operation.target, for: operation.id, &orders)
         case .transfer(let data, let fence):
-            let length = table[operation.target]?.maximumWriteLength(for: .withoutResponse) ?? 20
-            let machine = TransferMachine(
-                count: data.count, length: length, fence: machineFence(fence, for: operation.target))
-            transfers[operation.id] = Transfer(data: data, target: operation.target, machine: machine)
+            let length = record.maximumWriteLength(for: .withoutResponse)
+            let fence = fence == .automatic ? automaticFence(for: operation.target) : fence
+            lanes.begin(TransferMachine(count: data.count, length: length, fence: fence), operation.id)
             transfer(operation.id, .begun, &orders)
         }
     }
 
+    private func read(_ target: AttributeID, offset: Int, for id: OperationID, _ orders: inout Orders) {
+        guard let handle = table[target]?.handle else { return }
+        orders.append(.read(id, handle, offset: offset, limit: replyLimit(of: id)))
+    }
+
+    private func write(
+        _ data: Data, _ type: CBCharacteristicWriteType, offset: Int, to target: AttributeID, for id: OperationID,
+        _ orders: inout Orders
+    ) {
+        guard let handle = table[target]?.handle else { return }
+        orders.append(.write(id, handle, data, type, offset: offset, limit: replyLimit(of: id)))
+    }
+
     private mutating func transfer(_ id: OperationID, _ event: TransferMachine.Event, _ orders: inout Orders) {
-        guard let action = transfers[id]?.machine.event(event), let transfer = transfers[id] else { return }
+        guard let (operation, action, report) = lanes.transfer(id, event),
+            case .transfer(let data, _) = operation.request
+        else { return }
+        // One that has begun continues without the object of its characteristic until BlueZ refuses a call.
         switch action {
         case .write(let part, let isRequest):
-            guard let key = key(of: transfer.target, isPresent: false) else { return }
-            let start = transfer.data.startIndex
-            let bytes = Data(transfer.data[start + part.lowerBound..<start + part.upperBound])
-            let type = isRequest ? CBCharacteristicWriteType.withResponse : .withoutResponse
-            orders.append(.write(id, key, bytes, type, offset: 0, limit: replyLimit(of: id)))
-        case .read(let fence):
-            guard let key = key(of: fence, isPresent: false) else { return }
-            orders.append(.read(id, key, offset: 0, limit: replyLimit(of: id)))
-        case .pause(let seconds):
-            orders.append(.startTimer(.transfer(id), seconds))
+            let bytes = Data(data.dropFirst(part.lowerBound).prefix(part.count))
+            write(
+                bytes, isRequest ? .withResponse : .withoutResponse, offset: 0, to: operation.target, for: id, &orders)
+        case .read(let fence): read(fence, offset: 0, for: id, &orders)
+        case .pause(let seconds): orders.append(.startTimer(.transfer(id), seconds))
         case .finish(let failure):
-            transfers[id] = nil
-            let report = Order.Outcome.transferred(TransferReport(transfer.machine))
-            let result = failure.map { Result.failure($0) } ?? .success(report)
+            let result = failure.map { Result.failure($0) } ?? .success(Order.Outcome.transferred(report))
             send(lanes.replied(id, result, into: &orders), &orders)
         }
     }
@@ -552,28 +511,15 @@ struct AttributeState {
 
     /// A read does not change the order of the writes, so a read is preferred. BlueZ up to 5.66 uses several channels
     /// by default (EATT), and a part that is written with response could overtake the others.
-    private func machineFence(_ fence: TransferFence, for target: AttributeID) -> TransferMachine.Fence {
-        switch fence {
-        case .none: return .none
-        case .writing: return .write
-        case .reading(let id): return .read(id)
-        case .automatic:
-            if canBeRead(target) { return .read(target) }
-            let siblings = table[target]?.parent.flatMap { table[$0]?.children } ?? []
-            if let sibling = siblings.first(where: canBeRead) { return .read(sibling) }
-            return table[target]?.declaration.properties.contains(.write) == true ? .write : .none
-        }
+    private func automaticFence(for target: AttributeID) -> TransferFence {
+        let siblings = table[target]?.parent.flatMap { table[$0]?.children } ?? []
+        if let readable = ([target] + siblings).first(where: canBeRead) { return .reading(readable) }
+        return table[target]?.declaration.properties.contains(.write) == true ? .writing : .none
     }
 
     /// Returns the lane of an attribute: a descriptor uses that of its characteristic.
     private func lane(of target: AttributeID) -> AttributeID {
         guard let record = table[target], record.declaration.kind == .descriptor else { return target }
         return record.parent ?? target
-    }
-}
-
-extension TransferReport {
-    fileprivate init(_ machine: TransferMachine) {
-        self.init(bytes: machine.sent, seconds: machine.seconds, fences: machine.fences)
     }
 }

@@ -57,7 +57,10 @@ struct AttributeTable {
     // MARK: Queries
 
     /// Returns the record of an attribute; `nil` for an id of another table.
-    subscript(id: AttributeID) -> Record? { records.indices.contains(id.rawValue) ? records[id.rawValue] : nil }
+    subscript(id: AttributeID) -> Record? {
+        get { records.indices.contains(id.rawValue) ? records[id.rawValue] : nil }
+        set { if let newValue, records.indices.contains(id.rawValue) { records[id.rawValue] = newValue } }
+    }
 
     /// Returns the attribute that has this handle now.
     func id(at handle: AttributeHandle) -> AttributeID? { ids[handle] }
@@ -122,13 +125,6 @@ struct AttributeTable {
     }
 
     // MARK: Changes
-
-    /// Changes the record of an attribute in place; returns `nil` for an id of another table.
-    @discardableResult
-    mutating func update<R>(_ id: AttributeID, _ change: (inout Record) -> R) -> R? {
-        guard records.indices.contains(id.rawValue) else { return nil }
-        return change(&records[id.rawValue])
-    }
 
     /// Begins a new connection, on which nothing was requested yet.
     mutating func forgetDiscovered() {

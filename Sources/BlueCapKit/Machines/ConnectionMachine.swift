@@ -55,9 +55,9 @@ struct ConnectionMachine: Equatable {
         case connectReplied(Attempt, BlueZError?, PairingError? = nil)
         /// The link has ended that was to end, or cannot be ended.
         case disconnectReplied
-        /// Whether BlueZ has the device, and `Device1.Connected`.
-        case deviceChanged(isPresent: Bool = true, isConnected: Bool)
-        /// Whether there is a daemon, and an adapter with power. Without them there is no link either.
+        /// The device has appeared, changed or disappeared. `wasConnected`: whether BlueZ reported a link before.
+        case deviceChanged(wasConnected: Bool)
+        /// An adapter with power has appeared or disappeared.
         case adapterUsable(Bool)
 
         case timerFired(Timer)
@@ -172,11 +172,6 @@ struct ConnectionMachine: Equatable {
     /// Whether the stream of `number` is finished.
     private var isFinished = true
 
-    // What BlueZ reported last.
-    private(set) var isUsable = false
-    private var isPresent = false
-    private var isLinkUp = false
-
     private(set) var isSeeking = false
     private(set) var timers: Set<Timer> = []
 
@@ -213,7 +208,7 @@ struct ConnectionMachine: Equatable {
             startTimeout(&orders)
         case .connectReplied(let attempt, let error, let meaning): connectReplied(attempt, error, meaning, &orders)
         case .disconnectReplied: if case .ending(let report, let next) = state { settle(report, next, &orders) }
-        case .deviceChanged(let isPresent, let isConnected): deviceChanged(isPresent, isConnected, &orders)
+        case .deviceChanged(let wasConnected): deviceChanged(wasUp: wasConnected, &orders)
         case .adapterUsable(let usable): if usable { adapterAppeared(&orders) } else { adapterDisappeared(&orders) }
         case .timerFired(let timer): fired(timer, &orders)
         }
@@ -385,7 +380,7 @@ struct ConnectionMachine: Equatable {
     }
 
     private mutating func attempt(_ orders: inout Orders) {
-        guard isUsable else {
+        guard orders.isUsable else {
             state = .waiting(.power)
             // The time-out also limits the wait for an adapter that rfkill blocks. When the power returns, it begins
             // again.
@@ -393,8 +388,8 @@ struct ConnectionMachine: Equatable {
             return startTimeout(&orders)
         }
         // A link that another program established, or that remained from an earlier process, is adopted (B5).
-        if isLinkUp { return linkUp(isOurs: false, &orders) }
-        if isPresent { call(&orders) } else { seek(&orders) }
+        if orders.status.isConnected { return linkUp(isOurs: false, &orders) }
+        if orders.status.device != nil { call(&orders) } else { seek(&orders) }
     }
 
     private mutating func call(_ orders: inout Orders) {
@@ -423,7 +418,9 @@ struct ConnectionMachine: Equatable {
         guard attempt == lastAttempt else { return }
         switch state {
         case .connecting:
-            guard error == nil, isLinkUp else { return attemptFailed(error ?? .noLink, meaning, &orders) }
+            guard error == nil, orders.status.isConnected else {
+                return attemptFailed(error ?? .noLink, meaning, &orders)
+            }
             linkUp(isOurs: true, &orders)
         case .ending(let report, let next): settle(report, next, &orders)
         case .disconnected, .waiting, .connected, .closed: break
@@ -476,7 +473,7 @@ struct ConnectionMachine: Equatable {
         if state == .connected {
             // A try of the application has adopted it.
             self.isOurs = self.isOurs || isOurs
-        } else if state == .disconnected, isLinkUp {
+        } else if state == .disconnected, orders.status.isConnected {
             linkUp(isOurs: isOurs, &orders)
         }
     }
@@ -526,12 +523,10 @@ struct ConnectionMachine: Equatable {
 
     // MARK: BlueZ
 
-    private mutating func deviceChanged(_ isPresent: Bool, _ isConnected: Bool, _ orders: inout Orders) {
-        let wasUp = isLinkUp
-        self.isPresent = isPresent
-        isLinkUp = isPresent && isConnected
+    private mutating func deviceChanged(wasUp: Bool, _ orders: inout Orders) {
+        let isLinkUp = orders.status.isConnected
         if wasUp, !isLinkUp { hasFallen = true }
-        if state == .waiting(.device), isPresent, !isLinkUp {
+        if state == .waiting(.device), orders.status.device != nil, !isLinkUp {
             // The discovery continues until there is a link, because otherwise BlueZ might remove the device again.
             cancel(.wait, &orders)
             return call(&orders)
@@ -563,7 +558,6 @@ struct ConnectionMachine: Equatable {
     }
 
     private mutating func adapterAppeared(_ orders: inout Orders) {
-        isUsable = true
         guard state == .waiting(.power) else { return }
         cancel(.timeout, &orders)
         beginTry(&orders)
@@ -574,10 +568,7 @@ struct ConnectionMachine: Equatable {
     /// between, or a run has begun, the next try is already under way: it waits for the adapter, as if it had begun a
     /// moment later.
     private mutating func adapterDisappeared(_ orders: inout Orders) {
-        guard isUsable else { return }
         let isLossReported = timers.contains(.loss)
-        isUsable = false
-        isLinkUp = false
         cancel(.loss, &orders)
         switch state {
         case .disconnected, .waiting(.delay), .waiting(.power), .closed:
@@ -608,7 +599,7 @@ struct ConnectionMachine: Equatable {
             disconnections += 1
             fruitlessTries += 1
             // The end of the adapter may be what ended the link.
-            if isUsable { start(.loss, Self.lossLimit, &orders) }
+            if orders.isUsable { start(.loss, Self.lossLimit, &orders) }
             isSpent = disconnections > policy.disconnectRetries
         }
         guard isSpent else { return report(new, &orders) }

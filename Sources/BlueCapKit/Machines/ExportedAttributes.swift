@@ -8,12 +8,9 @@ struct ExportedAttributes {
     var values: [(handle: AttributeHandle, value: Data?, mtu: Int?)] = []
     /// The UUIDs of the services that the device was found to have.
     var services: [CBUUID] = []
+}
 
-    init(_ declarations: [AttributeDeclaration], services: [CBUUID]) {
-        self.declarations = declarations
-        self.services = services
-    }
-
+extension ExportedAttributes {
     init(of device: ObjectKey, in tree: borrowing ObjectTree) {
         services = tree.read(device) { $0.uuids } ?? []
         for attribute in tree.attributes(of: device) {

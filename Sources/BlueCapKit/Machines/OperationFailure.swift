@@ -39,6 +39,15 @@ enum OperationFailure: Error, Hashable {
 }
 
 extension OperationFailure {
+    /// The documented error if the cause is the end of the link.
+    var linkError: PeripheralError {
+        switch self {
+        case .keysMissing(let error): .pairing(error)
+        case .linkEnded: .forcedDisconnect
+        default: .disconnected
+        }
+    }
+
     /// Whether the value seems to need another security of the link.
     var isAboutSecurity: Bool {
         switch self {
@@ -87,9 +96,7 @@ extension PeripheralFailure {
     ) {
         self =
             switch failure {
-            case .linkLost: .peripheral(.disconnected)
-            case .keysMissing(let error): .peripheral(.pairing(error))
-            case .linkEnded: .peripheral(.forcedDisconnect)
+            case .linkLost, .keysMissing, .linkEnded: .peripheral(failure.linkError)
             case .invalidated: .characteristic(.invalidated)
             case .timedOut: .characteristic(timeout)
             case .busy(let error), .refused(let error): .characteristic(refusal(BusFailure(error)))

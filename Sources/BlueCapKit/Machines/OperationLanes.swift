@@ -1,5 +1,6 @@
 import BlueZ
 import Foundation
+import Reactor
 
 /// The operations on the attributes of one peripheral: in order on each characteristic, concurrent on several.
 ///
@@ -19,61 +20,38 @@ struct OperationLanes {
         let request: AttributeState.Request
         /// In seconds.
         var timeout = TimeInterval.infinity
-        var hasTimeout: Bool { timeout.isFinite }
         /// Whether it is repeated after a pairing, which happens once.
         var wasSecured = false
     }
 
-    private enum Head {
-        case inFlight(Operation)
-        /// Settled because its time limit was exceeded, or its pairing was rejected; BlueZ has not replied yet.
-        case abandoned(Operation)
-        /// Waits to be repeated.
-        case refused(Operation, isAbandoned: Bool)
-        /// Waits for a pairing, after which it is repeated.
-        case securing(Operation, isAbandoned: Bool)
+    private enum Phase {
+        /// BlueZ is executing it.
+        case called
+        /// BlueZ was too busy for it, and it is repeated after a pause.
+        case refused
+        /// It is repeated after a pairing.
+        case securing
     }
 
     private struct Lane {
-        var head: Head?
+        var head: Operation?
+        var phase = Phase.called
+        /// Whether the head is settled already: its time limit was exceeded, or its pairing was rejected.
+        var isSettled = false
+        /// The progress of the head if it is a transfer.
+        var transfer: TransferMachine?
         var refusals = 0
         /// Waits until it is known whether its characteristic still exists.
         var isHeld = false
-        var waiting: [Operation] = []
-        /// The number of elements at the front of `waiting` that were removed already.
-        var first = 0
-        var isIdle: Bool { head == nil && first == waiting.count && !isHeld }
+        var waiting = Queue<Operation>()
+        var isIdle: Bool { head == nil && waiting.isEmpty && !isHeld }
 
         /// The operation that BlueZ is executing, settled or not.
-        var called: Operation? {
-            switch head {
-            case .inFlight(let operation), .abandoned(let operation): operation
-            case .refused, .securing, nil: nil
-            }
-        }
+        var called: Operation? { phase == .called ? head : nil }
+        var isSecuring: Bool { phase == .securing && head != nil && !isSettled }
 
-        mutating func next() -> Operation? {
-            guard first < waiting.count else { return nil }
-            defer {
-                first += 1
-                // Moving the rest to the front costs time in proportion to its length, so it is not done each time.
-                if first == waiting.count || first >= 64 {
-                    waiting.removeFirst(first)
-                    first = 0
-                }
-            }
-            return waiting[first]
-        }
-
-        /// Returns how long to wait after another refusal; `nil` if the operation was refused often enough.
-        mutating func nextPause() -> TimeInterval? {
-            guard refusals < OperationLanes.retries.count else { return nil }
-            defer { refusals += 1 }
-            return OperationLanes.retries[refusals]
-        }
-
-        mutating func remove(_ id: OperationID) -> Operation? {
-            waiting[first...].firstIndex { $0.id == id }.map { waiting.remove(at: $0) }
+        mutating func setHead(_ operation: Operation?, _ phase: Phase = .called) {
+            (head, self.phase, isSettled, transfer) = (operation, phase, false, nil)
         }
     }
 
@@ -81,8 +59,6 @@ struct OperationLanes {
     static let retries: [TimeInterval] = [0.05, 0.1, 0.2, 0.4, 0.6, 0.8]
 
     private(set) var isOpen = false
-    /// Whether the device is paired.
-    var isPaired = false
     /// Whether an operation that lacks security waits for a pairing, and does not fail.
     var pairsOnDemand = false
     private var lanes: [AttributeID: Lane] = [:]
@@ -93,12 +69,10 @@ struct OperationLanes {
     var isIdle: Bool { lanes.isEmpty }
 
     /// Whether an operation waits for a pairing.
-    var isSecuring: Bool {
-        lanes.values.contains { if case .securing(_, isAbandoned: false)? = $0.head { true } else { false } }
-    }
+    var isSecuring: Bool { lanes.values.contains(where: \.isSecuring) }
 
     /// Whether BlueZ is executing an operation.
-    var isBusy: Bool { lanes.values.contains { if case .inFlight? = $0.head { true } else { false } } }
+    var isBusy: Bool { lanes.values.contains { $0.called != nil && !$0.isSettled } }
 
     /// The number of lanes with operations, each of which has at most one in flight.
     var count: Int { lanes.count }
@@ -117,37 +91,26 @@ struct OperationLanes {
             lanes[lane, default: Lane()].waiting.append(operation)
             return advance(lane)
         }
-        lanes[lane] = Lane(head: .inFlight(operation))
+        lanes[lane] = Lane(head: operation)
         return operation
     }
 
-    /// Settles an operation that has exceeded its time limit.
+    /// Settles an operation that has exceeded its time limit. The first one of a lane leaves it when BlueZ has replied, or
+    /// when its pause is over.
     mutating func timedOut(_ id: OperationID, into orders: inout Orders) {
         guard let key = places[id], var lane = lanes.removeValue(forKey: key) else { return }
         defer { if !lane.isIdle { lanes[key] = lane } }
-        let abandoned: Operation
-        switch lane.head {
-        case .inFlight(let operation) where operation.id == id:
-            lane.head = .abandoned(operation)
-            abandoned = operation
-        case .abandoned(let operation) where operation.id == id: return
-        case .refused(_, isAbandoned: true): return
-        case .securing(let operation, isAbandoned: false) where operation.id == id:
-            lane.head = .securing(operation, isAbandoned: true)
+        let operation: Operation
+        if let head = lane.head, head.id == id {
+            guard !lane.isSettled else { return }
+            operation = head
+            (lane.isSettled, lane.transfer) = (true, nil)
+        } else {
+            guard let waiting = lane.waiting.remove(where: { $0.id == id }) else { return }
+            operation = waiting
             places[id] = nil
-            abandoned = operation
-        case .refused(let operation, isAbandoned: false) where operation.id == id:
-            // It leaves the front of the lane when the pause is over.
-            lane.head = .refused(operation, isAbandoned: true)
-            places[id] = nil
-            abandoned = operation
-        case .inFlight, .abandoned, .refused, .securing, nil:
-            guard let operation = lane.remove(id) else { return }
-            places[id] = nil
-            abandoned = operation
         }
-        // Its timer has fired, so there is none to cancel.
-        orders.append(.settle(id, .failed(PeripheralFailure(.timedOut, abandoned.request))))
+        fail(operation, .timedOut, &orders)
     }
 
     // MARK: Replies of BlueZ
@@ -160,55 +123,61 @@ struct OperationLanes {
         // The lane is removed from its dictionary while it changes: changing it in place several times would cost more.
         guard let key = places[id], var lane = lanes.removeValue(forKey: key) else { return nil }
         defer { if !lane.isIdle { lanes[key] = lane } }
-        switch (lane.head, result) {
-        case (.inFlight(let operation)?, .success(let outcome)) where operation.id == id:
-            settle(operation, outcome, &orders)
-        case (.inFlight(let operation)?, .failure(let failure)) where operation.id == id:
-            if case .busy = failure, let pause = lane.nextPause() {
-                lane.head = .refused(operation, isAbandoned: false)
-                orders.append(.startTimer(.retry(key), pause))
-                return nil
-            }
-            if case .needsSecurity = failure, canSecure(operation) {
-                lane.head = .securing(operation, isAbandoned: false)
-                return nil
-            }
-            fail(operation, failure, &orders)
-        case (.abandoned(let operation)?, _) where operation.id == id:
-            break
-        case (.inFlight?, _), (.abandoned?, _), (.refused?, _), (.securing?, _), (nil, _):
+        guard let operation = lane.called, operation.id == id else { return nil }
+        switch result {
+        case _ where lane.isSettled: break
+        case .success(let outcome): orders.append(.settle(id, outcome))
+        case .failure(.busy) where lane.refusals < Self.retries.count:
+            lane.phase = .refused
+            orders.append(.startTimer(.retry(key), Self.retries[lane.refusals]))
+            lane.refusals += 1
             return nil
+        case .failure(.needsSecurity) where canSecure(operation):
+            lane.phase = .securing
+            return nil
+        case .failure(let failure): fail(operation, failure, &orders)
         }
         places[id] = nil
-        lane.head = nil
+        lane.setHead(nil)
         lane.refusals = 0
         return start(&lane)
     }
 
     private func fail(_ operation: Operation, _ failure: OperationFailure, _ orders: inout Orders) {
-        settle(operation, .failed(PeripheralFailure(failure, operation.request, isPaired: isPaired)), &orders)
-    }
-
-    private func settle(_ operation: Operation, _ outcome: Order.Outcome, _ orders: inout Orders) {
-        if operation.hasTimeout { orders.append(.cancelTimer(.operation(operation.id))) }
-        orders.append(.settle(operation.id, outcome))
+        orders.append(
+            .settle(
+                operation.id, .failed(PeripheralFailure(failure, operation.request, isPaired: orders.status.isPaired))))
     }
 
     /// The pause of a lane is over.
     mutating func retry(_ key: AttributeID) -> Operation? {
-        guard case .refused(let operation, let isAbandoned)? = lanes[key]?.head else { return nil }
-        guard isAbandoned || !isOpen || isHeld(key) else {
-            lanes[key]?.head = .inFlight(operation)
-            return operation
-        }
-        lanes[key]?.head = nil
-        // Returns to the front of the lane, so that it keeps its position.
-        if !isAbandoned { putBack(operation, key) }
-        return advance(key)
+        guard let lane = lanes[key], lane.phase == .refused else { return nil }
+        return sendAgain(key)
     }
 
-    private mutating func putBack(_ operation: Operation, _ key: AttributeID) {
-        if let first = lanes[key]?.first { lanes[key]?.waiting.insert(operation, at: first) }
+    /// Begins a transfer, which is the head of its lane.
+    mutating func begin(_ transfer: TransferMachine, _ id: OperationID) {
+        if let key = places[id] { lanes[key]?.transfer = transfer }
+    }
+
+    /// Sends an event to a transfer. Returns its next step; `nil` if there is none.
+    mutating func transfer(
+        _ id: OperationID, _ event: TransferMachine.Event
+    ) -> (operation: Operation, action: TransferMachine.Action, report: TransferReport)? {
+        guard let key = places[id], let operation = lanes[key]?.called, operation.id == id,
+            let action = lanes[key]?.transfer?.event(event), let report = lanes[key]?.transfer?.report
+        else { return nil }
+        return (operation, action, report)
+    }
+
+    /// Sends the head of a lane again when that is possible: it keeps its turn. A settled one leaves the lane.
+    private mutating func sendAgain(_ key: AttributeID, wasSecured: Bool = false) -> Operation? {
+        if let lane = lanes[key], var head = lane.head {
+            lanes[key]?.setHead(nil)
+            head.wasSecured = head.wasSecured || wasSecured
+            if lane.isSettled { places[head.id] = nil } else { lanes[key]?.waiting.prepend(head) }
+        }
+        return advance(key)
     }
 
     // MARK: Security
@@ -223,39 +192,32 @@ struct OperationLanes {
     /// Lets an operation that is about to be sent wait for a pairing, if that is possible.
     mutating func secure(_ operation: Operation) -> Bool {
         guard canSecure(operation), let key = places[operation.id] else { return false }
-        lanes[key]?.head = .securing(operation, isAbandoned: false)
+        lanes[key]?.phase = .securing
         return true
     }
 
     /// A pairing was rejected that BlueZ has begun for one of the operations in flight: those that the peripheral has to
     /// respond to fail. BlueZ may still reply to them. Returns their attributes.
     mutating func refuse(_ error: PairingError, into orders: inout Orders) -> [AttributeID] {
-        var targets: [AttributeID] = []
-        for key in lanes.keys.sorted() {
-            guard case .inFlight(let operation)? = lanes[key]?.head, operation.request.hasResponse else { continue }
-            lanes[key]?.head = .abandoned(operation)
-            settle(operation, .failed(.characteristic(.pairingFailed(error))), &orders)
-            targets.append(operation.target)
+        lanes.keys.sorted().compactMap { key in
+            guard let lane = lanes[key], !lane.isSettled, let operation = lane.called, operation.request.hasResponse
+            else { return nil }
+            lanes[key]?.isSettled = true
+            orders.append(.settle(operation.id, .failed(.characteristic(.pairingFailed(error)))))
+            return operation.target
         }
-        return targets
     }
 
     /// The pairing has ended: operations that waited for it are repeated, or have failed.
     mutating func secured(_ error: PairingError?, into orders: inout Orders) -> [Operation] {
-        var sent: [Operation] = []
-        for key in lanes.keys.sorted() {
-            guard case .securing(var operation, let isAbandoned)? = lanes[key]?.head else { continue }
-            lanes[key]?.head = nil
-            if let error, !isAbandoned {
-                places[operation.id] = nil
-                settle(operation, .failed(.characteristic(.pairingFailed(error))), &orders)
-            } else if !isAbandoned {
-                operation.wasSecured = true
-                putBack(operation, key)
+        lanes.keys.sorted().compactMap { key in
+            guard let lane = lanes[key], lane.phase == .securing, let operation = lane.head else { return nil }
+            if let error, !lane.isSettled {
+                orders.append(.settle(operation.id, .failed(.characteristic(.pairingFailed(error)))))
+                lanes[key]?.isSettled = true
             }
-            if let next = advance(key) { sent.append(next) }
+            return sendAgain(key, wasSecured: true)
         }
-        return sent
     }
 
     /// Sends the next operation of a lane, if that is possible.
@@ -266,74 +228,73 @@ struct OperationLanes {
     }
 
     private func start(_ lane: inout Lane) -> Operation? {
-        guard isOpen, !lane.isHeld, lane.head == nil, let next = lane.next() else { return nil }
-        lane.head = .inFlight(next)
+        guard isOpen, !lane.isHeld, lane.head == nil, let next = lane.waiting.popFirst() else { return nil }
+        lane.setHead(next)
         return next
     }
 
     // MARK: The link and its attributes
 
-    /// Marks the attributes as known: the first operation of each lane is sent, except in lanes that are held.
-    mutating func open() -> [Operation] {
+    /// Marks the attributes as known: the first operation of each lane is sent. The operations of a lane whose characteristic
+    /// does not exist fail.
+    mutating func open(where exists: (AttributeID) -> Bool, into orders: inout Orders) -> [Operation] {
         isOpen = true
-        return lanes.keys.sorted().compactMap { advance($0) }
+        for key in lanes.keys.sorted() where !exists(key) { fail(key, .invalidated, &orders) }
+        return lanes.keys.sorted().compactMap { key in
+            lanes[key]?.isHeld = false
+            return advance(key)
+        }
     }
 
     /// Marks the attributes as no longer known. Operations in flight continue.
     mutating func close() { isOpen = false }
-
-    /// Fails all operations after the link is lost, and ignores late replies of BlueZ.
-    /// - Parameter keepsSecuring: Whether operations that wait for a pairing continue to wait: the pairing makes a new
-    ///   link.
-    mutating func fail(_ failure: OperationFailure, keepsSecuring: Bool = false, into orders: inout Orders) {
-        isOpen = false
-        for key in lanes.keys.sorted() {
-            let head = lanes[key]?.head
-            guard keepsSecuring, case .securing(let operation, isAbandoned: false)? = head else {
-                fail(key, failure, into: &orders)
-                continue
-            }
-            lanes[key]?.head = nil
-            let place = places.removeValue(forKey: operation.id)
-            fail(key, failure, into: &orders)
-            lanes[key] = Lane(head: head)
-            places[operation.id] = place
-        }
-    }
 
     /// Sends no more operations of a lane, because its characteristic may no longer exist.
     mutating func hold(_ key: AttributeID) { lanes[key, default: Lane()].isHeld = true }
 
     func isHeld(_ key: AttributeID) -> Bool { lanes[key]?.isHeld == true }
 
-    /// The lanes that are held.
-    var heldLanes: [AttributeID] { lanes.keys.filter { isHeld($0) }.sorted() }
+    /// Fails all operations after the link is lost, and ignores late replies of BlueZ.
+    /// - Parameter keepsSecuring: Whether operations that wait for a pairing continue to wait: the pairing makes a new
+    ///   link.
+    mutating func fail(_ failure: OperationFailure, keepsSecuring: Bool = false, into orders: inout Orders) {
+        isOpen = false
+        for key in lanes.keys.sorted() { fail(key, failure, keepsSecuring: keepsSecuring, &orders) }
+    }
 
-    /// The lanes in which an operation waits or is in flight, or that are held.
-    var busyLanes: [AttributeID] { lanes.keys.sorted() }
+    private mutating func fail(
+        _ key: AttributeID, _ failure: OperationFailure, keepsSecuring: Bool = false, _ orders: inout Orders
+    ) {
+        guard var lane = lanes.removeValue(forKey: key) else { return }
+        var failed: [Operation] = []
+        if let head = lane.head, !keepsSecuring || !lane.isSecuring {
+            if lane.phase == .refused { orders.append(.cancelTimer(.retry(key))) }
+            places[head.id] = nil
+            if !lane.isSettled { failed.append(head) }
+            lane.setHead(nil)
+        }
+        for operation in failed + Array(lane.waiting) {
+            places[operation.id] = nil
+            fail(operation, failure, &orders)
+        }
+        if let head = lane.head { lanes[key] = Lane(head: head, phase: .securing) }
+    }
+
+    // MARK: Queries
 
     /// Returns the number of operations on an attribute of a lane that are not settled and whose request is accepted.
     func count(
         on target: AttributeID, lane key: AttributeID, where isCounted: (AttributeState.Request) -> Bool
     ) -> Int {
         guard let lane = lanes[key] else { return 0 }
-        let head: Operation? =
-            switch lane.head {
-            case .inFlight(let operation), .refused(let operation, isAbandoned: false),
-                .securing(let operation, isAbandoned: false):
-                operation
-            case .refused(_, isAbandoned: true), .securing(_, isAbandoned: true), .abandoned, nil: nil
-            }
-        return (lane.waiting[lane.first...] + [head].compactMap { $0 })
-            .count { $0.target == target && isCounted($0.request) }
+        let head = lane.isSettled ? nil : lane.head
+        return (Array(lane.waiting) + [head].compactMap { $0 }).count { $0.target == target && isCounted($0.request) }
     }
 
     /// Returns the operation with this id, if it is in flight and not settled.
     func inFlight(_ id: OperationID) -> Operation? {
-        guard let key = places[id], case .inFlight(let operation)? = lanes[key]?.head, operation.id == id else {
-            return nil
-        }
-        return operation
+        guard let key = places[id], lanes[key]?.isSettled == false else { return nil }
+        return called(id)?.operation
     }
 
     /// Returns the operation with this id, if BlueZ has not replied to it, and its lane.
@@ -342,33 +303,6 @@ struct OperationLanes {
         return (operation, key)
     }
 
-    /// Sends the operations of a lane again, because its characteristic exists.
-    mutating func release(_ key: AttributeID) -> Operation? {
-        lanes[key]?.isHeld = false
-        return advance(key)
-    }
-
-    /// Fails the operations of a lane, because its characteristic no longer exists.
-    mutating func fail(_ key: AttributeID, _ failure: OperationFailure, into orders: inout Orders) {
-        guard let lane = lanes.removeValue(forKey: key) else { return }
-        func fail(_ operation: Operation) {
-            places[operation.id] = nil
-            self.fail(operation, failure, &orders)
-        }
-        switch lane.head {
-        case .inFlight(let operation):
-            fail(operation)
-        case .abandoned(let operation):
-            places[operation.id] = nil
-        case .refused(let operation, let isAbandoned):
-            orders.append(.cancelTimer(.retry(key)))
-            places[operation.id] = nil
-            if !isAbandoned { fail(operation) }
-        case .securing(let operation, let isAbandoned):
-            if !isAbandoned { fail(operation) }
-        case nil:
-            break
-        }
-        for operation in lane.waiting[lane.first...] { fail(operation) }
-    }
+    /// Whether BlueZ is executing a part of this transfer.
+    func isTransferring(_ id: OperationID) -> Bool { places[id].flatMap { lanes[$0]?.transfer } != nil }
 }

@@ -1,3 +1,5 @@
+import Reactor
+
 /// A strict queue: operations are executed in the order of their requests, one at a time, and each is settled exactly
 /// once.
 ///
@@ -19,7 +21,7 @@
 /// For this, each operation needs a name of its own.
 package struct OperationQueueMachine<ID: Hashable & Sendable, Outcome: Sendable>: Sendable {
     package enum Event: Sendable {
-        /// An operation is requested. A name that is in the queue already is ignored.
+        /// An operation is requested, with a name of its own.
         case enqueued(ID)
         /// The operation has begun. Check ``current`` before: it may have been cancelled.
         case began(ID)
@@ -44,7 +46,7 @@ package struct OperationQueueMachine<ID: Hashable & Sendable, Outcome: Sendable>
     }
 
     private var first: First?
-    private var line = Line()
+    private var line = Queue<ID>()
 
     package init() {}
 
@@ -67,18 +69,18 @@ package struct OperationQueueMachine<ID: Hashable & Sendable, Outcome: Sendable>
     }
 
     /// The operations that wait, in their order.
-    package var waiting: [ID] { line.ids }
+    package var waiting: [ID] { Array(line) }
 
     /// The number of operations that have not been settled.
     package var count: Int { (current == nil ? 0 : 1) + line.count }
 
     /// Whether no operation waits and none is executing, not even one that was cancelled.
-    package var isIdle: Bool { first == nil && line.count == 0 }
+    package var isIdle: Bool { first == nil && line.isEmpty }
 
     /// The number of operations before this one: 0 for the first. `nil` if it is not in the queue, or has been settled.
     package func position(of id: ID) -> Int? {
         if current == id { return 0 }
-        return line.index(of: id).map { $0 + (first == nil ? 0 : 1) }
+        return waiting.firstIndex(of: id).map { $0 + (first == nil ? 0 : 1) }
     }
 
     // MARK: Events
@@ -94,12 +96,12 @@ package struct OperationQueueMachine<ID: Hashable & Sendable, Outcome: Sendable>
     }
 
     private mutating func enqueued(_ id: ID) -> [Effect] {
-        guard line.append(id, unless: current) else { return [] }
+        line.append(id)
         return first == nil ? next() : []
     }
 
     private mutating func next() -> [Effect] {
-        first = line.removeFirst().map { .starting($0) }
+        first = line.popFirst().map { .starting($0) }
         return current.map { [.begin($0)] } ?? []
     }
 
@@ -124,62 +126,15 @@ package struct OperationQueueMachine<ID: Hashable & Sendable, Outcome: Sendable>
             first = .ending(id)
             return [.settle(id, outcome), .stop(id)]
         case .starting, .running, .ending, nil:
-            return line.remove(id) ? [.settle(id, outcome)] : []
+            return line.remove { $0 == id } == nil ? [] : [.settle(id, outcome)]
         }
     }
 
     private mutating func allCancelled(_ outcome: Outcome) -> [Effect] {
-        let unsettled = line.removeAll()
+        let unsettled = waiting
+        line.removeAll()
         let effects = current.map { cancelled($0, outcome) } ?? []
         return effects + unsettled.map { .settle($0, outcome) }
-    }
-}
-
-extension OperationQueueMachine {
-    /// The operations that wait, in their order. Any of them can be removed without moving the others each time.
-    private struct Line: Sendable {
-        private var places: [ID?] = []
-        private var first = 0
-        private var known: Set<ID> = []
-
-        var count: Int { known.count }
-        var ids: [ID] { places[first...].compactMap { $0 } }
-
-        /// Appends an operation. Returns false if it is in the line already, or is `other`.
-        mutating func append(_ id: ID, unless other: ID?) -> Bool {
-            guard id != other, known.insert(id).inserted else { return false }
-            places.append(id)
-            return true
-        }
-
-        mutating func removeFirst() -> ID? {
-            while first < places.count {
-                let id = places[first]
-                first += 1
-                guard let id else { continue }
-                known.remove(id)
-                if first >= 64, first * 2 >= places.count {
-                    places.removeFirst(first)
-                    first = 0
-                }
-                return id
-            }
-            (places, first) = ([], 0)
-            return nil
-        }
-
-        mutating func remove(_ id: ID) -> Bool {
-            guard known.remove(id) != nil, let place = places[first...].firstIndex(of: id) else { return false }
-            places[place] = nil
-            return true
-        }
-
-        mutating func removeAll() -> [ID] {
-            defer { self = Line() }
-            return ids
-        }
-
-        func index(of id: ID) -> Int? { known.contains(id) ? ids.firstIndex(of: id) : nil }
     }
 }
 

@@ -18,16 +18,14 @@ struct Order: Equatable {
         /// BlueZ's name of that characteristic when it was last present. A subscription that began under this name is
         /// ended under it.
         var attribute: AttributeKey?
+
+        func key(of handle: AttributeHandle) -> AttributeKey? { device.flatMap { AttributeKey($0, handle) } }
     }
 
     /// Identifies a timer together with the peripheral of the order.
     enum Timer: Hashable, Sendable {
         case scanTimeout(ScanNumber)
         case adapterGrace, expirySweep
-        /// The time limit of an operation.
-        case operation(OperationID)
-        /// The time limit of a run.
-        case run(OperationID)
         /// The pause of a transfer.
         case transfer(OperationID)
         /// The pause before an operation that BlueZ was too busy for is repeated.
@@ -56,6 +54,8 @@ struct Order: Equatable {
 
         case startTimer(Timer, TimeInterval)
         case cancelTimer(Timer)
+        /// Limits the time of an operation, in seconds, until it is settled.
+        case limit(OperationID, TimeInterval)
         case settle(OperationID, Outcome)
 
         // MARK: The manager
@@ -84,7 +84,7 @@ struct Order: Equatable {
         case seek
         case stopSeeking
         /// Makes a call to BlueZ about the device, which is replied to after all earlier calls, and reports the reply.
-        case awaitReplies(ObjectKey)
+        case awaitReplies
         case report(ConnectionMachine.ConnectionNumber, ConnectionMachine.Report)
         case finishStream(ConnectionMachine.ConnectionNumber)
         /// The link can be used from here on.
@@ -118,12 +118,12 @@ struct Order: Equatable {
         // MARK: Attributes
 
         /// Makes a call to BlueZ about the device, and reports the reply.
-        case fence(ObjectKey, link: UInt32)
+        case fence(link: UInt32)
         /// Reads the attributes that BlueZ has exported, and reports them.
-        case readTable(ObjectKey, link: UInt32)
+        case readTable(link: UInt32)
         /// `limit`: the seconds for which BlueZ's reply is awaited.
-        case read(OperationID, AttributeKey, offset: Int, limit: TimeInterval)
-        case write(OperationID, AttributeKey, Data, CBCharacteristicWriteType, offset: Int, limit: TimeInterval)
+        case read(OperationID, AttributeHandle, offset: Int, limit: TimeInterval)
+        case write(OperationID, AttributeHandle, Data, CBCharacteristicWriteType, offset: Int, limit: TimeInterval)
         /// Makes the references to the objects of attributes weak that no longer exist.
         case release([AttributeID])
         /// The services differ from those known before on this connection.
@@ -160,21 +160,20 @@ struct Orders {
     /// What the orders that are appended next refer to.
     var subject = Order.Subject()
 
+    // What the machines that decide about the subject read.
+
+    /// What BlueZ reports of the peripheral's device.
+    var status = LinkStatus() { didSet { subject.device = status.device } }
+    /// Whether there is a daemon, and an adapter with power. Without them there is no link either.
+    var isUsable = false
+
     var count: Int { pending.count }
-    subscript(index: Int) -> Order.Action { pending[index].action }
 
     mutating func append(_ action: Order.Action) { pending.append(Order(subject: subject, action: action)) }
 
-    mutating func replace(at index: Int, by action: Order.Action) {
-        pending[index] = Order(subject: pending[index].subject, action: action)
-    }
-
-    /// Inserts the orders that `add` appends in front of those from `index` on. Returns their number.
-    mutating func insert(at index: Int, _ add: (inout Orders) -> Void) -> Int {
-        let rest = Array(pending[index...])
-        pending.removeSubrange(index...)
-        add(&self)
-        defer { pending += rest }
-        return pending.count - index
+    /// Removes and returns the orders from `index` on.
+    mutating func take(from index: Int) -> [Order] {
+        defer { pending.removeSubrange(index...) }
+        return Array(pending[index...])
     }
 }

@@ -119,7 +119,6 @@ struct PairingState {
         into orders: inout Orders
     ) {
         waiters.append(Waiter(id: id, request: request, timeout: timeout))
-        if timeout.isFinite { orders.append(.startTimer(.operation(id), max(0, timeout))) }
         if step == .seeking, !timeout.isFinite { orders.append(.startTimer(.search, Self.limit)) }
         proceed(facts, &orders)
     }
@@ -188,9 +187,9 @@ struct PairingState {
         if mustRemove == true || waiters.contains(where: { $0.request == .unpair || $0.request == .repair }) {
             step = .removing
             orders.append(.removeDevice)
-        } else if mustRemove == nil, let device = facts.device {
+        } else if mustRemove == nil, facts.device != nil {
             step = .checking
-            orders.append(.awaitReplies(device))
+            orders.append(.awaitReplies)
         } else if facts.device == nil {
             step = .seeking
             orders.append(.seek)
@@ -298,7 +297,6 @@ struct PairingState {
 
     private mutating func settle(_ error: PairingError?, _ orders: inout Orders, where isSettled: (Waiter) -> Bool) {
         for waiter in waiters where isSettled(waiter) {
-            if waiter.hasTimeout { orders.append(.cancelTimer(.operation(waiter.id))) }
             orders.append(.settle(waiter.id, error.map { .failed(.pairing($0)) } ?? .done))
         }
         waiters.removeAll(where: isSettled)

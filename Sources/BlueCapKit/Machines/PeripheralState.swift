@@ -41,15 +41,15 @@ struct PeripheralState {
     private var managerState = ManagerState.unknown
     private(set) var connection: ConnectionMachine
     var attributes = AttributeState()
-    private var subscriptions = Subscriptions()
+    private(set) var subscriptions = Subscriptions()
     private(set) var pairing = PairingState()
     /// Whether a pairing has failed on this link: another attempt would fail too.
     private var hasFailedToPair = false
     /// An attempt to connect that waits until it is known whether BlueZ has forgotten calls of the last link, and then until
     /// BlueZ has removed the device.
     private var heldAttempt: Order.Action?
-    /// Whether BlueZ is removing the device, so that it discovers the device again.
-    private var isRefreshing = false
+    /// The operation for which BlueZ is removing the device, so that it discovers the services again.
+    private var refresh: OperationID?
     /// Why the last link ended; `nil` before.
     private(set) var lastLoss: DisconnectReason?
     /// BlueZ's reason for the end of the last link, from 5.83 on.
@@ -61,13 +61,8 @@ struct PeripheralState {
     private var runTimeouts: [OperationID: TimeInterval] = [:]
 
     /// Subscriptions of an earlier process that have not been resumed so far.
-    private var restored: [RestoredSubscription] = []
-
-    private struct RestoredSubscription {
-        let subscription: RestorationState.Subscription
-        /// Whether it was tried on the present link.
-        var wasTried = false
-    }
+    /// `wasTried`: whether it was tried on the present link.
+    private var restored: [(subscription: RestorationState.Subscription, wasTried: Bool)] = []
 
     init(backOff: BackOff) {
         connection = ConnectionMachine(backOff: backOff)
@@ -75,8 +70,10 @@ struct PeripheralState {
 
     // MARK: Queries
 
+    private var isUsable: Bool { managerState == .poweredOn }
+
     /// Whether there is a link, or the application wants one.
-    var isLinkExpected: Bool { attributes.hasLink || connection.isWanted }
+    var isLinkExpected: Bool { connection.state == .connected || connection.isWanted }
 
     /// Whether the application uses this peripheral, or the end of its use is still under way.
     var isInUse: Bool { connection.isInUse || !runs.isIdle || !pairing.isIdle }
@@ -86,8 +83,6 @@ struct PeripheralState {
 
     /// The number of runs that are not settled.
     var runCount: Int { runs.count }
-
-    func isNotifying(_ id: AttributeID) -> Bool { subscriptions.isNotifying(id) }
 
     /// Whether there is a subscription, with a link or without, or one of an earlier process is about to be resumed.
     func isSubscribed(_ id: AttributeID) -> Bool {
@@ -100,7 +95,7 @@ struct PeripheralState {
     /// BlueZ's device has appeared, changed or disappeared, or its daemon has.
     mutating func statusChanged(_ new: LinkStatus, into orders: inout Orders) {
         let old = status
-        status = new
+        (status, orders.status) = (new, new)
         if new.isConnected {
             linkEnd = nil
         } else if let end = new.linkEnd {
@@ -109,7 +104,7 @@ struct PeripheralState {
         updateSecurity()
         if new.device != old.device { attributes.deviceRemoved() }
         pairing.factsChanged(from: old, to: new, isOperating: isPairingOnDemand, into: &orders)
-        connect(.deviceChanged(isPresent: new.device != nil, isConnected: new.isConnected), into: &orders)
+        connect(.deviceChanged(wasConnected: old.isConnected), into: &orders)
         guard new.device != nil else { return }
         if case .connecting = connection.state {
             // From 5.83 on BlueZ replies when the link is encrypted.
@@ -124,19 +119,18 @@ struct PeripheralState {
 
     /// The manager's state has changed: whether operations are possible.
     mutating func managerStateChanged(_ state: ManagerState, into orders: inout Orders) {
+        let wasUsable = isUsable
         managerState = state
-        connect(.adapterUsable(state == .poweredOn), into: &orders)
-        if !connection.isUsable { endPairing(.unavailable(.unusable(state)), into: &orders) }
+        if isUsable != wasUsable { connect(.adapterUsable(isUsable), into: &orders) }
+        if !isUsable { endPairing(.unavailable(.unusable(state)), into: &orders) }
     }
 
     mutating func fired(_ timer: Order.Timer, into orders: inout Orders) {
         switch timer {
-        case .operation(let id): timedOut(id, nil, into: &orders)
         case .discovery(let timer): attributes.fired(timer, into: &orders)
         case .retry(let lane): attributes.retryDue(lane, into: &orders)
         case .transfer(let id): attributes.transferDue(id, into: &orders)
         case .connection(let timer): connect(.timerFired(timer), into: &orders)
-        case .run(let id): runTimedOut(id, into: &orders)
         case .search:
             pairing.searchTimedOut(into: &orders)
             endSecuring(.timedOut, into: &orders)
@@ -148,6 +142,9 @@ struct PeripheralState {
     /// The time limit of an operation has passed.
     /// - Parameter obstacle: Why a pairing that is under way has not progressed, if that is known.
     mutating func timedOut(_ id: OperationID, _ obstacle: PairingError?, into orders: inout Orders) {
+        if runs.position(of: id) != nil {
+            return cancelRun(id, .peripheral(runs.running == id ? .runTimeout : .connectionTimeout), into: &orders)
+        }
         if subscriptions.timedOut(id, into: &orders) || pairing.timedOut(id, obstacle, into: &orders) { return }
         attributes.timedOut(id, into: &orders)
     }
@@ -163,7 +160,7 @@ struct PeripheralState {
         }
         followRuns(into: &orders)
         followVerification(into: &orders)
-        subscriptions.follow(attributes, isPairing: !pairing.isIdle && connection.isUsable, into: &orders)
+        subscriptions.follow(attributes, isPairing: !pairing.isIdle && isUsable, into: &orders)
         resumeRestored(into: &orders)
         guard attributes.isSecuring || subscriptions.isSecuring else { return }
         // Another manager or program has paired meanwhile.
@@ -185,36 +182,33 @@ struct PeripheralState {
 
     /// Passes an event to the connection, and its changes of the link to everything that uses the link.
     mutating func connect(_ event: ConnectionMachine.Event, into orders: inout Orders) {
-        orders.subject.device = status.device
         var event = event
         if case .connectReplied(let attempt, let error?, nil) = event, connection.hasFallen || error == .noLink,
             let meaning = pairing.attemptFell(status, into: &orders)
         {
             event = .connectReplied(attempt, error, meaning)
         }
-        var index = orders.count
+        decide(event, into: &orders)
+    }
+
+    private mutating func decide(_ event: ConnectionMachine.Event, into orders: inout Orders) {
+        let start = orders.count
+        (orders.status, orders.isUsable) = (status, isUsable)
         connection.event(event, into: &orders)
-        while index < orders.count {
-            switch orders[index] {
-            case .linkWentUp:
-                index += 1
-                index += orders.insert(at: index) { linkWentUp(into: &$0) }
-            case .linkWentDown(let loss):
-                index += 1 + orders.insert(at: index) { linkWentDown(loss, into: &$0) }
-            case .callConnect:
-                if attributes.hasLostCalls, let device = status.device {
-                    heldAttempt = orders[index]
-                    orders.replace(at: index, by: .awaitReplies(device))
-                }
-                index += 1
-            case .cancelConnect where heldAttempt != nil:
-                heldAttempt = nil
-                connection.event(.connectReplied(connection.lastAttempt, .noLink), into: &orders)
-                index += 1
-            case .forget:
-                index += 1 + orders.insert(at: index) { ended(into: &$0) }
-            default:
-                index += 1
+        for order in orders.take(from: start) {
+            if case .callConnect = order.action, attributes.hasLostCalls, status.device != nil {
+                heldAttempt = order.action
+                orders.append(.awaitReplies)
+                continue
+            }
+            orders.pending.append(order)
+            switch order.action {
+            case .linkWentUp: linkWentUp(into: &orders)
+            case .linkWentDown(let loss): linkWentDown(loss, into: &orders)
+            case .cancelConnect where heldAttempt.take() != nil:
+                decide(.connectReplied(connection.lastAttempt, .noLink), into: &orders)
+            case .forget: ended(into: &orders)
+            default: break
             }
         }
     }
@@ -224,8 +218,7 @@ struct PeripheralState {
         hasFailedToPair = false
         updateSecurity()
         pairing.linkWentUp(status, into: &orders)
-        guard let device = status.device else { return }
-        attributes.linkUp(device, isResolved: status.areServicesResolved, into: &orders)
+        attributes.linkUp(isResolved: status.areServicesResolved, into: &orders)
     }
 
     /// BlueZ has replied to each call of the last link that it has not forgotten.
@@ -245,9 +238,7 @@ struct PeripheralState {
     }
 
     private mutating func resumeAttempt(into orders: inout Orders) {
-        guard let attempt = heldAttempt.take() else { return }
-        orders.subject.device = status.device
-        orders.append(attempt)
+        if let attempt = heldAttempt.take() { orders.append(attempt) }
     }
 
     /// Fails the operations that are under way, because the link is lost or is being ended.
@@ -256,7 +247,7 @@ struct PeripheralState {
         for index in restored.indices { restored[index].wasTried = false }
         let error = pairing.linkWentDown(isLost: loss == .linkLost, reason: linkEnd, status, into: &orders)
         attributes.linkDown(
-            loss == .application ? .linkEnded : .linkLost, keysMissing: error,
+            error.map { .keysMissing($0) } ?? (loss == .application ? .linkEnded : .linkLost),
             keepsSecuring: loss == .linkLost && !pairing.isIdle, into: &orders)
         if let error {
             connection.event(.keysMissing, into: &orders)
@@ -285,7 +276,7 @@ struct PeripheralState {
 
     /// Does the same when a manager disconnects all its peripherals: only one that is connected, or to be, reports it.
     mutating func disconnectIfInUse(into orders: inout Orders) {
-        guard connection.isInUse || isRefreshing else {
+        guard connection.isInUse || refresh != nil else {
             return cancelRuns(.peripheral(.forcedDisconnect), into: &orders)
         }
         disconnectAsked(into: &orders)
@@ -294,34 +285,25 @@ struct PeripheralState {
     // MARK: Refreshing services
 
     /// Discovers all services on the next link, after BlueZ has removed the device; ends the present link.
-    mutating func refreshAsked(_ id: OperationID, timeout: TimeInterval, into orders: inout Orders) {
-        isRefreshing = true
-        attributes.discoverServicesOnNextLink(id, timeout: timeout, into: &orders)
+    mutating func refreshAsked(_ id: OperationID, into orders: inout Orders) {
+        refresh = id
+        attributes.discoverServicesOnNextLink(id)
         if connection.state == .connected { connect(.disconnectAsked, into: &orders) }
+        orders.append(.removeDevice)
     }
 
     private mutating func endRefresh(into orders: inout Orders) {
-        isRefreshing = false
+        refresh = nil
         attributes.nextLinkUnwanted(into: &orders)
-    }
-
-    /// BlueZ has removed the device, or has refused to remove it. Returns whether the application still wants the
-    /// refresh.
-    mutating func refreshEnded() -> Bool {
-        defer { isRefreshing = false }
-        return isRefreshing
     }
 
     // MARK: Subscriptions
 
     /// The application begins or ends a subscription.
-    /// - Parameter timeout: The time limit of `operation`, in seconds.
     mutating func subscription(
-        _ id: AttributeID, _ event: SubscriptionMachine.Event, by operation: OperationID, timeout: TimeInterval,
-        into orders: inout Orders
+        _ id: AttributeID, _ event: SubscriptionMachine.Event, into orders: inout Orders
     ) {
         if case .stopAsked = event { restored.removeAll { attributes.table.id(of: $0.subscription) == id } }
-        if timeout.isFinite { orders.append(.startTimer(.operation(operation), max(0, timeout))) }
         subscriptions.event(id, event, attributes, into: &orders)
     }
 
@@ -362,7 +344,6 @@ struct PeripheralState {
 
     private mutating func updateSecurity() {
         attributes.securityChanged(
-            isPaired: status.isPaired,
             pairsOnDemand: pairing.policy.pairsForOperations && !status.isPaired && !hasFailedToPair,
             hasFailedToPair: hasFailedToPair)
     }
@@ -370,7 +351,7 @@ struct PeripheralState {
     mutating func pairingAsked(
         _ request: PairingState.Request, _ id: OperationID, timeout: TimeInterval, into orders: inout Orders
     ) {
-        guard connection.isUsable else {
+        guard isUsable else {
             return orders.append(.settle(id, .failed(.pairing(.unavailable(.unusable(managerState))))))
         }
         guard pairing.policy.allowsPairing || request == .unpair || status.isBonded && request != .repair else {
@@ -469,6 +450,10 @@ struct PeripheralState {
     mutating func removed(_ error: PairingError?, into orders: inout Orders) {
         pairing.removed(error, status, into: &orders)
         resumeAttempt(into: &orders)
+        guard let id = refresh.take() else { return }
+        if case .unavailable(let failure)? = error { attributes.refuseNextLink(id, failure, into: &orders) }
+        if case .removalFailed(let failure)? = error { attributes.refuseNextLink(id, failure, into: &orders) }
+        connect(.reconnectAsked(delay: 0), into: &orders)
     }
 
     // MARK: Runs
@@ -493,11 +478,6 @@ struct PeripheralState {
     /// The work of a run has ended.
     mutating func runEnded(_ id: OperationID, into orders: inout Orders) { runEvent(.finished(id, nil), into: &orders) }
 
-    private mutating func runTimedOut(_ id: OperationID, into orders: inout Orders) {
-        runTimeouts[id] = nil
-        cancelRun(id, .peripheral(runs.running == id ? .runTimeout : .connectionTimeout), into: &orders)
-    }
-
     /// Starts the first run of the queue when there is a link, or fails it if there will be none.
     private mutating func followRuns(into orders: inout Orders) {
         while let id = runs.current, runs.running == nil {
@@ -520,12 +500,12 @@ struct PeripheralState {
         for effect in runs.event(event) {
             switch effect {
             case .begin(let id):
-                if let timeout = runTimeouts[id] { orders.append(.startTimer(.run(id), timeout)) }
+                if let timeout = runTimeouts[id] { orders.append(.limit(id, timeout)) }
                 connect(.linkNeeded(.run), into: &orders)
             case .stop(let id):
                 orders.append(.stopRun(id))
             case .settle(let id, let failure):
-                if runTimeouts.removeValue(forKey: id) != nil { orders.append(.cancelTimer(.run(id))) }
+                runTimeouts[id] = nil
                 orders.append(.settle(id, failure.map { .failed($0) } ?? .done))
             }
         }
@@ -553,7 +533,7 @@ struct PeripheralState {
 
     /// Connects as in an earlier process, without a caller that waits for it.
     mutating func restore(_ kept: RestorationState.Connection, into orders: inout Orders) {
-        restored = kept.subscriptions.map { RestoredSubscription(subscription: $0) }
+        restored = kept.subscriptions.map { ($0, false) }
         let policy = ConnectionPolicy(
             timeoutRetries: kept.timeoutRetries ?? .max, disconnectRetries: kept.disconnectRetries ?? .max,
             timeout: kept.connectionTimeout)
@@ -598,14 +578,10 @@ extension AttributeTable {
 
     /// Returns the characteristic of a kept subscription: the one with that handle, or the only one with those UUIDs if
     /// the handles have changed.
-    fileprivate func id(of subscription: RestorationState.Subscription) -> AttributeID? {
-        if let id = id(at: AttributeHandle(subscription.handle)), matches(id, subscription) { return id }
-        let alike = allServices.flatMap { self[$0]?.children ?? [] }.filter { matches($0, subscription) }
-        return alike.count == 1 ? alike.first : nil
-    }
-
-    private func matches(_ id: AttributeID, _ subscription: RestorationState.Subscription) -> Bool {
-        guard let record = self[id], record.isPresent, record.uuid == subscription.characteristic else { return false }
-        return record.parent.flatMap { self[$0]?.uuid } == subscription.service
+    fileprivate func id(of kept: RestorationState.Subscription) -> AttributeID? {
+        let names = [kept.handle, nil].map {
+            AttributeName(service: kept.service, characteristic: kept.characteristic, handle: $0)
+        }
+        return names.lazy.compactMap { try? find($0).get() }.first { self[$0]?.isPresent == true }
     }
 }

@@ -27,7 +27,7 @@ struct ServiceDiscoveryMachine: Equatable {
     }
 
     enum Event: Equatable {
-        case linkUp(ObjectKey, isResolved: Bool)
+        case linkUp(isResolved: Bool)
         case resolved(Bool)
         case fencePassed
         case read(Inventory)
@@ -35,7 +35,7 @@ struct ServiceDiscoveryMachine: Equatable {
         case changed
         case fired(Timer)
         case linkLost
-        /// An operation needs the services. Without a result, it waits for the next one.
+        /// An operation needs the services. Without a change, it waits for the next one.
         case wanted
     }
 
@@ -47,20 +47,15 @@ struct ServiceDiscoveryMachine: Equatable {
         case whole
     }
 
-    /// What an event means for the users of the table.
-    struct Change: Equatable {
-        enum Table: Equatable {
-            /// The table that was read last is valid until the link is lost or an object appears or disappears.
-            case isValid
-            /// BlueZ has reset `ServicesResolved`: the table is not valid any more.
-            case isVoid
-        }
-
-        enum Result: Equatable { case found, foundNothing, linkLost }
-
-        var table: Table?
-        /// What the operations waited for; `nil` if they continue to wait.
-        var result: Result?
+    /// What an event means for the users of the table, and for the operations that wait for it.
+    enum Change: Equatable {
+        /// The table that was read last is valid until the link is lost or an object appears or disappears.
+        case found
+        /// The same, of a table without services.
+        case foundNothing
+        /// BlueZ has reset `ServicesResolved`: the table is not valid any more. The operations continue to wait.
+        case isVoid
+        case linkLost
     }
 
     private enum State: Equatable {
@@ -79,8 +74,6 @@ struct ServiceDiscoveryMachine: Equatable {
     static let limit: TimeInterval = 5
 
     private var state = State.noLink
-    /// The peripheral's object on the present link.
-    private(set) var device: ObjectKey?
     /// Numbers the links, so that a late reply of an earlier one is recognised.
     private(set) var link: UInt32 = 0
 
@@ -90,12 +83,11 @@ struct ServiceDiscoveryMachine: Equatable {
     var hasLink: Bool { state != .noLink }
 
     @discardableResult
-    mutating func event(_ event: Event, into orders: inout Orders) -> Change {
+    mutating func event(_ event: Event, into orders: inout Orders) -> Change? {
         switch event {
-        case .linkUp(let device, let isResolved):
+        case .linkUp(let isResolved):
             guard state == .noLink else { break }
             state = .resolving
-            self.device = device
             link &+= 1
             if isResolved { fence(&orders) }
         case .resolved(let isResolved):
@@ -120,28 +112,27 @@ struct ServiceDiscoveryMachine: Equatable {
             guard state != .noLink else { break }
             if state == .settling { cancelTimers(&orders) }
             state = .noLink
-            device = nil
-            return Change(result: .linkLost)
+            return .linkLost
         case .wanted:
             switch state {
-            case .noLink: return Change(result: .linkLost)
-            case .ready(isEmpty: false): return Change(result: .found)
+            case .noLink: return .linkLost
+            case .ready(isEmpty: false): return .found
             case .resolving, .fencing, .reading, .settling: break
             // An object may have appeared without a report.
             case .ready(isEmpty: true): settle(&orders)
             }
         }
-        return Change()
+        return nil
     }
 
     private mutating func fence(_ orders: inout Orders) {
         state = .fencing
-        if let device { orders.append(.fence(device, link: link)) }
+        orders.append(.fence(link: link))
     }
 
     private mutating func read(isLast: Bool, _ orders: inout Orders) {
         state = .reading(isLast: isLast)
-        if let device { orders.append(.readTable(device, link: link)) }
+        orders.append(.readTable(link: link))
     }
 
     private mutating func settle(_ orders: inout Orders) {
@@ -157,10 +148,10 @@ struct ServiceDiscoveryMachine: Equatable {
 
     private mutating func finish(_ inventory: Inventory) -> Change {
         state = .ready(isEmpty: inventory == .nothing)
-        return Change(table: .isValid, result: inventory == .nothing ? .foundNothing : .found)
+        return inventory == .nothing ? .foundNothing : .found
     }
 
-    private mutating func resolved(_ isResolved: Bool, _ orders: inout Orders) -> Change {
+    private mutating func resolved(_ isResolved: Bool, _ orders: inout Orders) -> Change? {
         switch (state, isResolved) {
         case (.noLink, _), (.resolving, false), (.fencing, true), (.reading, true), (.settling, true), (.ready, true):
             break
@@ -174,9 +165,9 @@ struct ServiceDiscoveryMachine: Equatable {
         case (.ready, false):
             // BlueZ reports this a moment before the link is lost; calls under way continue.
             state = .resolving
-            return Change(table: .isVoid)
+            return .isVoid
         }
-        return Change()
+        return nil
     }
 }
 
@@ -191,55 +182,37 @@ struct DiscoveryRequests {
         case attribute(AttributeName)
     }
 
-    private struct Entry {
-        let request: Request
-        let hasTimeout: Bool
-        /// Whether it does not fail with a lost link, but waits for the next one.
-        let outlivesLinks: Bool
-        var waitsForNextLink: Bool
+    enum Lifetime {
+        /// Fails with the present link, or if there is none.
+        case link
+        /// Waits for the next link, with which it fails.
+        case nextLink
+        /// Does not fail with a link, but waits for the next one.
+        case lasting
     }
 
-    private var entries: [OperationID: Entry] = [:]
+    private var entries: [OperationID: (request: Request, lifetime: Lifetime)] = [:]
 
-    mutating func add(
-        _ request: Request, _ id: OperationID, hasTimeout: Bool, waitsForNextLink: Bool = false,
-        outlivesLinks: Bool = false
-    ) {
-        entries[id] = Entry(
-            request: request, hasTimeout: hasTimeout, outlivesLinks: outlivesLinks, waitsForNextLink: waitsForNextLink)
-    }
-
-    private func ids(where isIncluded: (Entry) -> Bool) -> [OperationID] {
-        entries.filter { isIncluded($0.value) }.keys.sorted { $0.rawValue < $1.rawValue }
+    mutating func add(_ request: Request, _ id: OperationID, _ lifetime: Lifetime) {
+        entries[id] = (request, lifetime)
     }
 
     /// There is a link, for which requests may have waited.
     mutating func linkUp() {
-        for id in entries.keys { entries[id]?.waitsForNextLink = false }
+        for id in ids(of: .nextLink) { entries[id]?.lifetime = .link }
     }
 
-    /// The requests that wait for the services of the present link.
-    var ofPresentLink: [OperationID] { ids { !$0.waitsForNextLink } }
-
-    /// The requests that wait for the next link and fail if there will be none.
-    var ofNextLink: [OperationID] { ids { $0.waitsForNextLink && !$0.outlivesLinks } }
-
-    /// Returns the requests that outlive links: those for this name, or all.
-    func outliving(_ name: AttributeName?) -> [OperationID] {
-        ids { entry in
-            guard entry.outlivesLinks else { return false }
+    /// Returns the requests with this lifetime, or all; those of them for this name if there is one.
+    func ids(of lifetime: Lifetime? = nil, for name: AttributeName? = nil) -> [OperationID] {
+        entries.filter { _, entry in
+            guard lifetime == nil || entry.lifetime == lifetime else { return false }
             guard let name else { return true }
             if case .attribute(name) = entry.request { return true }
             return false
-        }
+        }.keys.sorted { $0.rawValue < $1.rawValue }
     }
 
-    /// The link is lost. Returns whether this request waits for the next one.
-    mutating func linkLost(_ id: OperationID) -> Bool {
-        guard entries[id]?.outlivesLinks == true else { return false }
-        entries[id]?.waitsForNextLink = true
-        return true
-    }
+    func failsWithLink(_ id: OperationID) -> Bool { entries[id]?.lifetime == .link }
 
     /// Returns the error of a request that has exceeded its time limit; `nil` if there is no such request.
     func timeoutError(of id: OperationID) -> PeripheralFailure? {
@@ -269,11 +242,8 @@ struct DiscoveryRequests {
         return .done
     }
 
-    /// Completes a request and cancels its timer.
-    mutating func settle(_ id: OperationID, _ outcome: Order.Outcome, timerFired: Bool = false, _ orders: inout Orders)
-    {
-        guard let entry = entries.removeValue(forKey: id) else { return }
-        if entry.hasTimeout, !timerFired { orders.append(.cancelTimer(.operation(id))) }
-        orders.append(.settle(id, outcome))
+    /// Completes a request.
+    mutating func settle(_ id: OperationID, _ outcome: Order.Outcome, _ orders: inout Orders) {
+        if entries.removeValue(forKey: id) != nil { orders.append(.settle(id, outcome)) }
     }
 }

@@ -72,18 +72,17 @@ struct Subscriptions {
         _ id: AttributeID, _ attributes: borrowing AttributeState, isPairing: Bool, into orders: inout Orders
     ) {
         guard let old = machines[id]?.attribute else { return }
-        let new = attribute(id, attributes, before: old)
+        let new = attribute(attributes.key(of: id, on: orders.subject.device), attributes, before: old)
         guard new != old else { return }
-        let error: PeripheralError = attributes.linkFailure == .linkEnded ? .forcedDisconnect : attributes.lossError
-        let keepsSecuring = isPairing && attributes.linkFailure == .linkLost
-        send(id, .attribute(new, error, keepsSecuring: keepsSecuring), into: &orders)
+        let failure = attributes.linkFailure
+        let keepsSecuring = isPairing && failure != .linkEnded
+        send(id, .attribute(new, failure.linkError, keepsSecuring: keepsSecuring), into: &orders)
     }
 
     private func attribute(
-        _ id: AttributeID, _ attributes: borrowing AttributeState, before: SubscriptionMachine.Attribute
+        _ key: AttributeKey?, _ attributes: borrowing AttributeState, before: SubscriptionMachine.Attribute
     ) -> SubscriptionMachine.Attribute {
         guard attributes.hasLink else { return .away }
-        let key = attributes.key(of: id)
         guard attributes.isReady else {
             // The table is being read again because of other attributes.
             if let key, before == .ready(key) { return before }

@@ -1,11 +1,15 @@
 import Foundation
 import Reactor
 
-/// How a transfer verifies that what it wrote has been sent, with ids for characteristics.
+/// How a transfer verifies that what it wrote has been sent.
 enum TransferFence: Hashable, Sendable {
+    /// One of the others, which depends on the characteristic.
     case automatic
+    /// By reading a characteristic; the value is ignored, and so is an error.
     case reading(AttributeID)
+    /// By writing the last part of each window with response.
     case writing
+    /// Not at all.
     case none
 }
 
@@ -17,16 +21,6 @@ enum TransferFence: Hashable, Sendable {
 /// same channel has been sent. The time that this takes shows how much was queued, and the window is adapted to contain
 /// about an eighth of a second.
 struct TransferMachine: Equatable {
-    /// How it is verified that commands have been sent.
-    enum Fence: Hashable, Sendable {
-        /// By reading a characteristic; the value is ignored, and so is an error.
-        case read(AttributeID)
-        /// By writing the last part of each window with response.
-        case write
-        /// Not at all.
-        case none
-    }
-
     enum Event: Equatable {
         case begun
         /// BlueZ has replied to the last call.
@@ -62,14 +56,15 @@ struct TransferMachine: Equatable {
     let count: Int
     /// The number of bytes in one write.
     let length: Int
-    let fence: Fence
+    let fence: TransferFence
     private(set) var window = 16
     /// The number of bytes that BlueZ has accepted.
     private(set) var sent = 0
-    private(set) var writes = 0
     private(set) var fences = 0
-    /// Seconds from the first reply to the last one.
-    var seconds: TimeInterval { start.map { end.seconds(since: $0) } ?? 0 }
+    /// What was transferred so far, in the seconds from the first reply to the last one.
+    var report: TransferReport {
+        TransferReport(bytes: sent, seconds: start.map { end.seconds(since: $0) } ?? 0, fences: fences)
+    }
     private var start: Instant?
     private var end = Instant.origin
     private var step = Step.idle
@@ -78,7 +73,7 @@ struct TransferMachine: Equatable {
     private var written = 0
     private var windowStart = Instant.origin
 
-    init(count: Int, length: Int, fence: Fence) {
+    init(count: Int, length: Int, fence: TransferFence) {
         self.count = count
         self.length = max(1, length)
         self.fence = fence
@@ -106,7 +101,6 @@ struct TransferMachine: Equatable {
             if let failure { return refused(failure) }
             sent = part.upperBound
             refusals = 0
-            writes += 1
             written += 1
             if isRequest { closeWindow(at: now) }
             return proceed()
@@ -140,13 +134,13 @@ struct TransferMachine: Equatable {
     }
 
     private mutating func proceed() -> Action? {
-        if case .read(let id) = fence, written > 0, written >= window || sent == count {
+        if case .reading(let id) = fence, written > 0, written >= window || sent == count {
             step = .fencing
             return .read(id)
         }
         guard sent < count else { return finish(nil) }
         let part = sent..<min(sent + length, count)
-        let isRequest = fence == .write && (written + 1 >= window || part.upperBound == count)
+        let isRequest = fence == .writing && (written + 1 >= window || part.upperBound == count)
         step = .writing(part, isRequest: isRequest)
         return .write(part, isRequest: isRequest)
     }

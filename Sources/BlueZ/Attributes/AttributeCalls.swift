@@ -11,14 +11,13 @@ extension DaemonLink {
     /// Reads a characteristic or a descriptor; see ``BlueZClient/readValue(_:offset:timeout:completion:)``.
     func readValue(_ key: AttributeKey, offset: Int = 0, timeout: Double, completion: @escaping BlueZCompletion<Data>) {
         call(key, "ReadValue", timeout: timeout, body: { writer in writer.options { $0.offset(offset) } }) { result in
-            switch result {
-            case .success(let reply):
+            let data = Result { () throws(DBusError) in
+                let reply = try result.get()
                 var reader = reply.reader
-                completion(
-                    reader.data().map { .success($0) }
-                        ?? .failure(BlueZError(.unexpected(reply, to: "ReadValue", instead: "ay"))))
-            case .failure(let error): completion(.failure(BlueZError(error)))
+                guard let data = reader.data() else { throw .unexpected(reply, to: "ReadValue", instead: "ay") }
+                return data
             }
+            completion(data.mapError(BlueZError.init))
         }
     }
 
@@ -67,13 +66,10 @@ extension DaemonLink {
     ) {
         let loop = loop
         call(key, member, timeout: timeout, body: { writer in writer.options { _ in } }) { result in
-            switch result {
-            case .success(let reply):
-                completion(
-                    Result { () throws(DBusError) in try AcquiredSocket(reply, to: "\(member)", loop: loop) }
-                        .mapError(BlueZError.init))
-            case .failure(let error): completion(.failure(BlueZError(error)))
+            let socket = Result { () throws(DBusError) in
+                try AcquiredSocket(try result.get(), to: "\(member)", loop: loop)
             }
+            completion(socket.mapError(BlueZError.init))
         }
     }
 

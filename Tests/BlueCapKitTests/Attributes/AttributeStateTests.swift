@@ -9,12 +9,6 @@ final class AttributeStateTests: XCTestCase {
     private typealias Effects = [Order.Action]
 
     private var state = AttributeState()
-    private var device = ObjectKey(adapter: 0)
-
-    override func setUpWithError() throws {
-        let adapter = try XCTUnwrap(ObjectKey(adapter: 0))
-        device = try XCTUnwrap(ObjectKey(device: BluetoothAddress(rawValue: 1), on: adapter))
-    }
 
     private func service(_ handle: UInt16, _ uuid: UInt32, characteristic: UInt32) -> [AttributeDeclaration] {
         [
@@ -26,11 +20,11 @@ final class AttributeStateTests: XCTestCase {
         ]
     }
 
-    private func linkUp() throws { _ = state.linkUp(try XCTUnwrap(device), isResolved: true) }
+    private func linkUp() { _ = state.linkUp(isResolved: true) }
 
     /// Begins a link with this attribute table.
     private func begin(_ declarations: [AttributeDeclaration], link: UInt32 = 1) throws {
-        try linkUp()
+        linkUp()
         _ = state.fencePassed(link: link)
         _ = state.tableRead(declarations, naming: [], link: link)
         XCTAssertTrue(state.isReady)
@@ -56,9 +50,9 @@ final class AttributeStateTests: XCTestCase {
     }
 
     func testNewsOfAnEarlierLinkSaysNothing() throws {
-        try linkUp()
+        linkUp()
         _ = state.linkDown(.linkLost)
-        try linkUp()
+        linkUp()
         XCTAssertEqual(state.fencePassed(link: 1), [])
         XCTAssertEqual(state.tableRead(service(1, 0x180D, characteristic: 0x2A38), naming: [], link: 1), [])
         XCTAssertFalse(state.isReady)
@@ -80,7 +74,7 @@ final class AttributeStateTests: XCTestCase {
     func testAServiceThatBlueZNeverExportsIsWaitedForOnce() throws {
         let table = service(1, 0x180D, characteristic: 0x2A38)
         let named = [CBUUID(0x180D), CBUUID(0xFEED)]
-        try linkUp()
+        linkUp()
         _ = state.fencePassed(link: 1)
         _ = state.tableRead(table, naming: named, link: 1)
         XCTAssertFalse(state.isReady)
@@ -88,7 +82,7 @@ final class AttributeStateTests: XCTestCase {
         _ = state.tableRead(table, naming: named, link: 1)
         XCTAssertTrue(state.isReady)
         _ = state.linkDown(.linkLost)
-        try linkUp()
+        linkUp()
         _ = state.fencePassed(link: 2)
         _ = state.tableRead(table, naming: named, link: 2)
         XCTAssertTrue(state.isReady)
@@ -99,8 +93,8 @@ final class AttributeStateTests: XCTestCase {
     private let noReply = BlueZError(name: "org.freedesktop.DBus.Error.NoReply", message: "No")
     private let inProgress = BlueZError(name: "org.bluez.Error.InProgress")
 
-    private func replied(_ number: UInt64, _ error: BlueZError) -> Effects {
-        state.replied(id(number), .failure(error), at: .origin)
+    private func replied(_ number: UInt64, _ error: BlueZError, isPaired: Bool = false) -> Effects {
+        state.replied(id(number), .failure(error), at: .origin, isPaired: isPaired)
     }
 
     func testAnOperationHasTheTimeOfEachRequestThatItNeedsOrWaitsFor() throws {
@@ -149,26 +143,26 @@ final class AttributeStateTests: XCTestCase {
 
     func testAProtectedValueIsNotTriedAfterAPairingThatHasFailed() throws {
         try begin(service(1, 0x180D, characteristic: 0x2A38))
-        state.securityChanged(isPaired: false, pairsOnDemand: true)
+        state.securityChanged(pairsOnDemand: true)
         _ = state.submit(.read(offset: 0), on: try attribute(2), id(1), timeout: .infinity)
         let error = BlueZError(name: "org.bluez.Error.NotPermitted", message: "Not paired")
         XCTAssertEqual(replied(1, error), [])
-        state.securityChanged(isPaired: false, pairsOnDemand: false, hasFailedToPair: true)
+        state.securityChanged(pairsOnDemand: false, hasFailedToPair: true)
         _ = Orders.given { state.secured(.timedOut, into: &$0) }
         let failure = BusFailure(BlueZError.pairingHasFailed)
         XCTAssertEqual(
             state.submit(.read(offset: 0), on: try attribute(2), id(2), timeout: .infinity),
             [.settle(id(2), .failed(.characteristic(.pairingRequired(.encryption, failure))))])
         // Without a pairing that has failed, it may be possible with the agent of another program.
-        state.securityChanged(isPaired: false, pairsOnDemand: false)
+        state.securityChanged(pairsOnDemand: false)
         XCTAssertNotEqual(state.submit(.read(offset: 0), on: try attribute(2), id(3), timeout: .infinity), [])
     }
 
     func testACommandOrAPairedPeripheralOnlyExceedsItsTime() throws {
         try begin(service(1, 0x180D, characteristic: 0x2A38))
-        state.securityChanged(isPaired: true, pairsOnDemand: true)
+        state.securityChanged(pairsOnDemand: true)
         _ = state.submit(.read(offset: 0), on: try attribute(2), id(1), timeout: .infinity)
-        XCTAssertEqual(replied(1, noReply), [.settle(id(1), .failed(.characteristic(.readTimeout)))])
+        XCTAssertEqual(replied(1, noReply, isPaired: true), [.settle(id(1), .failed(.characteristic(.readTimeout)))])
         XCTAssertFalse(state.hasLostCalls)
         XCTAssertFalse(state.isLinkDead)
     }
@@ -215,7 +209,7 @@ final class AttributeStateTests: XCTestCase {
         try begin(both)
         let (kept, gone) = (try attribute(2), try attribute(9))
         _ = state.linkDown(.linkLost)
-        try linkUp()
+        linkUp()
         XCTAssertEqual(calls(state.submit(.read(offset: 0), on: kept, id(1), timeout: .infinity)), [])
         XCTAssertEqual(calls(state.submit(.read(offset: 0), on: gone, id(2), timeout: .infinity)), [])
         _ = state.fencePassed(link: 2)
@@ -239,14 +233,5 @@ final class AttributeStateTests: XCTestCase {
         try begin(service(1, 0x180D, characteristic: 0x2A38))
         _ = state.submit(.read(offset: 0), on: try attribute(2), id(1), timeout: .infinity)
         XCTAssertEqual(settled(state.linkDown(.linkEnded)), [id(1): .peripheral(.forcedDisconnect)])
-    }
-
-    func testATimeOutIsCancelledWhenTheAnswerComes() throws {
-        try begin(service(1, 0x180D, characteristic: 0x2A38))
-        XCTAssertTrue(
-            state.submit(.read(offset: 0), on: try attribute(2), id(1), timeout: 5)
-                .contains(.startTimer(.operation(id(1)), 5)))
-        XCTAssertTrue(
-            state.replied(id(1), .success(Data()), at: .origin).contains(.cancelTimer(.operation(id(1)))))
     }
 }

@@ -6,16 +6,15 @@ import XCTest
 final class ServiceDiscoveryMachineTests: XCTestCase {
     /// What an event gives, in the order in which it takes effect.
     private enum Effect: Equatable {
-        case fence, read, tableHolds, tableIsVoid
+        case fence, read
         case startTimer(ServiceDiscoveryMachine.Timer, TimeInterval)
         case cancelTimer(ServiceDiscoveryMachine.Timer)
-        case finish(ServiceDiscoveryMachine.Change.Result)
+        case finish(ServiceDiscoveryMachine.Change)
     }
 
     private typealias Event = ServiceDiscoveryMachine.Event
 
     private var machine = ServiceDiscoveryMachine()
-    private let device = ObjectKey(rawValue: 1)
 
     private let settle: [Effect] = [.startTimer(.quiet, 0.25), .startTimer(.limit, 5)]
 
@@ -36,66 +35,61 @@ final class ServiceDiscoveryMachineTests: XCTestCase {
             }
         }
         XCTAssertEqual(effects.count, orders.count)
-        switch change.table {
-        case .isValid: effects.append(.tableHolds)
-        case .isVoid: effects.append(.tableIsVoid)
-        case nil: break
-        }
-        if let result = change.result { effects.append(.finish(result)) }
+        if let change { effects.append(.finish(change)) }
         return effects
     }
 
     func testAWholeTableIsReadyAtOnce() {
-        XCTAssertEqual(send(.linkUp(device, isResolved: false)), [])
+        XCTAssertEqual(send(.linkUp(isResolved: false)), [])
         XCTAssertEqual(send(.wanted), [])
         XCTAssertEqual(send(.resolved(true)), [.fence])
         XCTAssertEqual(send(.changed), [], "The burst after ServicesResolved is what the fence is for.")
         XCTAssertEqual(send(.fencePassed), [.read])
-        XCTAssertEqual(send(.read(.whole)), [.tableHolds, .finish(.found)])
+        XCTAssertEqual(send(.read(.whole)), [.finish(.found)])
         XCTAssertTrue(machine.isReady)
         XCTAssertEqual(send(.wanted), [.finish(.found)])
     }
 
     func testALinkThatIsResolvedAlreadyNeedsTheFenceAlone() {
-        XCTAssertEqual(send(.linkUp(device, isResolved: true)), [.fence])
+        XCTAssertEqual(send(.linkUp(isResolved: true)), [.fence])
     }
 
     func testAPartialTableWaitsForQuiet() {
-        XCTAssertEqual(send(.linkUp(device, isResolved: true), .wanted, .fencePassed), [.read])
+        XCTAssertEqual(send(.linkUp(isResolved: true), .wanted, .fencePassed), [.read])
         XCTAssertEqual(send(.read(.some)), settle)
         XCTAssertEqual(send(.changed), [.startTimer(.quiet, 0.25)])
         XCTAssertEqual(send(.fired(.quiet)), [.cancelTimer(.limit), .read])
-        XCTAssertEqual(send(.read(.some)), [.tableHolds, .finish(.found)])
+        XCTAssertEqual(send(.read(.some)), [.finish(.found)])
     }
 
     func testWhatNeverComesToRestIsReadAfterTheLimit() {
-        _ = send(.linkUp(device, isResolved: true), .wanted, .fencePassed, .read(.some), .changed)
+        _ = send(.linkUp(isResolved: true), .wanted, .fencePassed, .read(.some), .changed)
         XCTAssertEqual(send(.fired(.limit)), [.cancelTimer(.quiet), .read])
     }
 
     func testAnEmptyTableIsAFailureAfterQuiet() {
-        _ = send(.linkUp(device, isResolved: true), .wanted, .fencePassed)
+        _ = send(.linkUp(isResolved: true), .wanted, .fencePassed)
         XCTAssertEqual(send(.read(.nothing)), settle)
         _ = send(.fired(.quiet))
-        XCTAssertEqual(send(.read(.nothing)), [.tableHolds, .finish(.foundNothing)])
+        XCTAssertEqual(send(.read(.nothing)), [.finish(.foundNothing)])
         XCTAssertFalse(machine.isReady)
         XCTAssertEqual(send(.wanted), settle, "Another request reads the table again.")
     }
 
     func testServicesThatComeLaterAreTakenIn() {
-        _ = send(.linkUp(device, isResolved: true), .fencePassed, .read(.whole))
+        _ = send(.linkUp(isResolved: true), .fencePassed, .read(.whole))
         XCTAssertEqual(send(.changed), settle)
         XCTAssertEqual(send(.wanted), [])
         _ = send(.fired(.quiet))
-        XCTAssertEqual(send(.read(.whole)), [.tableHolds, .finish(.found)])
+        XCTAssertEqual(send(.read(.whole)), [.finish(.found)])
     }
 
     func testTheLostLinkFailsEverybodyInEachState() {
         let ways: [(events: [Event], timersRun: Bool)] = [
-            ([.linkUp(device, isResolved: false)], false),
-            ([.linkUp(device, isResolved: true)], false),
-            ([.linkUp(device, isResolved: true), .fencePassed], false),
-            ([.linkUp(device, isResolved: true), .fencePassed, .read(.some)], true),
+            ([.linkUp(isResolved: false)], false),
+            ([.linkUp(isResolved: true)], false),
+            ([.linkUp(isResolved: true), .fencePassed], false),
+            ([.linkUp(isResolved: true), .fencePassed, .read(.some)], true),
         ]
         for (events, timersRun) in ways {
             machine = ServiceDiscoveryMachine()
@@ -108,7 +102,7 @@ final class ServiceDiscoveryMachineTests: XCTestCase {
     }
 
     func testLateNewsOfALostLinkSaysNothing() {
-        _ = send(.linkUp(device, isResolved: true), .fencePassed, .linkLost)
+        _ = send(.linkUp(isResolved: true), .fencePassed, .linkLost)
         for event in [Event.fencePassed, .read(.whole), .changed, .fired(.quiet), .resolved(true), .linkLost] {
             XCTAssertEqual(play(event), [], "\(event)")
         }
@@ -116,8 +110,8 @@ final class ServiceDiscoveryMachineTests: XCTestCase {
     }
 
     func testABrokenWordOfBlueZVoidsTheTable() {
-        _ = send(.linkUp(device, isResolved: true), .fencePassed, .read(.whole))
-        XCTAssertEqual(send(.resolved(false)), [.tableIsVoid])
+        _ = send(.linkUp(isResolved: true), .fencePassed, .read(.whole))
+        XCTAssertEqual(send(.resolved(false)), [.finish(.isVoid)])
         XCTAssertEqual(send(.wanted), [])
         XCTAssertEqual(send(.resolved(true)), [.fence])
     }

@@ -32,7 +32,7 @@ final class TransferMachineTests: XCTestCase {
     }
 
     func testEveryByteGoesOnceInOrderAndAFenceComesLast() {
-        var machine = TransferMachine(count: 100, length: 30, fence: .read(fence))
+        var machine = TransferMachine(count: 100, length: 30, fence: .reading(fence))
         XCTAssertEqual(
             play(&machine),
             [
@@ -44,7 +44,7 @@ final class TransferMachineTests: XCTestCase {
     }
 
     func testAWindowIsClosedByWritingItsLastPartWithResponse() {
-        var machine = TransferMachine(count: 20, length: 1, fence: .write)
+        var machine = TransferMachine(count: 20, length: 1, fence: .writing)
         let requests = play(&machine).compactMap { effect -> Int? in
             if case .write(let part, true) = effect { part.lowerBound } else { nil }
         }
@@ -58,19 +58,19 @@ final class TransferMachineTests: XCTestCase {
     }
 
     func testAFastLinkWidensTheWindowUpToItsLimit() {
-        var machine = TransferMachine(count: 100_000, length: 1, fence: .read(fence))
+        var machine = TransferMachine(count: 100_000, length: 1, fence: .reading(fence))
         _ = play(&machine, secondsPerFence: 0.01)
         XCTAssertEqual(machine.window, TransferMachine.windows.upperBound)
     }
 
     func testASlowLinkNarrowsTheWindowDownToItsLimit() {
-        var machine = TransferMachine(count: 1_000, length: 1, fence: .read(fence))
+        var machine = TransferMachine(count: 1_000, length: 1, fence: .reading(fence))
         _ = play(&machine, secondsPerFence: 1)
         XCTAssertEqual(machine.window, TransferMachine.windows.lowerBound)
     }
 
     func testAWindowThatFitsStays() {
-        var machine = TransferMachine(count: 1_000, length: 1, fence: .read(fence))
+        var machine = TransferMachine(count: 1_000, length: 1, fence: .reading(fence))
         _ = play(&machine, secondsPerFence: 0.1)
         XCTAssertEqual(machine.window, 16)
     }
@@ -94,14 +94,14 @@ final class TransferMachineTests: XCTestCase {
 
     func testARefusedFenceIsAFenceAllTheSame() {
         let refusal = OperationFailure(BlueZError(name: "org.bluez.Error.NotPermitted"))
-        var machine = TransferMachine(count: 1, length: 1, fence: .read(fence))
+        var machine = TransferMachine(count: 1, length: 1, fence: .reading(fence))
         _ = machine.event(.begun)
         XCTAssertEqual(machine.steps(.replied(nil, time(0))), [.read(fence)])
         XCTAssertEqual(machine.steps(.replied(refusal, time(0))), [.finish(nil)])
     }
 
     func testALostLinkEndsTheTransferInEachStep() {
-        var machine = TransferMachine(count: 1, length: 1, fence: .read(fence))
+        var machine = TransferMachine(count: 1, length: 1, fence: .reading(fence))
         _ = machine.event(.begun)
         var later = machine
         XCTAssertEqual(machine.steps(.replied(.linkLost, time(0))), [.finish(.linkLost)])
@@ -110,7 +110,7 @@ final class TransferMachineTests: XCTestCase {
     }
 
     func testNothingIsTransferredAtOnce() {
-        var machine = TransferMachine(count: 0, length: 20, fence: .read(fence))
+        var machine = TransferMachine(count: 0, length: 20, fence: .reading(fence))
         XCTAssertEqual(machine.steps(.begun), [.finish(nil)])
     }
 }

@@ -16,10 +16,8 @@ final class VirtualBatteryTests: XCTestCase {
             role: .characteristic(of: AttributeHandle(0x10), properties: .read)),
     ]
 
-    override func setUpWithError() throws {
-        let adapter = try XCTUnwrap(ObjectKey(adapter: 0))
-        let device = try XCTUnwrap(ObjectKey(device: BluetoothAddress(rawValue: 1), on: adapter))
-        _ = state.linkUp(device, isResolved: true)
+    override func setUp() {
+        _ = state.linkUp(isResolved: true)
         _ = state.fencePassed(link: 1)
     }
 
@@ -73,11 +71,14 @@ final class VirtualBatteryTests: XCTestCase {
     func testItsLevelCanBeSubscribedTo() throws {
         _ = state.tableRead(heartRate + AttributeDeclaration.virtualBattery, naming: named, link: 1)
         let level = try id()
-        let key = try XCTUnwrap(state.key(of: level))
+        let device = try XCTUnwrap(
+            ObjectKey(adapter: 0).flatMap { ObjectKey(device: BluetoothAddress(rawValue: 1), on: $0) })
+        let key = try XCTUnwrap(state.key(of: level, on: device))
         XCTAssertTrue(key.isVirtual)
         var subscriptions = Subscriptions()
         let call = SubscriptionMachine.Call(rawValue: 1)
         var orders = Orders()
+        orders.subject.device = device
         subscriptions.event(level, .startAsked(OperationID(rawValue: 1), .signals), state, into: &orders)
         let asked = orders.count
         XCTAssertEqual(orders.pending.map(\.action), [.subscribe(call, .signals)])

@@ -15,11 +15,11 @@ final class ConnectionMachineTests: RandomTestCase {
     private let refusal = BlueZError(name: "org.bluez.Error.AuthenticationFailed")
     private let cancelled = BlueZError(name: "org.bluez.Error.Canceled")
 
-    private func machine(isUsable: Bool = true, isPresent: Bool = true, isLinkUp: Bool = false) -> ConnectionMachine {
-        Machine(backOff: BackOff(seed: 1), isUsable: isUsable, isPresent: isPresent, isLinkUp: isLinkUp)
+    private func machine(isUsable: Bool = true, isPresent: Bool = true, isLinkUp: Bool = false) -> ReportedMachine {
+        ReportedMachine(backOff: BackOff(seed: 1), isUsable: isUsable, isPresent: isPresent, isLinkUp: isLinkUp)
     }
 
-    private func connecting(timeout: TimeInterval? = nil, retries: UInt = .max) -> ConnectionMachine {
+    private func connecting(timeout: TimeInterval? = nil, retries: UInt = .max) -> ReportedMachine {
         var machine = machine()
         _ = machine.event(
             .connectAsked(ConnectionPolicy(timeoutRetries: retries, disconnectRetries: retries, timeout: timeout)))
@@ -27,9 +27,9 @@ final class ConnectionMachineTests: RandomTestCase {
         return machine
     }
 
-    private func connected(timeout: TimeInterval? = nil, retries: UInt = .max) -> ConnectionMachine {
+    private func connected(timeout: TimeInterval? = nil, retries: UInt = .max) -> ReportedMachine {
         var machine = connecting(timeout: timeout, retries: retries)
-        _ = machine.event(.deviceChanged(isConnected: true))
+        _ = machine.deviceChanged(isConnected: true)
         _ = machine.event(.connectReplied(1, nil))
         XCTAssertEqual(machine.state, .connected)
         return machine
@@ -40,7 +40,7 @@ final class ConnectionMachineTests: RandomTestCase {
     func testAPeripheralWithoutItsKeysIsNotTriedAtOnce() {
         var machine = connected()
         _ = machine.event(.keysMissing)
-        _ = machine.event(.deviceChanged(isConnected: false))
+        _ = machine.deviceChanged(isConnected: false)
         XCTAssertEqual(
             machine.event(.reconnectAsked(delay: 0)).first, .startTimer(.wait, ConnectionMachine.missingKeysDelay))
         // The application decides.
@@ -52,7 +52,7 @@ final class ConnectionMachineTests: RandomTestCase {
             var machine = connected()
             _ = machine.event(.keysMissing)
             _ = machine.event(event)
-            _ = machine.event(.deviceChanged(isConnected: false))
+            _ = machine.deviceChanged(isConnected: false)
             XCTAssertTrue(machine.event(.reconnectAsked(delay: 0)).contains(.callConnect(2)))
         }
     }
@@ -60,7 +60,7 @@ final class ConnectionMachineTests: RandomTestCase {
     func testALinkThatAPairingHasMadeIsOurs() {
         var machine = machine()
         _ = machine.event(.connectAsked(ConnectionPolicy()))
-        _ = machine.event(.deviceChanged(isConnected: true))
+        _ = machine.deviceChanged(isConnected: true)
         XCTAssertEqual(machine.state, .connected)
         XCTAssertFalse(machine.isOurs)
         _ = machine.event(.linkMade(isOurs: true))
@@ -74,7 +74,7 @@ final class ConnectionMachineTests: RandomTestCase {
         XCTAssertEqual(machine.event(.connectAsked(ConnectionPolicy(timeout: 10))), [.callConnect(1)])
         XCTAssertEqual(
             machine.event(.connectStarted(1)), [.startTimer(.timeout, 10)])
-        XCTAssertEqual(machine.event(.deviceChanged(isConnected: true)), [])
+        XCTAssertEqual(machine.deviceChanged(isConnected: true), [])
         XCTAssertEqual(
             machine.event(.connectReplied(1, nil)),
             [
@@ -94,20 +94,20 @@ final class ConnectionMachineTests: RandomTestCase {
     func testALostLinkIsReportedOnceAndFailsWhatIsUnderWay() {
         var machine = connected()
         XCTAssertEqual(
-            machine.event(.deviceChanged(isConnected: false)),
+            machine.deviceChanged(isConnected: false),
             [
                 .cancelTimer(.stability), .linkWentDown(.linkLost), .startTimer(.loss, Machine.lossLimit),
                 .report(1, .disconnected),
             ])
-        XCTAssertEqual(machine.event(.deviceChanged(isConnected: false)), [])
-        XCTAssertEqual(machine.event(.deviceChanged(isPresent: false, isConnected: false)), [])
-        XCTAssertEqual(machine.event(.adapterUsable(false)), [.cancelTimer(.loss)])
+        XCTAssertEqual(machine.deviceChanged(isConnected: false), [])
+        XCTAssertEqual(machine.deviceChanged(isPresent: false, isConnected: false), [])
+        XCTAssertEqual(machine.adapterUsable(false), [.cancelTimer(.loss)])
     }
 
     func testARemovedDeviceIsALostLink() {
         var machine = connected()
         XCTAssertEqual(
-            machine.event(.deviceChanged(isPresent: false, isConnected: false)),
+            machine.deviceChanged(isPresent: false, isConnected: false),
             [
                 .cancelTimer(.stability), .linkWentDown(.linkLost), .startTimer(.loss, Machine.lossLimit),
                 .report(1, .disconnected),
@@ -139,16 +139,16 @@ final class ConnectionMachineTests: RandomTestCase {
         _ = machine.event(.timerFired(.timeout))
         _ = machine.event(.connectReplied(1, cancelled))
         _ = machine.event(.reconnectAsked(delay: 0))
-        _ = machine.event(.deviceChanged(isConnected: true))
+        _ = machine.deviceChanged(isConnected: true)
         _ = machine.event(.connectReplied(2, nil))
         XCTAssertEqual(machine.timeouts, 0)
-        XCTAssertEqual(machine.event(.deviceChanged(isConnected: false)).last, .report(1, .disconnected))
+        XCTAssertEqual(machine.deviceChanged(isConnected: false).last, .report(1, .disconnected))
     }
 
     func testDisconnectionsBeyondTheCountGiveUp() {
         var machine = connected(retries: 0)
         XCTAssertEqual(
-            machine.event(.deviceChanged(isConnected: false)),
+            machine.deviceChanged(isConnected: false),
             [
                 .cancelTimer(.stability), .linkWentDown(.linkLost), .startTimer(.loss, Machine.lossLimit),
                 .report(1, .gaveUp(after: .disconnected)), .finishStream(1),
@@ -175,7 +175,7 @@ final class ConnectionMachineTests: RandomTestCase {
     func testASearchGoesOnDuringTheFirstAttempts() {
         var machine = machine(isPresent: false)
         _ = machine.event(.connectAsked(ConnectionPolicy()))
-        var orders = machine.event(.deviceChanged(isConnected: false))
+        var orders = machine.deviceChanged(isConnected: false)
         for attempt in 1...3 as ClosedRange<UInt32> {
             XCTAssertEqual(orders.last, .callConnect(attempt, pausesScans: attempt == 3))
             _ = machine.event(.connectReplied(attempt, transient))
@@ -230,20 +230,20 @@ final class ConnectionMachineTests: RandomTestCase {
         var machine = connected()
         for round in 1...3 {
             _ = machine.event(.timerFired(.stability))
-            _ = machine.event(.deviceChanged(isConnected: false))
+            _ = machine.deviceChanged(isConnected: false)
             XCTAssertEqual(machine.event(.reconnectAsked(delay: 0)), [.callConnect(machine.lastAttempt)], "\(round)")
-            _ = machine.event(.deviceChanged(isConnected: true))
+            _ = machine.deviceChanged(isConnected: true)
             _ = machine.event(.connectReplied(machine.lastAttempt, nil))
         }
     }
 
     func testAPeripheralThatDropsEachLinkAtOnceIsNotHammered() {
         var machine = connected()
-        _ = machine.event(.deviceChanged(isConnected: false))
+        _ = machine.deviceChanged(isConnected: false)
         XCTAssertEqual(machine.event(.reconnectAsked(delay: 0)), [.callConnect(2)])
-        _ = machine.event(.deviceChanged(isConnected: true))
+        _ = machine.deviceChanged(isConnected: true)
         _ = machine.event(.connectReplied(2, nil))
-        _ = machine.event(.deviceChanged(isConnected: false))
+        _ = machine.deviceChanged(isConnected: false)
         XCTAssertEqual(machine.event(.reconnectAsked(delay: 0)).count, 1)
         XCTAssertEqual(machine.state, .waiting(.delay))
     }
@@ -261,8 +261,8 @@ final class ConnectionMachineTests: RandomTestCase {
     func testALinkThatAppearsDuringTheCancellationIsNotUsed() {
         var machine = connecting(timeout: 10)
         _ = machine.event(.timerFired(.timeout))
-        XCTAssertEqual(machine.event(.deviceChanged(isConnected: true)), [])
-        XCTAssertEqual(machine.event(.deviceChanged(isConnected: false)), [])
+        XCTAssertEqual(machine.deviceChanged(isConnected: true), [])
+        XCTAssertEqual(machine.deviceChanged(isConnected: false), [])
         XCTAssertTrue(machine.isInUse, "A released peripheral is kept until its link has ended.")
         XCTAssertEqual(machine.event(.connectReplied(1, cancelled)), [.report(1, .timedOut)])
     }
@@ -280,7 +280,7 @@ final class ConnectionMachineTests: RandomTestCase {
         var machine = machine()
         _ = machine.event(.connectAsked(ConnectionPolicy()))
         XCTAssertEqual(
-            machine.event(.deviceChanged(isConnected: true)),
+            machine.deviceChanged(isConnected: true),
             [.cancelConnect, .startTimer(.stability, 3), .linkWentUp, .report(1, .connected)])
         XCTAssertFalse(machine.isOurs)
         _ = machine.event(.disconnectAsked)
@@ -305,7 +305,7 @@ final class ConnectionMachineTests: RandomTestCase {
             machine.event(.disconnectAsked),
             [.cancelTimer(.stability), .linkWentDown(.application), .callDisconnect])
         XCTAssertEqual(machine.event(.disconnectAsked), [])
-        XCTAssertEqual(machine.event(.deviceChanged(isConnected: false)), [])
+        XCTAssertEqual(machine.deviceChanged(isConnected: false), [])
         XCTAssertEqual(machine.event(.disconnectReplied), [.report(1, .forced)])
         XCTAssertEqual(machine.event(.disconnectReplied), [])
     }
@@ -350,7 +350,7 @@ final class ConnectionMachineTests: RandomTestCase {
         _ = machine.event(.disconnectAsked)
         XCTAssertEqual(
             machine.event(.connectAsked(ConnectionPolicy())), [.report(1, .forced), .finishStream(1)])
-        XCTAssertEqual(machine.event(.deviceChanged(isConnected: false)), [])
+        XCTAssertEqual(machine.deviceChanged(isConnected: false), [])
         XCTAssertEqual(machine.event(.disconnectReplied), [.callConnect(2)])
     }
 
@@ -374,13 +374,13 @@ final class ConnectionMachineTests: RandomTestCase {
 
     func testADeviceThatBlueZDroppedIsSoughtAndDiscoveryLastsUntilTheLink() {
         var machine = connecting(timeout: 30)
-        _ = machine.event(.deviceChanged(isPresent: false, isConnected: false))
+        _ = machine.deviceChanged(isPresent: false, isConnected: false)
         XCTAssertEqual(machine.event(.connectReplied(1, notFound)), [.seek, .startTimer(.wait, 10)])
         XCTAssertEqual(
-            machine.event(.deviceChanged(isConnected: false)),
+            machine.deviceChanged(isConnected: false),
             [.cancelTimer(.wait), .callConnect(2, pausesScans: false)])
         _ = machine.event(.connectStarted(2))
-        _ = machine.event(.deviceChanged(isConnected: true))
+        _ = machine.deviceChanged(isConnected: true)
         XCTAssertEqual(
             machine.event(.connectReplied(2, nil)),
             [.cancelTimer(.timeout), .stopSeeking, .startTimer(.stability, 3), .linkWentUp, .report(1, .connected)])
@@ -419,7 +419,7 @@ final class ConnectionMachineTests: RandomTestCase {
         var machine = connecting()
         _ = machine.event(.connectReplied(1, busy))
         XCTAssertEqual(
-            machine.event(.deviceChanged(isConnected: true)),
+            machine.deviceChanged(isConnected: true),
             [.cancelTimer(.wait), .startTimer(.stability, 3), .linkWentUp, .report(1, .connected)])
     }
 
@@ -438,8 +438,8 @@ final class ConnectionMachineTests: RandomTestCase {
 
     func testAGoodReplyWithoutALinkIsATransientFailure() {
         var machine = connecting()
-        _ = machine.event(.deviceChanged(isConnected: true))
-        _ = machine.event(.deviceChanged(isConnected: false))
+        _ = machine.deviceChanged(isConnected: true)
+        _ = machine.deviceChanged(isConnected: false)
         XCTAssertTrue(machine.hasFallen)
         for error in [nil, BlueZError.noLink] {
             var machine = machine
@@ -460,68 +460,68 @@ final class ConnectionMachineTests: RandomTestCase {
     // MARK: The adapter (F1, F2)
 
     func testAnAdapterThatGoesEndsWhatIsUnderWayOnceAndTheNextTryWaitsForIt() {
-        let cases: [(ConnectionMachine, [Order.Action])] = [
+        let cases: [(ReportedMachine, [Order.Action])] = [
             (connecting(timeout: 9), [.cancelConnect, .cancelTimer(.timeout), .report(1, .disconnected)]),
             (connected(), [.cancelTimer(.stability), .linkWentDown(.adapterLost), .report(1, .disconnected)]),
         ]
         for (start, effects) in cases {
             var machine = start
-            XCTAssertEqual(machine.event(.adapterUsable(false)), effects)
-            XCTAssertEqual(machine.event(.adapterUsable(false)), [])
+            XCTAssertEqual(machine.adapterUsable(false), effects)
+            XCTAssertEqual(machine.adapterUsable(false), [])
             _ = machine.event(.reconnectAsked(delay: 0))
             XCTAssertEqual(machine.state, .waiting(.power))
-            XCTAssertEqual(machine.event(.adapterUsable(true)).last, .callConnect(2))
+            XCTAssertEqual(machine.adapterUsable(true).last, .callConnect(2))
         }
     }
 
     func testATryAfterAReportedLossWaitsForTheAdapterWithoutASecondReport() {
         var machine = connected(timeout: 9)
-        XCTAssertEqual(machine.event(.deviceChanged(isConnected: false)).last, .report(1, .disconnected))
+        XCTAssertEqual(machine.deviceChanged(isConnected: false).last, .report(1, .disconnected))
         _ = machine.event(.reconnectAsked(delay: 0))
         XCTAssertEqual(machine.state, .connecting(isUnderWay: false))
         _ = machine.event(.connectStarted(2))
         XCTAssertEqual(
-            machine.event(.adapterUsable(false)),
+            machine.adapterUsable(false),
             [
                 .cancelTimer(.loss), .cancelConnect, .cancelTimer(.timeout), .startTimer(.timeout, 9),
             ])
         XCTAssertEqual(machine.state, .waiting(.power))
         XCTAssertEqual(machine.event(.connectReplied(2, notFound)), [])
-        XCTAssertEqual(machine.event(.adapterUsable(true)), [.cancelTimer(.timeout), .callConnect(3)])
+        XCTAssertEqual(machine.adapterUsable(true), [.cancelTimer(.timeout), .callConnect(3)])
         // That was another loss.
-        XCTAssertEqual(machine.event(.adapterUsable(false)).last, .report(1, .disconnected))
+        XCTAssertEqual(machine.adapterUsable(false).last, .report(1, .disconnected))
     }
 
     func testATryForARunWaitsForTheAdapterAfterAReportedLoss() {
         var machine = connected(retries: 1)
-        XCTAssertEqual(machine.event(.deviceChanged(isConnected: false)).last, .report(1, .disconnected))
+        XCTAssertEqual(machine.deviceChanged(isConnected: false).last, .report(1, .disconnected))
         XCTAssertEqual(machine.event(.linkNeeded(.run)), [.callConnect(2)])
-        XCTAssertEqual(machine.event(.adapterUsable(false)), [.cancelTimer(.loss), .cancelConnect])
+        XCTAssertEqual(machine.adapterUsable(false), [.cancelTimer(.loss), .cancelConnect])
         XCTAssertEqual(machine.state, .waiting(.power))
         XCTAssertEqual(machine.disconnections, 1)
-        XCTAssertEqual(machine.event(.adapterUsable(true)), [.callConnect(3)])
+        XCTAssertEqual(machine.adapterUsable(true), [.callConnect(3)])
     }
 
     func testAnAdapterThatGoesLongAfterAReportedLossIsReported() {
         var machine = connected(timeout: 9)
-        _ = machine.event(.deviceChanged(isConnected: false))
+        _ = machine.deviceChanged(isConnected: false)
         _ = machine.event(.reconnectAsked(delay: 0))
         _ = machine.event(.connectStarted(2))
         XCTAssertEqual(machine.event(.timerFired(.loss)), [])
         XCTAssertEqual(
-            machine.event(.adapterUsable(false)),
+            machine.adapterUsable(false),
             [.cancelConnect, .cancelTimer(.timeout), .report(1, .disconnected)])
         XCTAssertEqual(machine.state, .disconnected)
     }
 
     func testALinkAfterAReportedLossIsLostWithTheAdapter() {
         var machine = connected()
-        _ = machine.event(.deviceChanged(isConnected: false))
+        _ = machine.deviceChanged(isConnected: false)
         _ = machine.event(.reconnectAsked(delay: 0))
         _ = machine.event(.connectStarted(2))
-        _ = machine.event(.deviceChanged(isConnected: true))
+        _ = machine.deviceChanged(isConnected: true)
         XCTAssertTrue(machine.event(.connectReplied(2, nil)).contains(.cancelTimer(.loss)))
-        XCTAssertEqual(machine.event(.adapterUsable(false)).last, .report(1, .disconnected))
+        XCTAssertEqual(machine.adapterUsable(false).last, .report(1, .disconnected))
     }
 
     func testWaitingForPowerHasTheSameLimitAndTheRadioItsFullTimeAfterwards() {
@@ -530,17 +530,17 @@ final class ConnectionMachineTests: RandomTestCase {
             machine.event(.connectAsked(ConnectionPolicy(timeout: 10))), [.startTimer(.timeout, 10)])
         XCTAssertEqual(machine.event(.timerFired(.timeout)), [.report(1, .timedOut)])
         XCTAssertEqual(machine.event(.reconnectAsked(delay: 0)), [.startTimer(.timeout, 10)])
-        XCTAssertEqual(machine.event(.adapterUsable(true)), [.cancelTimer(.timeout), .callConnect(1)])
+        XCTAssertEqual(machine.adapterUsable(true), [.cancelTimer(.timeout), .callConnect(1)])
         XCTAssertEqual(machine.event(.connectStarted(1)).first, .startTimer(.timeout, 10))
     }
 
     func testAnAdapterThatGoesCompletesWhatWasEnding() {
         var times = connecting(timeout: 10)
         _ = times.event(.timerFired(.timeout))
-        XCTAssertEqual(times.event(.adapterUsable(false)), [.report(1, .timedOut)])
+        XCTAssertEqual(times.adapterUsable(false), [.report(1, .timedOut)])
         var ends = connected()
         _ = ends.event(.disconnectAsked)
-        XCTAssertEqual(ends.event(.adapterUsable(false)), [.report(1, .forced)])
+        XCTAssertEqual(ends.adapterUsable(false), [.report(1, .forced)])
     }
 
     // MARK: The end (B7)

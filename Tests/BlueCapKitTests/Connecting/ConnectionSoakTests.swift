@@ -82,7 +82,7 @@ final class ConnectionSoakTests: ConnectionStage {
             XCTAssertTrue(core.shell.orders.pending.isEmpty)
             XCTAssertEqual(core.shell.timers.count, 0)
             // The last round of each may have left its stream open: nothing has ended it.
-            let uses = core.objects.used.map(\.use)
+            let uses = core.state.peripherals.used.map(\.use)
             XCTAssertLessThanOrEqual(uses.map(\.connections.count).reduce(0, +), 4)
             XCTAssertTrue(uses.allSatisfy { $0.attempt == nil && $0.searches.isEmpty })
         }

@@ -5,15 +5,15 @@ import XCTest
 
 /// Links that runs and other operations need for a time, beside the connection that the application requests.
 final class LinkLendingTests: XCTestCase {
-    private func machine(isUsable: Bool = true, isLinkUp: Bool = false) -> ConnectionMachine {
-        ConnectionMachine(backOff: BackOff(seed: 1), isUsable: isUsable, isPresent: true, isLinkUp: isLinkUp)
+    private func machine(isUsable: Bool = true, isLinkUp: Bool = false) -> ReportedMachine {
+        ReportedMachine(backOff: BackOff(seed: 1), isUsable: isUsable, isPresent: true, isLinkUp: isLinkUp)
     }
 
-    private func lent() -> ConnectionMachine {
+    private func lent() -> ReportedMachine {
         var machine = machine()
         XCTAssertEqual(machine.event(.linkNeeded(.run)), [.callConnect(1)])
         _ = machine.event(.connectStarted(1))
-        _ = machine.event(.deviceChanged(isConnected: true))
+        _ = machine.deviceChanged(isConnected: true)
         _ = machine.event(.connectReplied(1, nil))
         XCTAssertEqual(machine.state, .connected)
         return machine
@@ -33,7 +33,7 @@ final class LinkLendingTests: XCTestCase {
         _ = machine.event(.connectAsked(ConnectionPolicy()))
         XCTAssertEqual(machine.event(.linkNeeded(.run)), [])
         _ = machine.event(.connectStarted(1))
-        _ = machine.event(.deviceChanged(isConnected: true))
+        _ = machine.deviceChanged(isConnected: true)
         _ = machine.event(.connectReplied(1, nil))
         XCTAssertEqual(machine.event(.linkNeeded(.run)), [])
         XCTAssertEqual(machine.event(.linkNotNeeded(.run)), [])
@@ -81,7 +81,7 @@ final class LinkLendingTests: XCTestCase {
         var machine = lent()
         _ = machine.event(.linkNotNeeded(.run))
         XCTAssertEqual(machine.event(.linkNeeded(.run)), [])
-        XCTAssertEqual(machine.event(.deviceChanged(isConnected: false)), [])
+        XCTAssertEqual(machine.deviceChanged(isConnected: false), [])
         XCTAssertEqual(
             machine.event(.disconnectReplied), [.report(0, .forced), .callConnect(2)])
         XCTAssertEqual(machine.purpose, .run)

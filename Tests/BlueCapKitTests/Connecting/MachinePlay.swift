@@ -4,10 +4,10 @@ import TestRandomness
 
 /// Plays a `ConnectionMachine` at random, as a world that keeps its own rules, and notes where the machine breaks one.
 struct MachinePlay {
-    private(set) var machine = ConnectionMachine(
+    private(set) var machine = ReportedMachine(
         backOff: BackOff(seed: 1), isUsable: true, isPresent: true, isLinkUp: false)
     private(set) var faults: [String] = []
-    private(set) var history: [ConnectionMachine.Event] = []
+    private(set) var history: [String] = []
     private var random: TestRandom
     private var timers: Set<ConnectionMachine.Timer> = []
     private var pendingConnects: Set<ConnectionMachine.Attempt> = []
@@ -38,9 +38,13 @@ struct MachinePlay {
             guard let attempt = Self.inOrder(pendingConnects).randomElement(using: &random) else { return }
             pendingConnects.remove(attempt)
             send(.connectReplied(attempt, failures.randomElement(using: &random)!))
-        case 9, 10, 11: send(.deviceChanged(isConnected: Bool.random(using: &random)))
-        case 12: send(.deviceChanged(isPresent: false, isConnected: false))
-        case 13: send(.adapterUsable(Int.random(in: 0..<3, using: &random) > 0))
+        case 9, 10, 11:
+            let isUp = Bool.random(using: &random)
+            send("connected \(isUp)") { $0.deviceChanged(isConnected: isUp) }
+        case 12: send("removed") { $0.deviceChanged(isPresent: false, isConnected: false) }
+        case 13:
+            let isUsable = Int.random(in: 0..<3, using: &random) > 0
+            send("usable \(isUsable)") { $0.adapterUsable(isUsable) }
         case 14: send(.linkNeeded(.run))
         case 15:
             send(.linkNotNeeded(.run))
@@ -81,9 +85,13 @@ struct MachinePlay {
     }
 
     private mutating func send(_ event: ConnectionMachine.Event) {
-        history.append(event)
         if case .connectAsked = event { openStreams.insert(machine.number + 1) }
-        for effect in machine.event(event) { took(effect) }
+        send("\(event)") { $0.event(event) }
+    }
+
+    private mutating func send(_ name: String, _ event: (inout ReportedMachine) -> [Order.Action]) {
+        history.append(name)
+        for effect in event(&machine) { took(effect) }
         check(timers == machine.timers, "timers \(timers) are not \(machine.timers)")
         check(isUp == (machine.state == .connected), "link \(isUp) in \(machine.state)")
         check(isSeeking == machine.isSeeking, "a search is lost track of")

@@ -379,8 +379,8 @@ private final class PairingScene: @unchecked Sendable {
 
     /// Whether the manager is pairing, or an operation waits that may pair.
     private func isWanted(_ peripheral: Peripheral, _ member: Member) -> Bool {
-        member.manager?.session.readState(of: peripheral.key) {
-            !$0.pairing.isIdle || $0.attributes.isBusy || $0.attributes.isSecuring
+        member.manager?.session.use(of: peripheral.key) {
+            !$0.state.pairing.isIdle || $0.state.attributes.isBusy || $0.state.attributes.isSecuring
         } ?? false
     }
 
@@ -478,8 +478,8 @@ private final class PairingScene: @unchecked Sendable {
                 if !core.shell.orders.pending.isEmpty { problems.append("\(member.name) has orders") }
             }
             for peripheral in member.peripherals {
-                let isBusy = session.readState(of: peripheral.key) {
-                    !$0.pairing.isIdle || $0.attributes.isBusy || $0.attributes.isSecuring
+                let isBusy = session.use(of: peripheral.key) {
+                    !$0.state.pairing.isIdle || $0.state.attributes.isBusy || $0.state.attributes.isSecuring
                 }
                 if isBusy == true { problems.append("\(member.name) is busy with \(peripheral.name)") }
             }
@@ -487,7 +487,7 @@ private final class PairingScene: @unchecked Sendable {
             checkEmpty(client.pairings, "waitingForAgent")
             checkEmpty(client.pairings, "sessions")
             for peripheral in member.peripherals {
-                let isPairing = session.core.withLock { $0.objects.use(of: peripheral.key)?.pairing != nil }
+                let isPairing = session.core.withLock { $0.state.peripherals.use(of: peripheral.key)?.pairing != nil }
                 if isPairing { problems.append("\(member.name) has a call of Pair for \(peripheral.name)") }
             }
         }

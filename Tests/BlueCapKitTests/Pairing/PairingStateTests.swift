@@ -48,12 +48,12 @@ final class PairingStateTests: XCTestCase {
     // MARK: Pairing
 
     func testItPairsOnceForAllRequests() {
-        XCTAssertEqual(ask(), [.startTimer(.operation(id(1)), 60), .callPair(1, timeout: 60)])
+        XCTAssertEqual(ask(), [.callPair(1, timeout: 60)])
         XCTAssertTrue(state.isPairing)
         XCTAssertEqual(ask(.pair(trusting: true), 2, timeout: .infinity), [])
         XCTAssertEqual(
             reply(nil),
-            [.setTrusted(true), .cancelTimer(.operation(id(1))), .settle(id(1), .done), .settle(id(2), .done)])
+            [.setTrusted(true), .settle(id(1), .done), .settle(id(2), .done)])
         XCTAssertFalse(state.isPairing)
         XCTAssertEqual(state.count, 1)
         XCTAssertEqual(state.date, date)
@@ -62,7 +62,7 @@ final class PairingStateTests: XCTestCase {
     func testABondSucceedsAtOnceIfTheLinkIsEncryptedWithIt() {
         XCTAssertEqual(
             ask(secured()),
-            [.startTimer(.operation(id(1)), 60), .cancelTimer(.operation(id(1))), .settle(id(1), .done)])
+            [.settle(id(1), .done)])
         XCTAssertTrue(state.isIdle)
     }
 
@@ -139,7 +139,7 @@ final class PairingStateTests: XCTestCase {
 
     func testTheApplicationsRequestNeedsNoAnswer() {
         state.policy = .ask
-        XCTAssertEqual(ask(), [.startTimer(.operation(id(1)), 60), .callPair(1, timeout: 60)])
+        XCTAssertEqual(ask(), [.callPair(1, timeout: 60)])
     }
 
     func testAQuestionEndsWithItsReason() {
@@ -178,7 +178,7 @@ final class PairingStateTests: XCTestCase {
         XCTAssertEqual(
             reply(.failed(failure)),
             [
-                .reportPairing(change), .cancelTimer(.operation(id(1))),
+                .reportPairing(change),
                 .settle(id(1), .failed(.pairing(.failed(failure)))),
             ])
         XCTAssertEqual(state.failureCount, 1)
@@ -189,7 +189,7 @@ final class PairingStateTests: XCTestCase {
         _ = ask()
         _ = reply(nil)
         XCTAssertEqual(reply(.timedOut), [])
-        XCTAssertEqual(ask(.pair(trusting: false), 2), [.startTimer(.operation(id(2)), 60), .callPair(2, timeout: 60)])
+        XCTAssertEqual(ask(.pair(trusting: false), 2), [.callPair(2, timeout: 60)])
         XCTAssertEqual(reply(nil, 1), [])
         XCTAssertTrue(state.isPairing)
     }
@@ -219,7 +219,7 @@ final class PairingStateTests: XCTestCase {
         XCTAssertEqual(
             Orders.given { state.cancelAsked(into: &$0) },
             [
-                .cancelTimer(.operation(id(1))), .settle(id(1), .failed(.pairing(.cancelled))),
+                .settle(id(1), .failed(.pairing(.cancelled))),
                 .settle(id(2), .failed(.pairing(.cancelled))), .cancelPairing,
             ])
         XCTAssertEqual(Orders.given { state.cancelAsked(into: &$0) }, [])
@@ -278,7 +278,7 @@ final class PairingStateTests: XCTestCase {
 
     func testASearchForAnOperationHasATimeLimit() {
         _ = Orders.given { state.needed(Facts(), into: &$0) }
-        XCTAssertEqual(ask(.pair(trusting: false), 1, timeout: 120, Facts()), [.startTimer(.operation(id(1)), 120)])
+        XCTAssertEqual(ask(.pair(trusting: false), 1, timeout: 120, Facts()), [])
         XCTAssertEqual(
             ask(.pair(trusting: false), 2, timeout: .infinity, Facts()), [.startTimer(.search, PairingState.limit)])
         // The request with a time limit continues to wait, and `Pair` has its limit.
