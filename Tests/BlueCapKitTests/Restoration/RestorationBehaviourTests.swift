@@ -1,6 +1,7 @@
 import BlueZSimulator
 import Foundation
 import Futures
+import Reactor
 import TestSupport
 import XCTest
 
@@ -158,6 +159,25 @@ final class RestorationBehaviourTests: ConnectionStage {
         XCTAssertTrue(simulator.advance(until: { subscriptions == 1 }, limit: 30))
         keep(manager)
         XCTAssertEqual(try kept().connections.first?.subscriptions.count, 1)
+    }
+
+    func testADeviceThatBlueZReportsBeforeTheStateIsReadIsConnectedWithoutASearch() throws {
+        try runOnce()
+        simulator.simulateLinkLoss(of: Self.strapAddress)
+        simulator.advance(by: 5)
+        XCTAssertEqual(simulator.links, [])
+        let searches = calls("StartDiscovery")
+
+        // The disk is busy until Bluetooth is ready.
+        let isReady = DispatchSemaphore(value: 0)
+        let busy = StateKeeper<RestorationState>(identifier: "busy", folder: folder.path)
+        busy?.open(for: ManualLoop()) { _ in isReady.wait() }
+        let options = options().merging([CentralManagerOptionBusAddressKey: simulator.address]) { own, _ in own }
+        let manager = CentralManager(options: options)
+        running.append(manager)
+        manager.whenStateChanges().onSuccess(context: ImmediateContext()) { _ in isReady.signal() }
+        XCTAssertTrue(simulator.advance(until: { subscriptions == 1 }, limit: 30))
+        XCTAssertEqual(calls("StartDiscovery"), searches)
     }
 
     func testTheArgumentsOfConnectAreKept() throws {
