@@ -137,6 +137,15 @@ final class PairingMachineTests: RandomTestCase {
         XCTAssertEqual(machine.disconnected(), [.callPair])
     }
 
+    func testABondThatComesWhileTheLinkEndsIsASuccess() {
+        var machine = Machine()
+        _ = machine.statusChanged(linked)
+        _ = machine.asked(1, limit: 60)
+        _ = machine.agentReady(error: nil, mustRelink: true)
+        XCTAssertEqual(machine.statusChanged(bonded), [])
+        XCTAssertEqual(machine.disconnected(), settled(.bonded))
+    }
+
     func testASharedLinkIsKept() {
         var machine = Machine()
         _ = machine.statusChanged(linked)

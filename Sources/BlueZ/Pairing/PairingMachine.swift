@@ -387,6 +387,8 @@ package struct PairingMachine {
     // MARK: Steps
 
     private mutating func pair() -> [Order] {
+        // Somebody has paired while the old link was being ended.
+        if status.isBonded { return finish(.bonded) }
         state = .queued
         return [.callPair]
     }

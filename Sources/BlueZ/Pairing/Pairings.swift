@@ -121,6 +121,7 @@ package final class Pairings: @unchecked Sendable {
     }
 
     private func completeWaitingForAgent() {
+        guard !waitingForAgent.isEmpty else { return }
         let error: BlueZError?
         switch agent.state {
         case .registered: error = nil
