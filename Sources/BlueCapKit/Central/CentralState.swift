@@ -292,11 +292,11 @@ struct CentralState {
         orders.status = use.state.status
         defer { (orders.status, orders.subject) = (LinkStatus(), Order.Subject()) }
         let mayEnd = use.isReleased && use.state.isInUse
-        let wasWanted = isOperation || use.state.isWanted
+        let wasNeeded = isOperation || use.state.isNeeded
         decision(&use.state, &orders)
         if !isOperation || use.state.attributes.needsAttention { use.state.follow(into: &orders) }
         if mayEnd, !use.state.isInUse { orders.append(.endUse) }
-        if !wasWanted, use.state.isWanted { list(key, into: &orders) }
+        if !wasNeeded, use.state.isNeeded { list(key, into: &orders) }
     }
 
     /// What the manager has of a peripheral, which is made if the application has not used the peripheral.
@@ -446,7 +446,7 @@ struct CentralState {
         _ key: PeripheralKey, device: ObjectKey?, at now: Instant, date: @autoclosure () -> Date,
         into orders: inout Orders
     ) {
-        guard peripherals.use(of: key)?.state.isWanted == true, peripherals.read(key, { $0.isListed }) != true else {
+        guard peripherals.use(of: key)?.state.isNeeded == true, peripherals.read(key, { $0.isListed }) != true else {
             return
         }
         list(key, or: device.map { .init(device: $0, discoveredAt: date(), lastReceived: now) }, into: &orders)

@@ -110,18 +110,16 @@ struct AttributeState {
         linkDown(.linkEnded, into: &orders)
         // Without a link, those that wait for a pairing.
         lanes.fail(.linkEnded, into: &orders)
-        nextLinkUnwanted(into: &orders)
+        failNextLink(into: &orders)
         cancelLookUps(into: &orders)
     }
 
-    /// Fails the requests that wait only for the next link.
-    mutating func nextLinkUnwanted(into orders: inout Orders) {
-        for id in requests.ids(of: .nextLink) { requests.settle(id, .failed(.peripheral(.forcedDisconnect)), &orders) }
-    }
-
-    /// BlueZ has refused the call that had to precede the next link, for which this request waits.
-    mutating func refuseNextLink(_ id: OperationID, _ error: BusFailure, into orders: inout Orders) {
-        requests.settle(id, .failed(.bus(error)), &orders)
+    /// Fails the requests that wait only for the next link, because nobody wants it, or because BlueZ has refused the call
+    /// that had to precede it.
+    mutating func failNextLink(
+        _ failure: PeripheralFailure = .peripheral(.forcedDisconnect), into orders: inout Orders
+    ) {
+        for id in requests.ids(of: .nextLink) { requests.settle(id, .failed(failure), &orders) }
     }
 
     /// Ends look-ups that outlive links: those for this name, or all. Returns whether there were any.

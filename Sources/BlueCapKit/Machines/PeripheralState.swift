@@ -48,8 +48,8 @@ struct PeripheralState {
     /// An attempt to connect that waits until it is known whether BlueZ has forgotten calls of the last link, and then until
     /// BlueZ has removed the device.
     private var heldAttempt: Order.Action?
-    /// The operation for which BlueZ is removing the device, so that it discovers the services again.
-    private var refresh: OperationID?
+    /// Whether BlueZ is removing the device, so that it discovers the services again.
+    private var isRefreshing = false
     /// Why the last link ended; `nil` before.
     private(set) var lastLoss: DisconnectReason?
     /// BlueZ's reason for the end of the last link, from 5.83 on.
@@ -80,6 +80,9 @@ struct PeripheralState {
 
     /// Whether the application still needs this peripheral after `terminate`.
     var isWanted: Bool { connection.isWanted || !runs.isIdle }
+
+    /// Whether the application waits for this peripheral or uses it, so that it has to be on the list.
+    var isNeeded: Bool { connection.isWanted && connection.isInUse || !runs.isIdle }
 
     /// The number of runs that are not settled.
     var runCount: Int { runs.count }
@@ -276,7 +279,7 @@ struct PeripheralState {
 
     /// Does the same when a manager disconnects all its peripherals: only one that is connected, or to be, reports it.
     mutating func disconnectIfInUse(into orders: inout Orders) {
-        guard connection.isInUse || refresh != nil else {
+        guard connection.isInUse || isRefreshing else {
             return cancelRuns(.peripheral(.forcedDisconnect), into: &orders)
         }
         disconnectAsked(into: &orders)
@@ -286,15 +289,15 @@ struct PeripheralState {
 
     /// Discovers all services on the next link, after BlueZ has removed the device; ends the present link.
     mutating func refreshAsked(_ id: OperationID, into orders: inout Orders) {
-        refresh = id
+        isRefreshing = true
         attributes.discoverServicesOnNextLink(id)
         if connection.state == .connected { connect(.disconnectAsked, into: &orders) }
         orders.append(.removeDevice)
     }
 
     private mutating func endRefresh(into orders: inout Orders) {
-        refresh = nil
-        attributes.nextLinkUnwanted(into: &orders)
+        isRefreshing = false
+        attributes.failNextLink(into: &orders)
     }
 
     // MARK: Subscriptions
@@ -450,9 +453,13 @@ struct PeripheralState {
     mutating func removed(_ error: PairingError?, into orders: inout Orders) {
         pairing.removed(error, status, into: &orders)
         resumeAttempt(into: &orders)
-        guard let id = refresh.take() else { return }
-        if case .unavailable(let failure)? = error { attributes.refuseNextLink(id, failure, into: &orders) }
-        if case .removalFailed(let failure)? = error { attributes.refuseNextLink(id, failure, into: &orders) }
+        guard isRefreshing else { return }
+        isRefreshing = false
+        switch error {
+        case .unavailable(let failure)?, .removalFailed(let failure)?:
+            attributes.failNextLink(.bus(failure), into: &orders)
+        default: break
+        }
         connect(.reconnectAsked(delay: 0), into: &orders)
     }
 

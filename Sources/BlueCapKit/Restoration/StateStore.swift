@@ -44,6 +44,9 @@ final class StateStore<State: KeptState>: Sendable {
             throw errno == ELOOP ? .distrusted(path: path, .link) : .system(step: "open", path: path, code: errno)
         }
         self.lock = lock
+        var status = stat()
+        guard fstat(lock.fileDescriptor, &status) == 0 else { throw .system(step: "open", path: path, code: errno) }
+        guard status.st_uid == user else { throw .distrusted(path: path, .owner(status.st_uid)) }
         guard flock(lock.fileDescriptor, LOCK_EX | LOCK_NB) == 0 else {
             throw errno == EWOULDBLOCK
                 ? .inUse(path: place.path(of: place.fileName)) : .system(step: "lock", path: path, code: errno)
@@ -72,17 +75,24 @@ final class StateStore<State: KeptState>: Sendable {
 
     private func contents() throws -> Data? {
         var status = stat()
-        guard fstatat(folder.descriptor, place.fileName, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
-            if errno == ENOENT { return nil }
-            throw problem("open", place.fileName)
+        // Opened without blocking: a pipe in place of the file would never become ready.
+        guard let file = folder.open(place.fileName, O_RDONLY | O_NONBLOCK) else {
+            let code = errno
+            if code == ENOENT { return nil }
+            if code == ELOOP { throw RestorationDamage.distrusted(.link) }
+            if code == EACCES, fstatat(folder.descriptor, place.fileName, &status, AT_SYMLINK_NOFOLLOW) == 0,
+                let distrust = StateFolder.Distrust.ofOwn(status, user: user)
+            {
+                throw RestorationDamage.distrusted(distrust)
+            }
+            throw StateProblem.system(step: "open", path: place.path(of: place.fileName), code: code)
         }
-        // No other user can exchange the file: the folder is this user's alone.
+        guard fstat(file.fileDescriptor, &status) == 0 else { throw problem("read", place.fileName) }
         if let distrust = StateFolder.Distrust.ofOwn(status, user: user) {
             throw RestorationDamage.distrusted(distrust)
         }
         guard status.st_mode & S_IFMT == S_IFREG else { throw RestorationDamage.unreadable("It is no file.") }
         guard status.st_size <= Self.largestFile else { throw RestorationDamage.unreadable("It is too large.") }
-        guard let file = folder.open(place.fileName, O_RDONLY) else { throw problem("open", place.fileName) }
         return try file.readToEnd() ?? Data()
     }
 

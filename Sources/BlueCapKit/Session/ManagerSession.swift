@@ -450,8 +450,8 @@ extension ManagerSession {
             // Completed later, because a handler must not delay the disk.
             loop.post { self.complete { self.restoredPromise.failure(error) } }
         case .kept(let state):
-            core.withLock { $0.shell.isRestoring = true }
             restore(state)
+            core.withLock { $0.shell.isRestoring = true }
             loop.post { [self] in
                 guard core.withLock({ $0.managerState }) == .unknown else { return endRestoring() }
                 loop.schedule(after: Self.restorationPatience) { [weak self] in self?.endRestoring() }

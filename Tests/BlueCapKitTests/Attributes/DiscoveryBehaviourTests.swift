@@ -270,6 +270,14 @@ final class DiscoveryBehaviourTests: XCTestCase {
         try stage.wait(read)
     }
 
+    func testEachRefreshThatBlueZRefusesFails() throws {
+        let stage = try AttributeStage([heartRate])
+        try stage.explore()
+        stage.simulator.simulateRefusedCalls(2, of: "RemoveDevice")
+        let refreshes = (0..<2).map { _ in stage.peripheral.refreshServices() }
+        for refresh in refreshes { XCTAssertNotNil(stage.failure(of: refresh, limit: 10) as? BusFailure) }
+    }
+
     func testARefreshOfAPeripheralThatIsGoneFailsInTime() throws {
         let stage = try AttributeStage([heartRate])
         try stage.explore()

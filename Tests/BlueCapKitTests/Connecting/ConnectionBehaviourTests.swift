@@ -1,7 +1,10 @@
-import BlueCapKit
 import BlueZSimulator
+import Foundation
+import Reactor
 import TestSupport
 import XCTest
+
+@testable import BlueCapKit
 
 /// What users suffer from while connecting, and what happens here instead; the letters are those of the behaviours in
 /// Documentation/Reliability.md.
@@ -483,5 +486,27 @@ final class ConnectionBehaviourTests: ConnectionStage {
         simulator.advance(by: 300)
         XCTAssertTrue(manager.peripherals.contains(strap) || strap.state != .connected)
         XCTAssertFalse(journal.expired.contains(strap))
+    }
+
+    func testAPeripheralThatIsGoneExpiresOnceAndIsListedAgainWhenItIsConnected() {
+        let manager = manager()
+        let strap = strap(manager)
+        connect(strap)
+        journal.watch(manager.startScanning())
+        journal.watchExpiries(of: manager)
+        simulator.simulateOutOfRange(of: Self.strapAddress)
+        simulator.advance(by: 120)
+        XCTAssertEqual(journal.expired, [strap])
+        XCTAssertEqual(manager.peripherals, [])
+
+        // A change without an advertisement, as of a bonded device whose name the user changes.
+        manager.session.decide { core in
+            core.state.listWanted(
+                strap.key, device: nil, at: manager.session.loop.now, date: Date(), into: &core.shell.orders)
+        }
+        XCTAssertEqual(manager.peripherals, [], "Nobody waits for it.")
+        strap.reconnect()
+        simulator.advance(by: 0.1)
+        XCTAssertEqual(manager.peripherals, [strap])
     }
 }
