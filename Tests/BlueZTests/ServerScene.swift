@@ -71,7 +71,11 @@ final class RecordingSource: UpdateSource {
     }
 
     private let state = Locked(State())
+    private let ended: @Sendable () -> Void
     var outcomes: [String] { state.withLock { $0.outcomes } }
+
+    /// - Parameter ended: Called after each outcome.
+    init(ended: @escaping @Sendable () -> Void = {}) { self.ended = ended }
 
     func add(_ update: ServerUpdate) { state.withLock { $0.waiting.append(update) } }
 
@@ -88,6 +92,7 @@ final class RecordingSource: UpdateSource {
             let update = state.underWay.isEmpty ? nil : state.underWay.removeFirst()
             state.outcomes.append("\(outcome) \(update.map { [UInt8]($0.value) } ?? [])")
         }
+        ended()
     }
 }
 

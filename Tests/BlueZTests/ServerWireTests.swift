@@ -66,10 +66,11 @@ final class ServerWireTests: XCTestCase, StartsPrograms {
         var acquired = try ask("AcquireNotify", of: characteristic, call.sender, daemon).reader
         let socket = try XCTUnwrap(acquired.descriptor())
         XCTAssertEqual(acquired.uint16(), 23)
-        let source = RecordingSource()
+        let sent = expectation(description: "the bus has taken the value")
+        let source = RecordingSource { sent.fulfill() }
         source.add(ServerUpdate(Data([98])))
         application.sendUpdates(of: ServerAttributeID(2), from: source)
-        wait(for: [received], timeout: 60)
+        wait(for: [received, sent], timeout: 60)
         XCTAssertEqual(try ServerScene.packets(socket), [], "A value for all goes over the bus.")
 
         subscription.cancel()
