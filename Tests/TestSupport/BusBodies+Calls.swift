@@ -61,21 +61,27 @@ extension BusBodies {
     package func aThousandCallsAreAnsweredInOrderAtMostAHundredAtATime() throws {
         let client = try bus.connect()
         let server = try bus.connect()
-        let load = Locked((now: 0, most: 0))
+        // The server replies to a hundred calls together.
+        let load = Locked((waiting: [(invocation: Invocation, value: UInt32)](), most: 0))
         let loop = bus.loop
         let table = InterfaceTable<BusFixture.Unit>(
             "org.example.Echo",
             methods: [
                 .init("Echo", in: ["value": "u"], out: ["value": "u"]) { _, invocation in
-                    load.withLock { load in
-                        load.now += 1
-                        load.most = max(load.most, load.now)
-                    }
                     var reader = invocation.reader
                     let value = reader.uint32() ?? 0
+                    let isFull = load.withLock { load in
+                        load.waiting.append((invocation, value))
+                        load.most = max(load.most, load.waiting.count)
+                        return load.waiting.count == 100
+                    }
+                    guard isFull else { return }
                     loop.schedule(after: 0.001) {
-                        load.withLock { $0.now -= 1 }
-                        invocation.reply { $0.uint32(value) }
+                        let waiting = load.withLock { load in
+                            defer { load.waiting = [] }
+                            return load.waiting
+                        }
+                        for (invocation, value) in waiting { invocation.reply { $0.uint32(value) } }
                     }
                 }
             ])

@@ -239,12 +239,13 @@ final class ServeProcessTests: XCTestCase, StartsPrograms {
             XCTAssertEqual(result.status, 1, "\(arguments)")
             XCTAssertEqual(result.lines, [], "\(arguments)")
             XCTAssertEqual(
-                result.errors,
-                [
-                    "bluecap: bluetoothd has not registered everything yet …",
-                    "bluecap: bluetoothd did not answer within 3 s: it may hang. `systemctl restart bluetooth` "
-                        + "restarts it, and `journalctl -u bluetooth` shows its log.",
-                ], "\(arguments)")
+                result.errors.last,
+                "bluecap: bluetoothd did not answer within 3 s: it may hang. `systemctl restart bluetooth` "
+                    + "restarts it, and `journalctl -u bluetooth` shows its log.", "\(arguments)")
+            // On a busy machine the limit can pass before this is said.
+            let others = result.errors.dropLast()
+            XCTAssertTrue(
+                others.isEmpty || others == ["bluecap: bluetoothd has not registered everything yet …"], "\(others)")
             // A call without a limit of its own would take 25 s.
             XCTAssertLessThan(Date().timeIntervalSince(began), 20, "\(arguments)")
         }
