@@ -64,10 +64,10 @@ extension CentralSession {
                 status.linkEnd = linkEnd
                 core.state.statusChanged(status, of: key, into: &core.shell.orders)
             }
-            core.state.listWanted(key, device: source, at: loop.now, date: loop.date, into: &core.shell.orders)
             // The clock is read once for each batch.
             let now = core.batchTime ?? loop.now
             core.batchTime = now
+            core.state.listWanted(key, device: source, at: now, date: loop.date, into: &core.shell.orders)
             core.state.deviceChanged(
                 key, source, device, fields: fields, isAdvertised: isAdvertised, at: now, only: only, date: loop.date,
                 into: &core.shell.orders)

@@ -290,7 +290,7 @@ struct CentralState {
         let use = use(of: key)
         orders.subject.peripheral = key
         orders.status = use.state.status
-        defer { (orders.status, orders.subject) = (LinkStatus(), Order.Subject()) }
+        defer { orders.subject = Order.Subject() }
         let mayEnd = use.isReleased && use.state.isInUse
         let wasNeeded = isOperation || use.state.isNeeded
         decision(&use.state, &orders)

@@ -99,8 +99,7 @@ extension ObjectTree {
         guard let path = signal.withPath({ AttributePath($0) }) ?? nil, path.kind == kind,
             let place = place(of: path)
         else { return }
-        let fields = devices[place.slot].attributes[place.index]
-            .change(&reader, kind.table).all
+        let fields = self[place].change(&reader, kind.table).all
         if !fields.isEmpty { changes.append(.attributeChanged(path.key, fields)) }
     }
 
