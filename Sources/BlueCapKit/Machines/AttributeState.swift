@@ -114,8 +114,8 @@ struct AttributeState {
         cancelLookUps(into: &orders)
     }
 
-    /// Fails the requests that wait only for the next link, because nobody wants it, or because BlueZ has refused the call
-    /// that had to precede it.
+    /// Fails the requests that wait only for the next link, because the application no longer wants it, or because BlueZ has
+    /// refused the call that had to precede it.
     mutating func failNextLink(
         _ failure: PeripheralFailure = .peripheral(.forcedDisconnect), into orders: inout Orders
     ) {

@@ -387,7 +387,7 @@ package struct PairingMachine {
     // MARK: Steps
 
     private mutating func pair() -> [Order] {
-        // Somebody has paired while the old link was being ended.
+        // Another program may have paired while the old link was being ended.
         if status.isBonded { return finish(.bonded) }
         state = .queued
         return [.callPair]
