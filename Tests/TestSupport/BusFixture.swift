@@ -58,6 +58,9 @@ package final class BusFixture {
         return connection
     }
 
+    /// A loop for a connection that is driven apart from the others. An in-process bus has only one.
+    package func separateLoop() -> ManualLoop { loopback == nil ? ManualLoop() : loop }
+
     /// Calls and waits for the answer.
     package func call(
         _ connection: Connection, _ message: Message, timeout: TimeInterval = Connection.defaultTimeout

@@ -504,7 +504,7 @@ final class ConnectionBehaviourTests: ConnectionStage {
             core.state.listWanted(
                 strap.key, device: nil, at: manager.session.loop.now, date: Date(), into: &core.shell.orders)
         }
-        XCTAssertEqual(manager.peripherals, [], "Nobody waits for it.")
+        XCTAssertEqual(manager.peripherals, [], "The application does not wait for it.")
         strap.reconnect()
         simulator.advance(by: 0.1)
         XCTAssertEqual(manager.peripherals, [strap])
