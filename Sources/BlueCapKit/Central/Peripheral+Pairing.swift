@@ -78,7 +78,7 @@ extension Peripheral {
     }
 
     /// Whether links to the peripheral can be encrypted, or this one is.
-    public var isPaired: Bool { readPresent { $0.isPaired || $0.isBonded } }
+    public var isPaired: Bool { readPresent { $0.hasPaired } }
 
     /// Whether BlueZ stores the keys of the pairing.
     public var isBonded: Bool { readPresent { $0.keepsKeys } }

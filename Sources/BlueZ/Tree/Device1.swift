@@ -94,6 +94,8 @@ extension Device1 {
         get { truths.contains(.isRefused) }
         set { if newValue { truths.insert(.isRefused) } else { truths.remove(.isRefused) } }
     }
+    /// Whether the devices have paired: BlueZ signals `Bonded` before `Paired`.
+    package var hasPaired: Bool { isPaired || isBonded }
     /// Whether BlueZ has keys of the device, also those of a bond that counts as none.
     package var hasKeys: Bool { !truths.isDisjoint(with: [.isPaired, .isBonded]) }
     /// Whether the keys remain when the link ends: ``isBonded``, which BlueZ has since 5.65, and before ``isPaired``.

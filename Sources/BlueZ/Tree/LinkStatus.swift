@@ -29,8 +29,7 @@ package struct LinkStatus: Equatable, Sendable {
         self.device = source
         isConnected = device.hasLink
         areServicesResolved = device.areServicesResolved
-        // `Bonded` is signalled before `Paired`.
-        isPaired = device.isPaired || device.isBonded
+        isPaired = device.hasPaired
         isBonded = device.keepsKeys
     }
 
