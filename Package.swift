@@ -20,12 +20,12 @@ let isDependency =
 let package = Package(
     name: "BlueCap",
     products: [
-        .library(name: "Futures", targets: ["Futures"]),
+        .library(name: "BlueCapFutures", targets: ["BlueCapFutures"]),
         .library(name: "BlueCapKit", targets: ["BlueCapKit"]),
         .library(name: "Bluejay", targets: ["Bluejay"]),
         .library(name: "CoreBluetooth", targets: ["CoreBluetooth"]),
         .library(name: "BlueCapMetrics", targets: ["BlueCapMetrics"]),
-        .library(name: "Profiles", targets: ["Profiles"]),
+        .library(name: "BlueCapProfiles", targets: ["BlueCapProfiles"]),
         .library(name: "BlueZSimulator", targets: ["BlueZSimulator"]),
     ],
     traits: [.trait(name: "Metrics", description: "The library BlueCapMetrics, which needs swift-metrics.")],
@@ -35,34 +35,41 @@ let package = Package(
     ],
     targets: [
         // The arrows of Documentation/Architecture.md; `make lint` checks that no import goes another way.
-        .systemLibrary(name: "CDBusLibrary", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
-        .target(name: "CDBus", dependencies: ["CDBusLibrary"]),
-        .target(name: "Futures", swiftSettings: strict),
-        .target(name: "CReactor"),
-        .target(name: "Reactor", dependencies: ["CReactor", "Futures"], swiftSettings: strict),
-        .target(name: "DBus", dependencies: ["CDBus", "Futures", "Reactor"], swiftSettings: strict),
-        .target(name: "GATT", swiftSettings: strict),
-        .target(name: "Profiles", dependencies: ["GATT"], swiftSettings: strict),
-        .target(name: "BlueZ", dependencies: ["DBus", "Futures", "GATT", "Reactor"], swiftSettings: strict),
+        .systemLibrary(name: "CBlueCapDBusLibrary", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
+        .target(name: "CBlueCapDBus", dependencies: ["CBlueCapDBusLibrary"]),
+        .target(name: "BlueCapFutures", swiftSettings: strict),
+        .target(name: "CBlueCapReactor"),
+        .target(name: "BlueCapReactor", dependencies: ["CBlueCapReactor", "BlueCapFutures"], swiftSettings: strict),
+        .target(
+            name: "BlueCapDBus", dependencies: ["CBlueCapDBus", "BlueCapFutures", "BlueCapReactor"],
+            swiftSettings: strict),
+        .target(name: "BlueCapGATT", swiftSettings: strict),
+        .target(name: "BlueCapProfiles", dependencies: ["BlueCapGATT"], swiftSettings: strict),
+        .target(
+            name: "BlueCapBlueZ", dependencies: ["BlueCapDBus", "BlueCapFutures", "BlueCapGATT", "BlueCapReactor"],
+            swiftSettings: strict),
         .target(
             name: "BlueCapKit",
             dependencies: [
-                "BlueZ", "DBus", "Futures", "GATT", "Profiles", "Reactor",
+                "BlueCapBlueZ", "BlueCapDBus", "BlueCapFutures", "BlueCapGATT", "BlueCapProfiles", "BlueCapReactor",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
         .target(
             name: "BlueCapMetrics",
             dependencies: [
-                "BlueCapKit", "Futures",
+                "BlueCapKit", "BlueCapFutures",
                 .product(
                     name: "CoreMetrics", package: "swift-metrics",
                     condition: isDependency ? .when(traits: ["Metrics"]) : nil),
             ],
             swiftSettings: strict),
         .target(name: "Bluejay", dependencies: ["BlueCapKit"], swiftSettings: strict),
-        .target(name: "CoreBluetooth", dependencies: ["BlueCapKit", "Futures", "GATT"], swiftSettings: strict),
-        .target(name: "BlueZSimulator", dependencies: ["DBus", "Futures", "Reactor"], swiftSettings: strict),
+        .target(
+            name: "CoreBluetooth", dependencies: ["BlueCapKit", "BlueCapFutures", "BlueCapGATT"], swiftSettings: strict),
+        .target(
+            name: "BlueZSimulator", dependencies: ["BlueCapDBus", "BlueCapFutures", "BlueCapReactor"],
+            swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )
@@ -109,45 +116,58 @@ if !isDependency {
 
         .target(
             name: "TestSupport",
-            dependencies: ["BlueCapKit", "Bluejay", "BlueZSimulator", "DBus", "Futures", "Reactor", "TestPrograms"],
+            dependencies: [
+                "BlueCapKit", "Bluejay", "BlueZSimulator", "BlueCapDBus", "BlueCapFutures", "BlueCapReactor",
+                "TestPrograms",
+            ],
             path: "Tests/TestSupport", swiftSettings: strict),
         // The tests' random numbers: without dependencies, so that the tests of any module can use it.
         .target(name: "TestRandomness", path: "Tests/TestRandomness", swiftSettings: strict),
         // How tests start programs, and which do: without dependencies, too.
         .target(name: "TestPrograms", path: "Tests/TestPrograms", swiftSettings: strict),
         .testTarget(
-            name: "FuturesTests", dependencies: ["Futures", "TestPrograms", "TestRandomness"], swiftSettings: strict),
+            name: "FuturesTests", dependencies: ["BlueCapFutures", "TestPrograms", "TestRandomness"],
+            swiftSettings: strict),
         // Code written for the documented API, in the language mode it was written in.
         .testTarget(
-            name: "FuturesSwift5Tests", dependencies: ["Futures"],
+            name: "FuturesSwift5Tests", dependencies: ["BlueCapFutures"],
             swiftSettings: [.treatAllWarnings(as: .error), .swiftLanguageMode(.v5)]),
         .testTarget(
-            name: "ReactorTests", dependencies: ["Reactor", "Futures", "TestRandomness"], swiftSettings: strict),
-        .testTarget(
-            name: "DBusTests", dependencies: ["DBus", "Reactor", "Futures", "TestRandomness", "TestSupport"],
+            name: "ReactorTests", dependencies: ["BlueCapReactor", "BlueCapFutures", "TestRandomness"],
             swiftSettings: strict),
-        .testTarget(name: "GATTTests", dependencies: ["GATT", "Profiles", "TestRandomness"], swiftSettings: strict),
+        .testTarget(
+            name: "DBusTests",
+            dependencies: ["BlueCapDBus", "BlueCapReactor", "BlueCapFutures", "TestRandomness", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "GATTTests", dependencies: ["BlueCapGATT", "BlueCapProfiles", "TestRandomness"], swiftSettings: strict
+        ),
         .testTarget(
             name: "BlueZTests",
-            dependencies: ["BlueZ", "DBus", "Reactor", "GATT", "Futures", "TestPrograms", "TestRandomness"],
+            dependencies: [
+                "BlueCapBlueZ", "BlueCapDBus", "BlueCapReactor", "BlueCapGATT", "BlueCapFutures", "TestPrograms",
+                "TestRandomness",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "SimulatorTests",
             dependencies: [
-                "BlueZSimulator", "DBus", "Reactor", "Futures", "TestPrograms", "TestRandomness", "TestSupport",
+                "BlueZSimulator", "BlueCapDBus", "BlueCapReactor", "BlueCapFutures", "TestPrograms", "TestRandomness",
+                "TestSupport",
             ],
             swiftSettings: strict),
         .testTarget(
             name: "BlueCapKitTests",
             dependencies: [
-                "BlueCapKit", "BlueZ", "BlueZSimulator", "DBus", "Futures", "GATT", "Reactor",
+                "BlueCapKit", "BlueCapBlueZ", "BlueZSimulator", "BlueCapDBus", "BlueCapFutures", "BlueCapGATT",
+                "BlueCapReactor",
                 "TestRandomness", "TestSupport", .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
         .testTarget(
             name: "BlueCapMetricsTests",
             dependencies: [
-                "BlueCapMetrics", "BlueCapKit", "BlueZSimulator", "Futures",
+                "BlueCapMetrics", "BlueCapKit", "BlueZSimulator", "BlueCapFutures",
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
             ],
@@ -182,7 +202,8 @@ if !isDependency {
         .testTarget(
             name: "WireTests",
             dependencies: [
-                "BlueCapKit", "BlueZSimulator", "DBus", "Reactor", "Futures", "TestPrograms", "TestRandomness",
+                "BlueCapKit", "BlueZSimulator", "BlueCapDBus", "BlueCapReactor", "BlueCapFutures", "TestPrograms",
+                "TestRandomness",
                 "TestSupport",
             ],
             swiftSettings: strict),
@@ -204,7 +225,8 @@ if !isDependency {
         .testTarget(
             name: "RegressionTests",
             dependencies: [
-                "BlueCapKit", "BlueZSimulator", "DBus", "Futures", "Reactor", "TestPrograms", "TestRandomness",
+                "BlueCapKit", "BlueZSimulator", "BlueCapDBus", "BlueCapFutures", "BlueCapReactor", "TestPrograms",
+                "TestRandomness",
                 "TestSupport",
             ],
             swiftSettings: strict),

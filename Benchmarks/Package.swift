@@ -16,7 +16,7 @@ let package = Package(
             name: "FuturesBenchmark",
             dependencies: [
                 "FuturesBenchmarkAllocations",
-                .product(name: "Futures", package: "BlueCap"),
+                .product(name: "BlueCapFutures", package: "BlueCap"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "OpenCombine", package: "OpenCombine"),

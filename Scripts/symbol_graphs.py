@@ -9,7 +9,7 @@ import subprocess
 from built_modules import ROOT, binaries, search_flags
 
 # The modules that programs import.
-MODULES = ["Futures", "GATT", "Profiles", "BlueCapKit", "Bluejay", "CoreBluetooth", "BlueCapMetrics", "BlueZSimulator"]
+MODULES = ["BlueCapFutures", "BlueCapGATT", "BlueCapProfiles", "BlueCapKit", "Bluejay", "CoreBluetooth", "BlueCapMetrics", "BlueZSimulator"]
 
 
 def graphs(module: str, folder: pathlib.Path, target: str, flags: list[str]) -> list[dict]:

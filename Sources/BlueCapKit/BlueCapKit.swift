@@ -1,4 +1,4 @@
 // Re-exports Futures, GATT and the profiles, so that programs need only `import BlueCapKit`.
-@_exported public import Futures
-@_exported public import GATT
-@_exported public import Profiles
+@_exported public import BlueCapFutures
+@_exported public import BlueCapGATT
+@_exported public import BlueCapProfiles

@@ -1,6 +1,6 @@
 public import BlueCapKit
 public import CoreMetrics
-import Futures
+import BlueCapFutures
 
 /// Reports the statistics of a manager or a peripheral to swift-metrics, for example for Prometheus.
 ///

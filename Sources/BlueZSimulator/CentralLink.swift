@@ -1,6 +1,6 @@
 public import Foundation
-import Futures
-import Reactor
+import BlueCapFutures
+import BlueCapReactor
 
 extension Simulator {
     /// Connects a central to an adapter: 50 ms after the adapter advertises something that takes connections. The central

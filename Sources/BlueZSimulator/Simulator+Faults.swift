@@ -1,4 +1,4 @@
-import DBus
+import BlueCapDBus
 public import Foundation
 
 /// Faults. Each method may be called on any thread; it takes effect on the simulator's loop, after what was asked

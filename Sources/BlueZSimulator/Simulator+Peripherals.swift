@@ -1,7 +1,7 @@
-import DBus
+import BlueCapDBus
 import Foundation
-import Futures
-import Reactor
+import BlueCapFutures
+import BlueCapReactor
 
 /// The virtual peripherals: which there are, what they send, and their values.
 extension Simulator {

@@ -1,7 +1,7 @@
-package import DBus
+package import BlueCapDBus
 public import Foundation
-import Futures
-package import Reactor
+import BlueCapFutures
+package import BlueCapReactor
 
 /// A simulated `bluetoothd` of a chosen version with virtual adapters and virtual peripherals, on a bus that any Bluetooth
 /// program can use: one with this package, in the same process or another, or any other program.

@@ -1,8 +1,8 @@
-import DBus
+import BlueCapDBus
 import Foundation
-import Futures
+import BlueCapFutures
 import Glibc
-import Reactor
+import BlueCapReactor
 
 /// The daemon's connection to the bus: a new one each time that the daemon starts, as with a process.
 extension Stage {

@@ -1,8 +1,8 @@
-import DBus
+import BlueCapDBus
 import Foundation
-import Futures
+import BlueCapFutures
 import Glibc
-import Reactor
+import BlueCapReactor
 
 /// The daemon's end of a socket that it shares with a client.
 struct PeerSocket: Sendable {

@@ -1,7 +1,7 @@
-import DBus
+import BlueCapDBus
 import Foundation
-import Futures
-import Reactor
+import BlueCapFutures
+import BlueCapReactor
 
 /// A simulation with its loop and its bus. Decisions are made under the lock, and performed on the loop.
 final class Stage: Sendable {

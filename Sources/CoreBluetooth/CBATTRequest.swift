@@ -1,7 +1,7 @@
 import BlueCapKit
 public import Foundation
-import Futures
-public import GATT
+import BlueCapFutures
+public import BlueCapGATT
 
 /// A central that uses this program's services.
 ///

@@ -1,7 +1,7 @@
 import BlueCapKit
 public import Foundation
-import Futures
-public import GATT
+import BlueCapFutures
+public import BlueCapGATT
 
 // The attributes of a remote peripheral. The attributes that the program publishes itself inherit from these classes.
 

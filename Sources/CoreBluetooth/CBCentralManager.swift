@@ -1,7 +1,7 @@
 public import BlueCapKit
 public import Foundation
-import Futures
-public import GATT
+import BlueCapFutures
+public import BlueCapGATT
 
 /// Which devices a manager reports the connections of, to ``CBCentralManager/registerForConnectionEvents(options:)``.
 public struct CBConnectionEventMatchingOption: RawRepresentable, Hashable, Sendable {

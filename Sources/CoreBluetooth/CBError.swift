@@ -1,6 +1,6 @@
 import BlueCapKit
 public import Foundation
-import GATT
+import BlueCapGATT
 
 /// The domain of ``CBError`` as an `NSError`.
 public let CBErrorDomain = "CBErrorDomain"

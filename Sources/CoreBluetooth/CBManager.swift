@@ -1,6 +1,6 @@
 import BlueCapKit
 public import Foundation
-import Futures
+import BlueCapFutures
 
 /// Whether Bluetooth can be used now.
 public enum CBManagerState: Int, Hashable, Sendable {

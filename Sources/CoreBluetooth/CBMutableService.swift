@@ -1,7 +1,7 @@
 public import BlueCapKit
 public import Foundation
-import Futures
-public import GATT
+import BlueCapFutures
+public import BlueCapGATT
 
 /// A service that this program offers.
 open class CBMutableService: CBService {

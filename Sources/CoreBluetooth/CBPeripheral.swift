@@ -1,7 +1,7 @@
 public import BlueCapKit
 public import Foundation
-import Futures
-public import GATT
+import BlueCapFutures
+public import BlueCapGATT
 
 /// A channel of the Logical Link Control and Adaptation Protocol. BlueZ has no such channels for programs, so there are
 /// no objects of this class.

@@ -1,8 +1,8 @@
 public import BlueCapKit
 public import Dispatch
 public import Foundation
-import Futures
-public import GATT
+import BlueCapFutures
+public import BlueCapGATT
 
 /// The peripheral role: offers services to centrals, and advertises.
 ///

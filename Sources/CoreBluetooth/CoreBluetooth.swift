@@ -2,8 +2,8 @@
 // that of the module GATT: one file can import CoreBluetooth and BlueCapKit. BlueCapKit's own names are not exported,
 // because programs have names such as Peripheral themselves.
 @_exported public import Foundation
-@_exported public import GATT
-import Futures
+@_exported public import BlueCapGATT
+import BlueCapFutures
 
 /// Seconds since 2001-01-01 00:00 UTC, as `Date.timeIntervalSinceReferenceDate`. Foundation on Linux does not have the
 /// name.

@@ -1,5 +1,5 @@
 public import Foundation
-import Futures
+import BlueCapFutures
 
 // Swift's key-value observation, which Foundation on Linux does not have, for the properties of managers and peripherals.
 

@@ -1,8 +1,8 @@
 import BlueCapKit
 import BlueZSimulator
 import Foundation
-import Futures
-import GATT
+import BlueCapFutures
+import BlueCapGATT
 import XCTest
 
 /// What managers say that BlueZ can do.

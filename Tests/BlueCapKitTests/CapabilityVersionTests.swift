@@ -1,7 +1,7 @@
 import BlueCapKit
 import BlueZSimulator
-import Futures
-import GATT
+import BlueCapFutures
+import BlueCapGATT
 import TestSupport
 import XCTest
 

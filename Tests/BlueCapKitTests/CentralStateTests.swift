@@ -1,10 +1,10 @@
-import GATT
-import Reactor
-import DBus
+import BlueCapGATT
+import BlueCapReactor
+import BlueCapDBus
 import XCTest
 
 @testable import BlueCapKit
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 final class CentralStateTests: XCTestCase {
     private var state = CentralState(maximumPeripherals: 4)

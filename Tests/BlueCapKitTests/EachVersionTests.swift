@@ -1,5 +1,5 @@
 import BlueZSimulator
-import Futures
+import BlueCapFutures
 import TestSupport
 import XCTest
 

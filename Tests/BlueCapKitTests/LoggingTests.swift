@@ -1,6 +1,6 @@
 import BlueZSimulator
 import Foundation
-import Futures
+import BlueCapFutures
 import Logging
 import TestSupport
 import XCTest

@@ -1,5 +1,5 @@
-import BlueZ
-import DBus
+import BlueCapBlueZ
+import BlueCapDBus
 import XCTest
 
 @testable import BlueCapKit

@@ -1,10 +1,10 @@
 import BlueZSimulator
-import Futures
-import Reactor
+import BlueCapFutures
+import BlueCapReactor
 import XCTest
 
 @testable import BlueCapKit
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 /// With many adapters the effort grew with the cube of their number, and the tool gave up with "The adapter hci0 is on."
 final class ManyAdaptersTests: XCTestCase {

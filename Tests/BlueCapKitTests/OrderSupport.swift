@@ -1,7 +1,7 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
-import GATT
-import Reactor
+import BlueCapGATT
+import BlueCapReactor
 
 @testable import BlueCapKit
 

@@ -1,9 +1,9 @@
-import GATT
-import Reactor
+import BlueCapGATT
+import BlueCapReactor
 import XCTest
 
 @testable import BlueCapKit
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 final class PeripheralTableTests: XCTestCase {
     private let scan = ScanNumber(rawValue: 1)

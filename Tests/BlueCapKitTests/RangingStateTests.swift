@@ -1,6 +1,6 @@
 import Foundation
-import GATT
-import Reactor
+import BlueCapGATT
+import BlueCapReactor
 import XCTest
 
 @testable import BlueCapKit

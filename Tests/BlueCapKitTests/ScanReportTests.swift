@@ -1,7 +1,7 @@
 import BlueCapKit
 import BlueZSimulator
 import Foundation
-import Futures
+import BlueCapFutures
 import TestSupport
 import XCTest
 

@@ -1,5 +1,5 @@
-import Futures
-import Reactor
+import BlueCapFutures
+import BlueCapReactor
 import XCTest
 
 @testable import BlueCapKit

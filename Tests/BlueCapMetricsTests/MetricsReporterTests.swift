@@ -2,7 +2,7 @@ import BlueCapKit
 import BlueCapMetrics
 import BlueZSimulator
 import Foundation
-import Futures
+import BlueCapFutures
 import Metrics
 import MetricsTestKit
 import XCTest

@@ -1,11 +1,11 @@
-import DBus
+import BlueCapDBus
 import Foundation
-import Futures
+import BlueCapFutures
 import Glibc
-import Reactor
+import BlueCapReactor
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 final class AcquiredSocketTests: XCTestCase {
     private let loop = ManualLoop()

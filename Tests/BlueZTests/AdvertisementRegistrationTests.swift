@@ -1,6 +1,6 @@
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 /// How an advertisement is kept registered.
 final class AdvertisementRegistrationTests: XCTestCase {

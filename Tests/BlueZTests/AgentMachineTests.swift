@@ -1,6 +1,6 @@
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 final class AgentMachineTests: XCTestCase {
     private typealias Machine = AgentMachine

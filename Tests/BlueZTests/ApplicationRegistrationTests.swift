@@ -1,6 +1,6 @@
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 /// How an application is kept registered.
 final class ApplicationRegistrationTests: XCTestCase {

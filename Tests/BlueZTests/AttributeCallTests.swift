@@ -1,12 +1,12 @@
-import DBus
+import BlueCapDBus
 import Foundation
-import Futures
-import GATT
+import BlueCapFutures
+import BlueCapGATT
 import Glibc
-import Reactor
+import BlueCapReactor
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 /// Makes completions that record their results.
 private struct Notes: Sendable {

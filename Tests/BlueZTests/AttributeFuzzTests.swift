@@ -1,9 +1,9 @@
-import DBus
+import BlueCapDBus
 import Foundation
 import TestRandomness
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 /// Random signals about devices and attributes. The tree is compared with a plain model.
 final class AttributeFuzzTests: RandomTestCase {

@@ -1,9 +1,9 @@
-import DBus
+import BlueCapDBus
 import Foundation
-import GATT
+import BlueCapGATT
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 final class AttributeTreeTests: XCTestCase {
     private let device = AttributeTreeTests.deviceKey(BlueZMessages.device)

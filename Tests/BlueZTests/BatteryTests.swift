@@ -1,8 +1,8 @@
-import DBus
-import GATT
+import BlueCapDBus
+import BlueCapGATT
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 final class BatteryTests: XCTestCase {
     private let devicePath: ObjectPath = "/org/bluez/hci0/dev_C0_26_DF_12_34_56"

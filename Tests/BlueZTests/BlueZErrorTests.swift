@@ -1,6 +1,6 @@
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 final class BlueZErrorTests: XCTestCase {
     private func failed(_ text: String) -> BlueZError { BlueZError(name: "org.bluez.Error.Failed", message: text) }

@@ -1,4 +1,4 @@
-import DBus
+import BlueCapDBus
 
 /// A D-Bus value to put into a message of a test.
 indirect enum TestValue {

@@ -1,7 +1,7 @@
-import DBus
+import BlueCapDBus
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 /// What is concluded from the objects of each version.
 final class DaemonCapabilitiesTests: XCTestCase {

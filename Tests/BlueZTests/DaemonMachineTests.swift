@@ -1,7 +1,7 @@
-import DBus
+import BlueCapDBus
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 final class DaemonMachineTests: XCTestCase {
     private let noServer = DBusError(name: DBusError.Name.noServer, message: "No such socket")

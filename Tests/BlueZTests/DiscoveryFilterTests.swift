@@ -1,7 +1,7 @@
-import GATT
+import BlueCapGATT
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 final class DiscoveryFilterTests: XCTestCase {
     private let heartRate = CBUUID(string: "180D")

@@ -1,6 +1,6 @@
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 final class DiscoveryPauseTests: XCTestCase {
     private typealias Machine = DiscoveryMachine

@@ -1,9 +1,9 @@
-import DBus
-import Futures
-import Reactor
+import BlueCapDBus
+import BlueCapFutures
+import BlueCapReactor
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 /// A minimal `bluetoothd` on a loopback bus. It gives the replies that a test sets, and keeps a list of calls.
 ///

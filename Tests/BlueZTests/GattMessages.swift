@@ -1,4 +1,4 @@
-import DBus
+import BlueCapDBus
 
 /// A device with services, as `bluetoothd` 5.66 exports it.
 extension BlueZMessages {

@@ -1,7 +1,7 @@
-import GATT
+import BlueCapGATT
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 final class HandleLayoutTests: XCTestCase {
     private func service(_ first: UInt64, characteristics: Int) -> ServerService {

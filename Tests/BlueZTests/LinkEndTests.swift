@@ -1,9 +1,9 @@
-import DBus
-import Futures
-import Reactor
+import BlueCapDBus
+import BlueCapFutures
+import BlueCapReactor
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 /// The ends of links as each version signals them, and the removal of devices.
 final class LinkEndTests: XCTestCase {

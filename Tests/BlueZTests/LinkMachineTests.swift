@@ -1,7 +1,7 @@
 import TestRandomness
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 final class LinkMachineTests: RandomTestCase {
     private var machine = LinkMachine()

@@ -1,7 +1,7 @@
 import TestRandomness
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 /// The table of the notifications of one characteristic: the subscribers, and the calls to BlueZ.
 final class NotifyMachineTests: RandomTestCase {

@@ -1,8 +1,8 @@
-import GATT
+import BlueCapGATT
 import TestRandomness
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 final class ObjectKeyTests: RandomTestCase {
     private func key(_ path: String) -> ObjectKey? {

@@ -1,8 +1,8 @@
-import DBus
-import GATT
+import BlueCapDBus
+import BlueCapGATT
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 final class ObjectTreeTests: XCTestCase {
     private let hci0 = ObjectKey(adapter: 0)

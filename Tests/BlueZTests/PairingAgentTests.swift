@@ -1,9 +1,9 @@
-import DBus
-import Futures
-import Reactor
+import BlueCapDBus
+import BlueCapFutures
+import BlueCapReactor
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 /// The agent on a bus: its registration, and the calls of BlueZ and of other programs.
 final class PairingAgentTests: XCTestCase {

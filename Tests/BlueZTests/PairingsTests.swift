@@ -1,10 +1,10 @@
-import DBus
-import Futures
-import GATT
-import Reactor
+import BlueCapDBus
+import BlueCapFutures
+import BlueCapGATT
+import BlueCapReactor
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 /// `Pair` and what surrounds it, on a bus.
 final class PairingsTests: XCTestCase {

@@ -1,10 +1,10 @@
 import Foundation
-import Futures
-import GATT
-import Reactor
+import BlueCapFutures
+import BlueCapGATT
+import BlueCapReactor
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 final class ServerAnswerTests: XCTestCase {
     private let loop = FakeDaemon().loop

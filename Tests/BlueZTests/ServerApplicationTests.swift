@@ -1,11 +1,11 @@
-import DBus
+import BlueCapDBus
 import Foundation
-import Futures
-import GATT
-import Reactor
+import BlueCapFutures
+import BlueCapGATT
+import BlueCapReactor
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 final class ServerApplicationTests: XCTestCase {
     private let heartRate = ServerService(

@@ -1,11 +1,11 @@
-import DBus
+import BlueCapDBus
 import Foundation
-import Futures
-import GATT
-import Reactor
+import BlueCapFutures
+import BlueCapGATT
+import BlueCapReactor
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 /// Gives the answers that a test sets, and records the requests.
 final class RecordingDelegate: ServerDelegate {

@@ -1,12 +1,12 @@
-import DBus
+import BlueCapDBus
 import Foundation
-import Futures
-import GATT
-import Reactor
+import BlueCapFutures
+import BlueCapGATT
+import BlueCapReactor
 import TestPrograms
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 /// The same over a real `dbus-daemon`, which passes our descriptors to a daemon on another connection.
 final class ServerWireTests: XCTestCase, StartsPrograms {

@@ -1,10 +1,10 @@
-import DBus
-import Futures
-import GATT
-import Reactor
+import BlueCapDBus
+import BlueCapFutures
+import BlueCapGATT
+import BlueCapReactor
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 /// One discovery session per adapter, seen from the daemon's side.
 final class SharedDiscoveryTests: XCTestCase {

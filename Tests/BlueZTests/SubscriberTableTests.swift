@@ -1,8 +1,8 @@
-import GATT
-import Reactor
+import BlueCapGATT
+import BlueCapReactor
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 /// The end of a socket means four things, and what else happens says which.
 final class SubscriberTableTests: XCTestCase {

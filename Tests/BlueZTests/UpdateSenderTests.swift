@@ -1,11 +1,11 @@
-import DBus
+import BlueCapDBus
 import Foundation
-import Futures
-import GATT
-import Reactor
+import BlueCapFutures
+import BlueCapGATT
+import BlueCapReactor
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 /// Values for all go over the bus, values for one over its socket, and each central receives them in the order of the calls.
 final class UpdateSenderTests: XCTestCase {

@@ -1,7 +1,7 @@
 import Foundation
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 final class ValueGateTests: XCTestCase {
     private var gate = ValueGate()

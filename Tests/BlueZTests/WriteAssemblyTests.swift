@@ -1,8 +1,8 @@
 import Foundation
-import GATT
+import BlueCapGATT
 import XCTest
 
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 final class WriteAssemblyTests: XCTestCase {
     func testAWriteFromTheBeginningIsGivenAtOnce() {

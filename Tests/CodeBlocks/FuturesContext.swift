@@ -1,6 +1,6 @@
 import BlueCapKit
 import Foundation
-import Futures
+import BlueCapFutures
 
 /// What the code in the documentation of the module Futures assumes.
 ///

@@ -95,7 +95,7 @@ final class SymbolTableTests: XCTestCase {
     }
 
     func testSymbolsExistUnlessTheyAreAbsent() throws {
-        let sources = try swiftFiles(in: "Sources/CoreBluetooth") + swiftFiles(in: "Sources/GATT/CoreBluetooth")
+        let sources = try swiftFiles(in: "Sources/CoreBluetooth") + swiftFiles(in: "Sources/BlueCapGATT/CoreBluetooth")
         let names = declared(in: sources)
         for row in try rows() {
             if row.name == "init" {

@@ -1,7 +1,7 @@
-import Reactor
+import BlueCapReactor
 import XCTest
 
-@testable import DBus
+@testable import BlueCapDBus
 
 final class CallTableTests: XCTestCase {
     private typealias Table = CallTable<String, String>

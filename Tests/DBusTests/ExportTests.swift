@@ -1,8 +1,8 @@
-import DBus
+import BlueCapDBus
 import Foundation
 import FoundationXML
-import Futures
-import Reactor
+import BlueCapFutures
+import BlueCapReactor
 import TestSupport
 import XCTest
 

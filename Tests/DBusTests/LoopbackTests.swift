@@ -1,6 +1,6 @@
-import DBus
-import Futures
-import Reactor
+import BlueCapDBus
+import BlueCapFutures
+import BlueCapReactor
 import XCTest
 
 /// First steps on the in-process bus, in virtual time.

@@ -1,4 +1,4 @@
-import DBus
+import BlueCapDBus
 import Glibc
 import XCTest
 

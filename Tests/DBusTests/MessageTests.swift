@@ -1,4 +1,4 @@
-import DBus
+import BlueCapDBus
 import Foundation
 import Glibc
 import XCTest

@@ -1,8 +1,8 @@
-import Futures
-import Reactor
+import BlueCapFutures
+import BlueCapReactor
 import XCTest
 
-@testable import DBus
+@testable import BlueCapDBus
 
 /// The owner of a name, on a bus with replies that the D-Bus specification does not allow.
 final class NameOwnerTests: XCTestCase {

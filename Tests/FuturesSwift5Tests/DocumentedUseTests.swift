@@ -2,7 +2,7 @@
 // That it compiles is half the test.
 import Dispatch
 import Foundation
-import Futures
+import BlueCapFutures
 import XCTest
 
 enum AppError: Error {

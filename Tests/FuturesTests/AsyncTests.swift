@@ -1,4 +1,4 @@
-import Futures
+import BlueCapFutures
 import XCTest
 
 final class AsyncTests: XCTestCase {

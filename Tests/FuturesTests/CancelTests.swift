@@ -1,4 +1,4 @@
-import Futures
+import BlueCapFutures
 import XCTest
 
 /// Handlers and operators can be cancelled in every state, without an effect on others.

@@ -1,4 +1,4 @@
-import Futures
+import BlueCapFutures
 import XCTest
 
 /// `completeWith` with futures in every state.

@@ -1,5 +1,5 @@
 import Dispatch
-import Futures
+import BlueCapFutures
 import XCTest
 
 final class ContextTests: XCTestCase {

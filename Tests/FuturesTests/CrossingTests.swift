@@ -1,4 +1,4 @@
-import Futures
+import BlueCapFutures
 import XCTest
 
 /// Every way from a future or a stream to another future or stream.

@@ -1,6 +1,6 @@
 import XCTest
 
-@testable import Futures
+@testable import BlueCapFutures
 
 final class DroppedCountTests: XCTestCase {
     func testWhatIsDisplacedBeforeAnybodyListensIsCounted() {

@@ -1,4 +1,4 @@
-import Futures
+import BlueCapFutures
 import XCTest
 
 /// The laws hold for futures that are complete and for futures that complete later, on every context.

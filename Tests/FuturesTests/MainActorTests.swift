@@ -1,5 +1,5 @@
 import Foundation
-import Futures
+import BlueCapFutures
 import XCTest
 
 /// Handlers that change state of the main actor. That this file compiles without a warning is a part of the test.

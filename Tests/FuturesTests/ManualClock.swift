@@ -1,4 +1,4 @@
-import Futures
+import BlueCapFutures
 
 /// A clock that a test advances.
 final class ManualClock: DelayClock {

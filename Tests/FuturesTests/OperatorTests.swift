@@ -1,4 +1,4 @@
-import Futures
+import BlueCapFutures
 import XCTest
 
 /// The operators with times, on a clock that the tests advance, and others that the documents do not have.

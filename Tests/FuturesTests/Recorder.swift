@@ -1,4 +1,4 @@
-import Futures
+import BlueCapFutures
 import XCTest
 
 /// The events of a test, in their order, from any number of threads.

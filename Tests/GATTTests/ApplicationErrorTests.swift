@@ -1,4 +1,4 @@
-import GATT
+import BlueCapGATT
 import XCTest
 
 final class ApplicationErrorTests: XCTestCase {

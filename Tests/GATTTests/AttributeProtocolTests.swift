@@ -1,6 +1,6 @@
 import XCTest
 
-@testable import GATT
+@testable import BlueCapGATT
 
 final class AttributeProtocolTests: XCTestCase {
     func testAValueHasThePacketLessItsHeaderAndNeverMoreThanTheLongestValue() {

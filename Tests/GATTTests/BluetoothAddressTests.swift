@@ -1,7 +1,7 @@
 import Foundation
 import XCTest
 
-@testable import GATT
+@testable import BlueCapGATT
 
 final class BluetoothAddressTests: XCTestCase {
     func testTextBecomesANumberAndTheSameTextAgain() throws {

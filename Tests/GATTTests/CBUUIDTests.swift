@@ -1,7 +1,7 @@
 import Foundation
 import XCTest
 
-@testable import GATT
+@testable import BlueCapGATT
 
 final class CBUUIDTests: XCTestCase {
     private let heartRateForms = [

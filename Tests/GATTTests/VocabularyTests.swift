@@ -1,6 +1,6 @@
 import XCTest
 
-@testable import GATT
+@testable import BlueCapGATT
 
 final class VocabularyTests: XCTestCase {
     func testPropertiesHaveTheBitsOfTheCharacteristicDeclaration() {

@@ -1,7 +1,7 @@
 import Foundation
-import Futures
+import BlueCapFutures
 import Glibc
-import Reactor
+import BlueCapReactor
 import XCTest
 
 final class ManualLoopTests: XCTestCase {

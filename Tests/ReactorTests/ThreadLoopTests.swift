@@ -1,6 +1,6 @@
 import Foundation
-import Futures
-import Reactor
+import BlueCapFutures
+import BlueCapReactor
 import XCTest
 
 final class ThreadLoopTests: XCTestCase {

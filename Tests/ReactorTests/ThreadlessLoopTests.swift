@@ -1,8 +1,8 @@
 import Foundation
-import Futures
+import BlueCapFutures
 import XCTest
 
-@testable import Reactor
+@testable import BlueCapReactor
 
 /// A loop in a process that can have no further thread, which ended the process.
 final class ThreadlessLoopTests: XCTestCase {

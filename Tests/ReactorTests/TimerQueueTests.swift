@@ -1,4 +1,4 @@
-import Reactor
+import BlueCapReactor
 import TestRandomness
 import XCTest
 

@@ -1,7 +1,7 @@
 import BlueCapKit
-import DBus
-import Futures
-import Reactor
+import BlueCapDBus
+import BlueCapFutures
+import BlueCapReactor
 import XCTest
 
 /// A bus with a policy that denies `GetNameOwner` was connected to twice a second, without end.

@@ -1,9 +1,9 @@
 import BlueCapKit
 import BlueZSimulator
-import DBus
+import BlueCapDBus
 import Foundation
-import Futures
-import Reactor
+import BlueCapFutures
+import BlueCapReactor
 import TestPrograms
 import TestSupport
 import XCTest

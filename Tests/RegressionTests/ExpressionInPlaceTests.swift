@@ -1,4 +1,4 @@
-import Futures
+import BlueCapFutures
 import XCTest
 
 /// `future(expression)` was evaluated later, on the default queue, and the right side of `??` by the thread that completed

@@ -1,6 +1,6 @@
 import BlueCapKit
 import BlueZSimulator
-import Futures
+import BlueCapFutures
 import XCTest
 
 /// A loop over a manager's streams never ended when the manager had gone.

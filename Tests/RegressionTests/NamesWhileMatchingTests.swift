@@ -1,6 +1,6 @@
-import DBus
-import Futures
-import Reactor
+import BlueCapDBus
+import BlueCapFutures
+import BlueCapReactor
 import XCTest
 
 /// A match rule can name a sender, so that the receivers of a change of names depend on the names. The loopback bus read its

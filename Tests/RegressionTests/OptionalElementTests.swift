@@ -1,4 +1,4 @@
-import Futures
+import BlueCapFutures
 import XCTest
 
 /// A completion block of an optional value and an optional error was a failure with `invalidValue` if it was called with two

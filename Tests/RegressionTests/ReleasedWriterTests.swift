@@ -1,7 +1,7 @@
 import BlueCapKit
 import BlueZSimulator
 import Foundation
-import Futures
+import BlueCapFutures
 import XCTest
 
 /// If `bluetoothd` closed the socket of a writer that the program had released, its last writes were never completed: they

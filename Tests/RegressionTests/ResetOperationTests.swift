@@ -1,6 +1,6 @@
 import BlueCapKit
 import BlueZSimulator
-import Futures
+import BlueCapFutures
 import XCTest
 
 /// `CentralManager.reset()` closed its connection to the bus and opened another one, while the link stayed: reads that were under

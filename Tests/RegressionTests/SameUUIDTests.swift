@@ -1,6 +1,6 @@
 import BlueCapKit
 import BlueZSimulator
-import Futures
+import BlueCapFutures
 import XCTest
 
 /// An identifier meant the first of several attributes with its UUID, whatever was to be done with it: a write went to the one

@@ -1,7 +1,7 @@
 import BlueCapKit
 import BlueZSimulator
 import Foundation
-import Futures
+import BlueCapFutures
 import XCTest
 
 /// If `bluetoothd` received the call and did not reply, `add` and `startAdvertising` reported nothing for more than three minutes,

@@ -1,6 +1,6 @@
 import BlueCapKit
-import DBus
-import Reactor
+import BlueCapDBus
+import BlueCapReactor
 import XCTest
 
 /// The errors of a manager if the owner of BlueZ's name is not BlueZ. A reply of the wrong type was reported as a missing reply,

@@ -1,4 +1,4 @@
-import DBus
+import BlueCapDBus
 import XCTest
 
 @testable import BlueZSimulator

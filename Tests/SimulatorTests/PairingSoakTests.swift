@@ -1,4 +1,4 @@
-import DBus
+import BlueCapDBus
 import TestRandomness
 import XCTest
 

@@ -1,6 +1,6 @@
-import DBus
+import BlueCapDBus
 import Foundation
-import Futures
+import BlueCapFutures
 import XCTest
 
 @testable import BlueZSimulator

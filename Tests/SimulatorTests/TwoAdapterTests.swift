@@ -1,5 +1,5 @@
-import DBus
-import Futures
+import BlueCapDBus
+import BlueCapFutures
 import XCTest
 
 @testable import BlueZSimulator

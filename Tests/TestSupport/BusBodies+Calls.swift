@@ -1,7 +1,7 @@
-import DBus
-import Futures
+import BlueCapDBus
+import BlueCapFutures
 import Glibc
-import Reactor
+import BlueCapReactor
 import XCTest
 
 extension BusBodies {

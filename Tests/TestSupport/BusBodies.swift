@@ -1,7 +1,7 @@
-import DBus
+import BlueCapDBus
 import Foundation
-import Futures
-import Reactor
+import BlueCapFutures
+import BlueCapReactor
 import XCTest
 
 /// The tests of connections, once: each test target plays them on its own kind of bus.

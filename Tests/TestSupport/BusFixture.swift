@@ -1,7 +1,7 @@
-package import DBus
+package import BlueCapDBus
 package import Foundation
-import Futures
-package import Reactor
+import BlueCapFutures
+package import BlueCapReactor
 
 /// A bus for a test and the loop that everything on it runs on, driven by the test: in-process, or a real daemon.
 ///

@@ -1,7 +1,7 @@
 import BlueCapKit
 import BlueZSimulator
 public import Foundation
-import Futures
+import BlueCapFutures
 import XCTest
 
 /// The tests of pairings of a central manager. Each target has a class that runs them on its own stage.

@@ -1,6 +1,6 @@
 public import BlueCapKit
 public import Foundation
-import Futures
+import BlueCapFutures
 import XCTest
 
 /// A central that pairs, and has a user.

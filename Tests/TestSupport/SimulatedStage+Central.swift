@@ -1,6 +1,6 @@
 public import BlueZSimulator
 import Foundation
-import Futures
+import BlueCapFutures
 
 extension SimulatedStage: CentralStage {
     var address: VirtualAddress { hasPrivateAddress ? "4A:FF:EE:00:00:02" : "C0:FF:EE:00:00:02" }

@@ -1,6 +1,6 @@
 public import BlueCapKit
 public import BlueZSimulator
-import Futures
+import BlueCapFutures
 
 extension SimulatedStage: PairingStage {
     public func setPeer(_ peer: StagePeer, central: InputOutputCapability) {

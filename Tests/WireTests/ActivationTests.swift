@@ -1,7 +1,7 @@
-import DBus
+import BlueCapDBus
 import Foundation
-import Futures
-import Reactor
+import BlueCapFutures
+import BlueCapReactor
 import XCTest
 
 /// A bus that starts `bluetoothd` when a client calls it. In the radio lab the reply to a call after the end of the daemon was

@@ -1,7 +1,7 @@
-import DBus
+import BlueCapDBus
 import Foundation
-import Futures
-import Reactor
+import BlueCapFutures
+import BlueCapReactor
 import TestSupport
 import XCTest
 

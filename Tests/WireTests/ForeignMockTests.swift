@@ -1,7 +1,7 @@
 import BlueCapKit
-import DBus
+import BlueCapDBus
 import Foundation
-import Reactor
+import BlueCapReactor
 import TestPrograms
 import TestSupport
 import XCTest

@@ -1,10 +1,10 @@
 import BlueCapKit
 import BlueZSimulator
-import DBus
+import BlueCapDBus
 import Dispatch
 import Foundation
-import Futures
-import Reactor
+import BlueCapFutures
+import BlueCapReactor
 import TestSupport
 import XCTest
 

@@ -1,8 +1,8 @@
 import BlueZSimulator
-import DBus
+import BlueCapDBus
 import Foundation
-import Futures
-import Reactor
+import BlueCapFutures
+import BlueCapReactor
 import XCTest
 
 /// Notifications without pauses, a hundred thousand over an acquired socket and fewer over the slower bus. The client uses only

@@ -1,4 +1,4 @@
-import Futures
+import BlueCapFutures
 
 /// The work done by this library, on the immediate context.
 enum Ours {

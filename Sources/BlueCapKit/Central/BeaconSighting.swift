@@ -1,5 +1,5 @@
 public import Foundation
-public import GATT
+public import BlueCapGATT
 
 /// A beacon that was received, with its data and an estimate of its distance.
 public struct BeaconSighting: Sendable {

@@ -1,6 +1,6 @@
-import BlueZ
-import Futures
-import Reactor
+import BlueCapBlueZ
+import BlueCapFutures
+import BlueCapReactor
 
 /// The bonds of the adapter.
 extension PairingSession {

@@ -1,6 +1,6 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
-import Reactor
+import BlueCapReactor
 
 /// What the lock of a ``CentralSession`` guards: the state of the manager, and what executes its orders.
 struct CentralCore: SessionCore {

@@ -1,6 +1,6 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
-import Reactor
+import BlueCapReactor
 
 /// Counts for ``CentralStatistics`` and ``PeripheralStatistics``, from the orders that the session executes.
 struct CentralCounter {

@@ -1,6 +1,6 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
-import GATT
+import BlueCapGATT
 import Logging
 
 /// What a central manager logs: each order that the loop executes, in words.

@@ -1,6 +1,6 @@
-import BlueZ
-public import Futures
-import GATT
+import BlueCapBlueZ
+public import BlueCapFutures
+import BlueCapGATT
 
 /// The policy of pairings, and the bonds of the adapter.
 extension CentralManager {

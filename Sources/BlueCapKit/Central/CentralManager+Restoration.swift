@@ -1,7 +1,7 @@
 import Foundation
-public import Futures
-public import GATT
-import Reactor
+public import BlueCapFutures
+public import BlueCapGATT
+import BlueCapReactor
 
 /// Restores connections and subscriptions after a crash, a kill or a power failure.
 ///

@@ -1,7 +1,7 @@
-import BlueZ
+import BlueCapBlueZ
 public import Foundation
-public import GATT
-import Reactor
+public import BlueCapGATT
+import BlueCapReactor
 
 /// Retrieves peripherals without a scan: those that BlueZ remembers, and those that have a link.
 ///

@@ -1,8 +1,8 @@
 public import Dispatch
 public import Foundation
-public import Futures
-public import GATT
-import Reactor
+public import BlueCapFutures
+public import BlueCapGATT
+import BlueCapReactor
 
 /// The central role: discovers peripherals, and manages their connections.
 ///

@@ -1,7 +1,7 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
-import Futures
-import Reactor
+import BlueCapFutures
+import BlueCapReactor
 
 /// The pairings of a central manager: executes the orders about them, and receives the requests of BlueZ's agent.
 extension CentralSession: PairingSession {

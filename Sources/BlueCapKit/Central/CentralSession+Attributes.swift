@@ -1,8 +1,8 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
-import Futures
-import GATT
-import Reactor
+import BlueCapFutures
+import BlueCapGATT
+import BlueCapReactor
 
 /// The attributes of peripherals: their objects, BlueZ's reports, and calls to BlueZ.
 extension CentralSession {

@@ -1,6 +1,6 @@
-import BlueZ
-import Futures
-import Reactor
+import BlueCapBlueZ
+import BlueCapFutures
+import BlueCapReactor
 
 /// The reports of BlueZ. Everything here runs on the loop.
 extension CentralSession {

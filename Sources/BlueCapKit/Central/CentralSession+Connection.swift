@@ -1,9 +1,9 @@
-import BlueZ
-import DBus
+import BlueCapBlueZ
+import BlueCapDBus
 import Foundation
-import Futures
-import GATT
-import Reactor
+import BlueCapFutures
+import BlueCapGATT
+import BlueCapReactor
 
 /// Executes the orders of connections, on the loop.
 extension CentralSession {

@@ -1,10 +1,10 @@
-import BlueZ
-import DBus
+import BlueCapBlueZ
+import BlueCapDBus
 import Dispatch
 import Foundation
-import Futures
-import GATT
-import Reactor
+import BlueCapFutures
+import BlueCapGATT
+import BlueCapReactor
 
 /// Owns the lock and the state of a `CentralManager` and its `Peripheral`s, and executes the orders that the state
 /// returns.

@@ -1,6 +1,6 @@
 public import Foundation
-public import Futures
-import GATT
+public import BlueCapFutures
+import BlueCapGATT
 
 extension Characteristic {
     // MARK: Subscribing

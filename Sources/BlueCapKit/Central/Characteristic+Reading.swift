@@ -1,6 +1,6 @@
 public import Foundation
-public import Futures
-public import GATT
+public import BlueCapFutures
+public import BlueCapGATT
 
 extension Characteristic {
     /// Reads the whole value from the peripheral. When the future succeeds, ``dataValue`` contains it.

@@ -1,6 +1,6 @@
 public import Foundation
-public import Futures
-public import GATT
+public import BlueCapFutures
+public import BlueCapGATT
 
 // Each way of writing has two variants, which differ in the value of their future: the API supports several revisions
 // of the documents. All call `submit`.

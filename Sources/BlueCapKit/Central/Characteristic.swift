@@ -1,4 +1,4 @@
-public import GATT
+public import BlueCapGATT
 
 /// A characteristic of a peripheral: a value that can be read, written or subscribed to.
 ///

@@ -1,8 +1,8 @@
-import BlueZ
+import BlueCapBlueZ
 public import Foundation
-public import Futures
-import GATT
-import Reactor
+public import BlueCapFutures
+import BlueCapGATT
+import BlueCapReactor
 
 /// Writes values without response to a characteristic over a socket from BlueZ (`AcquireWrite`).
 ///

@@ -1,7 +1,7 @@
 public import Foundation
-public import Futures
-public import GATT
-import Reactor
+public import BlueCapFutures
+public import BlueCapGATT
+import BlueCapReactor
 
 /// The peripheral of a run: connected, and used by that run exclusively.
 ///

@@ -1,4 +1,4 @@
-import Futures
+import BlueCapFutures
 
 /// The stream of a call of `connect`, in either of its two variants.
 ///

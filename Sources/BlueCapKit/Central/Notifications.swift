@@ -1,7 +1,7 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
-import Futures
-import Reactor
+import BlueCapFutures
+import BlueCapReactor
 
 /// A stream that receives the notifications of a characteristic, in one of the forms of the documents.
 ///

@@ -1,5 +1,5 @@
-import BlueZ
-public import Futures
+import BlueCapBlueZ
+public import BlueCapFutures
 
 /// The device that a pairing is with.
 public enum PairingPeer: Hashable, Sendable {

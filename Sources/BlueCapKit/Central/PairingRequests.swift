@@ -1,6 +1,6 @@
-import BlueZ
-import Futures
-import Reactor
+import BlueCapBlueZ
+import BlueCapFutures
+import BlueCapReactor
 
 /// A request that the application has not answered.
 struct OpenRequest {

@@ -1,6 +1,6 @@
 public import Foundation
-import Futures
-public import GATT
+import BlueCapFutures
+public import BlueCapGATT
 
 /// The operations by identifier in an `async` function. Outside of one, the functions with the same names return futures.
 ///

@@ -1,7 +1,7 @@
 public import Foundation
-public import Futures
-public import GATT
-import Reactor
+public import BlueCapFutures
+public import BlueCapGATT
+import BlueCapReactor
 
 /// Finds services and characteristics by their identifiers, and discovers them if they are not known yet.
 ///

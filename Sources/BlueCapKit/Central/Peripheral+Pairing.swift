@@ -1,7 +1,7 @@
-import BlueZ
+import BlueCapBlueZ
 public import Foundation
-public import Futures
-import Reactor
+public import BlueCapFutures
+import BlueCapReactor
 
 /// Pairing and bonds.
 ///

@@ -1,6 +1,6 @@
-import BlueZ
-public import Futures
-import Reactor
+import BlueCapBlueZ
+public import BlueCapFutures
+import BlueCapReactor
 
 /// The strength of the signal.
 ///

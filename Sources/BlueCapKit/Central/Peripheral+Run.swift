@@ -1,6 +1,6 @@
 public import Foundation
-public import Futures
-import Reactor
+public import BlueCapFutures
+import BlueCapReactor
 
 /// Executes several operations as one unit, with exclusive use of the peripheral's queue.
 ///

@@ -1,8 +1,8 @@
-import BlueZ
+import BlueCapBlueZ
 public import Foundation
-public import Futures
-public import GATT
-import Reactor
+public import BlueCapFutures
+public import BlueCapGATT
+import BlueCapReactor
 
 extension Peripheral {
     // MARK: Discovered

@@ -1,5 +1,5 @@
 public import Foundation
-import Reactor
+import BlueCapReactor
 
 /// Statistics of the peripheral's connections, counted by its manager since the peripheral's discovery.
 extension Peripheral {

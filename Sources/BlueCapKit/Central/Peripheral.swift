@@ -1,7 +1,7 @@
-import BlueZ
+import BlueCapBlueZ
 public import Foundation
-public import GATT
-import Reactor
+public import BlueCapGATT
+import BlueCapReactor
 
 /// A remote device that the manager has discovered.
 ///

@@ -1,6 +1,6 @@
 import Foundation
-import Futures
-public import GATT
+import BlueCapFutures
+public import BlueCapGATT
 
 /// An attribute in the table of a peripheral: a service, a characteristic or a descriptor.
 public protocol PeripheralAttribute: AnyObject, Hashable, Sendable, CustomStringConvertible {

@@ -1,6 +1,6 @@
 public import Foundation
-public import Futures
-public import GATT
+public import BlueCapFutures
+public import BlueCapGATT
 
 /// The queue of a peripheral: single operations, which are executed in one sequence with runs.
 ///

@@ -1,8 +1,8 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
-import Futures
-import GATT
-import Reactor
+import BlueCapFutures
+import BlueCapGATT
+import BlueCapReactor
 
 /// All that a manager has of one peripheral. The manager's only table by peripheral, ``PeripheralTable``, contains records.
 struct PeripheralRecord {

@@ -1,6 +1,6 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
-import Reactor
+import BlueCapReactor
 
 /// The records of a manager's peripherals, of which at most `capacity` are listed.
 ///

@@ -1,6 +1,6 @@
 public import Foundation
-public import Futures
-public import GATT
+public import BlueCapFutures
+public import BlueCapGATT
 
 /// A service of a peripheral: a group of characteristics that belong together.
 ///

@@ -1,5 +1,5 @@
 import Foundation
-import Reactor
+import BlueCapReactor
 
 /// The time limits of operations. Used on the loop only, and unchecked because of that.
 ///

@@ -1,5 +1,5 @@
 public import Foundation
-public import GATT
+public import BlueCapGATT
 
 // Names from BlueCap's latest sources (February 2020), in addition to those of its documents.
 

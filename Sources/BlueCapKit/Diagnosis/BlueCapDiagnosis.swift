@@ -1,9 +1,9 @@
-import BlueZ
-import DBus
+import BlueCapBlueZ
+import BlueCapDBus
 import Dispatch
 public import Foundation
-import Futures
-import Reactor
+import BlueCapFutures
+import BlueCapReactor
 
 /// What this machine's Bluetooth can do, and what prevents its use: a list of findings, each with what to do.
 ///

@@ -1,4 +1,4 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
 
 /// What ``BlueCapDiagnosis`` knows of a machine, before it draws conclusions.

@@ -1,5 +1,5 @@
-import BlueZ
-import DBus
+import BlueCapBlueZ
+import BlueCapDBus
 
 /// From facts to findings. Each property has the findings about one subject; the texts say what to do.
 extension DiagnosisFacts {

@@ -1,7 +1,7 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
-import GATT
-import Reactor
+import BlueCapGATT
+import BlueCapReactor
 
 /// The attributes of one peripheral: which exist, which the user has discovered, and which operations are under way.
 ///

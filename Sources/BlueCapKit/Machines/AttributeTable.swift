@@ -1,5 +1,5 @@
 import Foundation
-import GATT
+import BlueCapGATT
 
 /// The attributes of one peripheral: the contents of its table when it was last read, which of them the user requested,
 /// and which attributes of the present table are those of an earlier one.

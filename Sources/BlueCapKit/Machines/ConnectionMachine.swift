@@ -1,4 +1,4 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
 
 /// The arguments of one call of `connect`.

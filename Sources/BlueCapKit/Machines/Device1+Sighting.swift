@@ -1,6 +1,6 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
-import GATT
+import BlueCapGATT
 
 extension ScanRequest {
     /// Returns whether this request asks for what BlueZ reports of the device now.

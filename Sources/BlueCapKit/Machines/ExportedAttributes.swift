@@ -1,6 +1,6 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
-import GATT
+import BlueCapGATT
 
 /// The attributes of a device that BlueZ has exported, in the order of their handles.
 struct ExportedAttributes {

@@ -1,4 +1,4 @@
-import BlueZ
+import BlueCapBlueZ
 
 /// Derives a manager's state from the bus, the daemon and the adapter, according to the table of `ManagerState`.
 ///

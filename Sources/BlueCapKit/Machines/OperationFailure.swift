@@ -1,5 +1,5 @@
-import BlueZ
-import GATT
+import BlueCapBlueZ
+import BlueCapGATT
 
 /// Why an operation on an attribute failed, before it is translated to a documented error.
 enum OperationFailure: Error, Hashable {

@@ -1,6 +1,6 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
-import Reactor
+import BlueCapReactor
 
 /// The operations on the attributes of one peripheral: in order on each characteristic, concurrent on several.
 ///

@@ -1,4 +1,4 @@
-import Reactor
+import BlueCapReactor
 
 /// A strict queue: operations are executed in the order of their requests, one at a time, and each is settled exactly
 /// once.

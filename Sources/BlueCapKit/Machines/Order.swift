@@ -1,6 +1,6 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
-import GATT
+import BlueCapGATT
 
 /// One action for the loop, decided by the state of a central manager.
 ///

@@ -1,4 +1,4 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
 
 /// Pairs one peripheral, as a value: the requests of the application, and the operations that wait for security.

@@ -1,6 +1,6 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
-import GATT
+import BlueCapGATT
 
 /// Identifies an operation that a caller waits for, such as a read or a discovery. Each is settled exactly once.
 struct OperationID: Hashable, Sendable {

@@ -1,6 +1,6 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
-import GATT
+import BlueCapGATT
 
 /// Decides when the services of a peripheral are known, and which operations wait for that.
 ///

@@ -1,4 +1,4 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
 
 /// The subscription of a manager to one characteristic, as a value: who waits for it, and how it gets through links and pairings.

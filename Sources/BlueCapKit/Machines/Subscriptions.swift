@@ -1,4 +1,4 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
 
 /// The subscriptions to a peripheral's characteristics.

@@ -1,5 +1,5 @@
 import Foundation
-import Reactor
+import BlueCapReactor
 
 /// How a transfer verifies that what it wrote has been sent.
 enum TransferFence: Hashable, Sendable {

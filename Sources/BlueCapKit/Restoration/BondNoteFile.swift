@@ -1,6 +1,6 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
-import GATT
+import BlueCapGATT
 
 /// The file with the notes about bonds: one for all programs of a user. Without a usable state directory they hold for the process
 /// only.

@@ -1,5 +1,5 @@
 import Foundation
-import GATT
+import BlueCapGATT
 
 /// The state that a manager with a restore identifier keeps on the disk, as a value. Each role has one such type.
 ///

@@ -1,5 +1,5 @@
 import Foundation
-import GATT
+import BlueCapGATT
 
 /// The state that a manager with a restore identifier keeps, as a value: everything that was under way and is to be
 /// resumed.

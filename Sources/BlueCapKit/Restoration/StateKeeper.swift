@@ -1,7 +1,7 @@
 import Dispatch
 import Foundation
-import Futures
-import Reactor
+import BlueCapFutures
+import BlueCapReactor
 
 /// One queue for the process, so that the state of a manager is on the disk before the next one with its identifier
 /// reads it.

@@ -1,4 +1,4 @@
-import BlueZ
+import BlueCapBlueZ
 
 /// Chooses the adapter that a manager uses from those that are present.
 ///

@@ -1,5 +1,5 @@
-import BlueZ
-import DBus
+import BlueCapBlueZ
+import BlueCapDBus
 
 /// Why a manager's state is what it is: the connection to BlueZ counts first, and the adapter only if there is a
 /// connection.

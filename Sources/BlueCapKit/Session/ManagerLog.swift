@@ -1,5 +1,5 @@
-import BlueZ
-import GATT
+import BlueCapBlueZ
+import BlueCapGATT
 import Logging
 
 /// Writes what a manager does to the application's logger. Values of characteristics, passkeys and keys are no arguments of

@@ -1,6 +1,6 @@
 import Foundation
-import Futures
-import Reactor
+import BlueCapFutures
+import BlueCapReactor
 
 extension ManagerSession {
     /// Waits until the manager is powered on, for at most `timeout` seconds of the manager's clock.

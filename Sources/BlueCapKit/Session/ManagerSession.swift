@@ -1,10 +1,10 @@
-import BlueZ
-import DBus
+import BlueCapBlueZ
+import BlueCapDBus
 import Dispatch
 import Foundation
-import Futures
-import GATT
-import Reactor
+import BlueCapFutures
+import BlueCapGATT
+import BlueCapReactor
 
 /// The part of a manager that is the same in both roles: it observes BlueZ, chooses an adapter, follows its own state,
 /// performs what is decided under its lock, runs timers and keeps its state on the disk.

@@ -1,5 +1,5 @@
 public import Foundation
-public import GATT
+public import BlueCapGATT
 
 /// What a peripheral advertises.
 ///

@@ -1,5 +1,5 @@
-import BlueZ
-import GATT
+import BlueCapBlueZ
+import BlueCapGATT
 
 /// Identifies an attribute among those of its peripheral: a service, a characteristic or a descriptor.
 ///

@@ -1,5 +1,5 @@
 import Foundation
-public import GATT
+public import BlueCapGATT
 
 /// The identifier of a service: its UUID, whether or not a peripheral has the service.
 ///

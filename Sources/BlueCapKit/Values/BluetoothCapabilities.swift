@@ -1,4 +1,4 @@
-import BlueZ
+import BlueCapBlueZ
 
 /// What `bluetoothd` and the adapter in use can do: the type of `CentralManager.capabilities` and
 /// `PeripheralManager.capabilities`.

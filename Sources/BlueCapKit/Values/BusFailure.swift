@@ -1,4 +1,4 @@
-public import GATT
+public import BlueCapGATT
 
 /// The error with which the bus or `bluetoothd` refused a request: the D-Bus error, unchanged.
 public struct BusFailure: Error, Hashable, Sendable, CustomStringConvertible {

@@ -1,6 +1,6 @@
-import BlueZ
+import BlueCapBlueZ
 public import Foundation
-public import GATT
+public import BlueCapGATT
 
 /// A central that uses a characteristic of this program, as far as BlueZ reports it.
 ///

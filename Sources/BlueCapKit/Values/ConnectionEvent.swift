@@ -1,4 +1,4 @@
-import BlueZ
+import BlueCapBlueZ
 
 /// A change of a connection, as `connect(timeoutRetries:disconnectRetries:connectionTimeout:capacity:)` reports it.
 public enum ConnectionEvent: Hashable, Sendable, CaseIterable {

@@ -1,4 +1,4 @@
-import BlueZ
+import BlueCapBlueZ
 
 /// Whether a pairing may go on, and who has agreed to it.
 ///

@@ -1,5 +1,5 @@
 public import Foundation
-public import GATT
+public import BlueCapGATT
 
 /// The party that rejected a pairing.
 public enum PairingParty: Hashable, Sendable {

@@ -1,6 +1,6 @@
-import BlueZ
+import BlueCapBlueZ
 public import Foundation
-public import GATT
+public import BlueCapGATT
 
 /// What a peripheral advertised, as far as BlueZ exports it.
 ///

@@ -1,5 +1,5 @@
 public import Foundation
-public import GATT
+public import BlueCapGATT
 
 /// Why a request to a ``Peripheral`` failed.
 public enum PeripheralError: Swift.Error, Hashable, Sendable {

@@ -1,6 +1,6 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
-import GATT
+import BlueCapGATT
 
 /// Identifies a peripheral within a manager: its address and address type in one machine word.
 struct PeripheralKey: Hashable, Comparable, Sendable {

@@ -1,5 +1,5 @@
 public import Foundation
-import GATT
+import BlueCapGATT
 
 /// How `startScanning` scans: the same choices as the keys of its `[String: Any]` options, with their types.
 ///

@@ -1,6 +1,6 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
-import GATT
+import BlueCapGATT
 
 /// Identifies a scan of a manager.
 struct ScanNumber: Hashable, Comparable, Sendable {

@@ -1,4 +1,4 @@
-import DBus
+import BlueCapDBus
 
 /// The names of the D-Bus interfaces that the simulator has or calls.
 enum InterfaceName {

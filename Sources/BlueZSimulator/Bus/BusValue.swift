@@ -1,4 +1,4 @@
-import DBus
+import BlueCapDBus
 
 /// A D-Bus value: an argument, a property, or an element of either.
 ///

@@ -1,5 +1,5 @@
 import Foundation
-import Reactor
+import BlueCapReactor
 
 /// Keys by deadline, the earliest first, and among equals the one that was set first. Deadlines are in seconds, and are
 /// kept in whole nanoseconds, as on an event loop.

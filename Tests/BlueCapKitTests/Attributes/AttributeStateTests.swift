@@ -1,6 +1,6 @@
-import BlueZ
-import GATT
-import Reactor
+import BlueCapBlueZ
+import BlueCapGATT
+import BlueCapReactor
 import XCTest
 
 @testable import BlueCapKit

@@ -1,4 +1,4 @@
-import GATT
+import BlueCapGATT
 import XCTest
 
 @testable import BlueCapKit

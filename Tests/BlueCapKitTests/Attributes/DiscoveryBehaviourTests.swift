@@ -1,6 +1,6 @@
 import BlueCapKit
 import BlueZSimulator
-import Futures
+import BlueCapFutures
 import XCTest
 
 /// What users suffer from while services are discovered, and what happens here instead; the letters are those of the

@@ -1,5 +1,5 @@
 import BlueCapKit
-import Futures
+import BlueCapFutures
 import XCTest
 
 /// Methods of a characteristic as function values: without a call the name is the documented method, though there are

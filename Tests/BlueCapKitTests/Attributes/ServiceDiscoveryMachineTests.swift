@@ -1,7 +1,7 @@
 import XCTest
 
 @testable import BlueCapKit
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 final class ServiceDiscoveryMachineTests: XCTestCase {
     /// What an event gives, in the order in which it takes effect.

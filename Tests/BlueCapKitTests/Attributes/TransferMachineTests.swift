@@ -1,5 +1,5 @@
-import BlueZ
-import Reactor
+import BlueCapBlueZ
+import BlueCapReactor
 import XCTest
 
 @testable import BlueCapKit

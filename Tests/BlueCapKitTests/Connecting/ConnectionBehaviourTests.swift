@@ -1,6 +1,6 @@
 import BlueZSimulator
 import Foundation
-import Reactor
+import BlueCapReactor
 import TestSupport
 import XCTest
 

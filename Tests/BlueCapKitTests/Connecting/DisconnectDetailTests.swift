@@ -1,5 +1,5 @@
-import BlueZ
-import GATT
+import BlueCapBlueZ
+import BlueCapGATT
 import XCTest
 
 @testable import BlueCapKit

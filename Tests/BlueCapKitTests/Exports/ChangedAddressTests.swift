@@ -1,6 +1,6 @@
 import BlueCapKit
-import Futures
-import Reactor
+import BlueCapFutures
+import BlueCapReactor
 import XCTest
 
 /// A bond changes the address of a device with a private one, and the path of its object stays.

@@ -1,5 +1,5 @@
 import BlueCapKit
-import DBus
+import BlueCapDBus
 import XCTest
 
 /// What of an advertisement reaches `PeripheralAdvertisements` by way of `AdvertisingFlags` and `AdvertisingData`, which

@@ -1,6 +1,6 @@
 import BlueCapKit
-import DBus
-import Futures
+import BlueCapDBus
+import BlueCapFutures
 import XCTest
 
 /// Attributes with incomplete objects: a service that BlueZ hides, an MTU that it does not export.

@@ -1,7 +1,7 @@
 import BlueCapKit
-import DBus
-import Futures
-import Reactor
+import BlueCapDBus
+import BlueCapFutures
+import BlueCapReactor
 import XCTest
 
 /// G1: the bus allows a connection 512 match rules.

@@ -1,7 +1,7 @@
 import BlueCapKit
-import DBus
-import Futures
-import Reactor
+import BlueCapDBus
+import BlueCapFutures
+import BlueCapReactor
 import XCTest
 
 /// A `bluetoothd` that is a list of objects: for exports that no version of the simulator has.

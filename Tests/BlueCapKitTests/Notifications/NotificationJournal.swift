@@ -1,6 +1,6 @@
 import BlueCapKit
 import Foundation
-import Futures
+import BlueCapFutures
 
 /// What a stream brought: values, gaps and failures in their order.
 final class NotificationJournal: Sendable {

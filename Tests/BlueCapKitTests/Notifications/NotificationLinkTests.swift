@@ -1,6 +1,6 @@
 import BlueCapKit
 import BlueZSimulator
-import Futures
+import BlueCapFutures
 import XCTest
 
 /// Subscriptions when links, daemons and tables change; D3 to D5 are those of Documentation/Reliability.md.

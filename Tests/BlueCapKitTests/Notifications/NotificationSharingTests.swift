@@ -1,7 +1,7 @@
 import BlueCapKit
 import BlueZSimulator
-import DBus
-import Futures
+import BlueCapDBus
+import BlueCapFutures
 import XCTest
 
 /// Several at one characteristic: managers of this process, and other programs.

@@ -1,6 +1,6 @@
 import BlueCapKit
 import BlueZSimulator
-import Futures
+import BlueCapFutures
 import XCTest
 
 /// What tests of notifications do with an ``AttributeStage``.

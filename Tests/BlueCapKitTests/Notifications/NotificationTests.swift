@@ -1,6 +1,6 @@
 import BlueCapKit
 import BlueZSimulator
-import Futures
+import BlueCapFutures
 import XCTest
 
 /// Subscriptions and what they bring, on the simulator in virtual time; D1 to D6 are those of Documentation/Reliability.md.

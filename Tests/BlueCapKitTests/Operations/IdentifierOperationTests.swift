@@ -1,7 +1,7 @@
 import BlueCapKit
 import BlueZSimulator
 import Foundation
-import Futures
+import BlueCapFutures
 import XCTest
 
 /// Reading, writing and subscribing by identifier, without anything having been discovered.

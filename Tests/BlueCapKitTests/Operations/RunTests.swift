@@ -1,7 +1,7 @@
 import BlueZSimulator
 import Foundation
-import Futures
-import Reactor
+import BlueCapFutures
+import BlueCapReactor
 import TestRandomness
 import XCTest
 

@@ -1,7 +1,7 @@
 import BlueCapKit
 import BlueZSimulator
 import Foundation
-import Futures
+import BlueCapFutures
 import XCTest
 
 private let rate = CharacteristicIdentifier(uuid: "2A37", service: ServiceIdentifier(uuid: "180D"))

@@ -1,7 +1,7 @@
-import BlueZ
+import BlueCapBlueZ
 import BlueZSimulator
 import Foundation
-import Futures
+import BlueCapFutures
 import TestSupport
 import XCTest
 

@@ -1,10 +1,10 @@
 import BlueZSimulator
-import Futures
+import BlueCapFutures
 import TestRandomness
 import XCTest
 
 @testable import BlueCapKit
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 /// A thousand random pairings of random managers and peripherals, with random faults.
 ///

@@ -1,4 +1,4 @@
-import BlueZ
+import BlueCapBlueZ
 import XCTest
 
 @testable import BlueCapKit

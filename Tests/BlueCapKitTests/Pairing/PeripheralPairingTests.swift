@@ -1,8 +1,8 @@
-import BlueZ
+import BlueCapBlueZ
 import BlueZSimulator
 import Foundation
-import Futures
-import Reactor
+import BlueCapFutures
+import BlueCapReactor
 import TestSupport
 import XCTest
 

@@ -1,6 +1,6 @@
 import BlueZSimulator
 import Foundation
-import Futures
+import BlueCapFutures
 import XCTest
 
 @testable import BlueCapKit

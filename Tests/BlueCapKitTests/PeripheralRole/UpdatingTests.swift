@@ -1,11 +1,11 @@
 import BlueZSimulator
 import Foundation
-import Futures
-import Reactor
+import BlueCapFutures
+import BlueCapReactor
 import XCTest
 
 @testable import BlueCapKit
-@testable import BlueZ
+@testable import BlueCapBlueZ
 
 /// Updates reach the subscribed centrals, in order and without a loss.
 final class UpdatingTests: PeripheralStage {

@@ -1,5 +1,5 @@
 import Foundation
-import GATT
+import BlueCapGATT
 import XCTest
 
 final class BeaconDistanceTests: XCTestCase {

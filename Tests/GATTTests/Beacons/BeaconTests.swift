@@ -2,7 +2,7 @@ import Foundation
 import TestRandomness
 import XCTest
 
-@testable import GATT
+@testable import BlueCapGATT
 
 final class BeaconTests: RandomTestCase {
     private let floor = UUID(uuidString: "F7826DA6-4FA2-4E98-8024-BC5B71E0893E") ?? UUID()

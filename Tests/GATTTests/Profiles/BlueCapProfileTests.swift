@@ -1,6 +1,6 @@
 import Foundation
-import GATT
-import Profiles
+import BlueCapGATT
+import BlueCapProfiles
 import XCTest
 
 /// BlueCap's names of the ready profiles.

@@ -1,6 +1,6 @@
 import Foundation
-import GATT
-import Profiles
+import BlueCapGATT
+import BlueCapProfiles
 import XCTest
 
 final class BluetoothSIGTests: XCTestCase {

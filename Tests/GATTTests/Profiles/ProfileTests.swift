@@ -1,5 +1,5 @@
 import Foundation
-import GATT
+import BlueCapGATT
 import XCTest
 
 private enum Switch: UInt8, CaseIterable, RawDeserializable, StringDeserializable, CharacteristicConfigurable {

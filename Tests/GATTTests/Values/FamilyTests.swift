@@ -1,5 +1,5 @@
 import Foundation
-import GATT
+import BlueCapGATT
 import XCTest
 
 // As the documents write it: only the UUID is given.

@@ -1,5 +1,5 @@
 import Foundation
-import GATT
+import BlueCapGATT
 
 /// The sizes of what is sent (Core Specification Supplement, part A; BlueZ 5.66 to 5.87, `src/shared/ad.c` and
 /// `src/advertising.c`): each structure has two bytes of length and type before its data.

@@ -1,4 +1,4 @@
-import BlueZ
+import BlueCapBlueZ
 
 /// What an adapter can advertise, as BlueZ reports it.
 public struct AdvertisingLimits: Hashable, Sendable {

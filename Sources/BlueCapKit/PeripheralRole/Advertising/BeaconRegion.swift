@@ -1,6 +1,6 @@
 public import Foundation
-public import Futures
-public import GATT
+public import BlueCapFutures
+public import BlueCapGATT
 
 /// A group of iBeacons, or a single one: what a ``PeripheralManager`` advertises, and what a ``CentralManager`` ranges.
 ///

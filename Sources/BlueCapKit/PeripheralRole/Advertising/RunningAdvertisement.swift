@@ -1,5 +1,5 @@
 public import Foundation
-public import Futures
+public import BlueCapFutures
 
 /// An advertisement of a ``PeripheralManager``, from its start to its end.
 ///

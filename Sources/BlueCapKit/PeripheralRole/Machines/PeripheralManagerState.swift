@@ -1,4 +1,4 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
 
 /// What a `PeripheralManager` decides, as a value: the manager's state, and its services and advertisements from the

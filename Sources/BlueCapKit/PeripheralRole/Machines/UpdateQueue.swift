@@ -1,4 +1,4 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
 
 /// What happens to an update if the queue is full while a central is subscribed.

@@ -1,6 +1,6 @@
 public import Foundation
-public import Futures
-public import GATT
+public import BlueCapFutures
+public import BlueCapGATT
 
 extension PeripheralManager {
     /// Whether anything is being advertised or requested: from `startAdvertising` until `stopAdvertising`, the end of

@@ -1,4 +1,4 @@
-import GATT
+import BlueCapGATT
 public import Logging
 
 extension PeripheralManager {

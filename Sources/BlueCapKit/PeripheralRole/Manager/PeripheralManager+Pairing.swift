@@ -1,6 +1,6 @@
-import BlueZ
+import BlueCapBlueZ
 public import Foundation
-public import Futures
+public import BlueCapFutures
 
 /// Pairing with centrals, and the bonds of the adapter.
 ///

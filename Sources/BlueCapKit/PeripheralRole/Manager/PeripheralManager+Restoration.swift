@@ -1,4 +1,4 @@
-public import Futures
+public import BlueCapFutures
 
 /// State restoration after a crash, a kill or a power cut.
 ///

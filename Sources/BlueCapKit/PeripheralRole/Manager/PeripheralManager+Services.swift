@@ -1,6 +1,6 @@
 public import Foundation
-public import Futures
-public import GATT
+public import BlueCapFutures
+public import BlueCapGATT
 
 /// Services can be added and removed at any time. Doing so neither changes other services or their subscriptions, nor
 /// ends an advertisement.

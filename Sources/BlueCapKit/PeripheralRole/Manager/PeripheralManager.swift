@@ -1,7 +1,7 @@
 public import Dispatch
 public import Foundation
-public import Futures
-import GATT
+public import BlueCapFutures
+import BlueCapGATT
 
 /// The peripheral role: offers services to centrals, and advertises.
 ///

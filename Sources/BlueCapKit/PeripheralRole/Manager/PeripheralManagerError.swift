@@ -1,6 +1,6 @@
-import BlueZ
+import BlueCapBlueZ
 public import Foundation
-import GATT
+import BlueCapGATT
 
 /// Why a request to a ``PeripheralManager`` failed.
 public enum PeripheralManagerError: Swift.Error, Hashable, Sendable {

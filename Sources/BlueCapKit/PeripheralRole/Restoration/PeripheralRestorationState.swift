@@ -1,5 +1,5 @@
 import Foundation
-import GATT
+import BlueCapGATT
 
 /// What a peripheral manager with a restore identifier keeps: what it offers, and what it advertises.
 struct PeripheralRestorationState: KeptState {

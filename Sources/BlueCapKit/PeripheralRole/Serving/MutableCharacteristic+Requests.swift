@@ -1,7 +1,7 @@
-import BlueZ
+import BlueCapBlueZ
 public import Foundation
-public import Futures
-public import GATT
+public import BlueCapFutures
+public import BlueCapGATT
 
 // Requests of centrals: each receives one reply.
 

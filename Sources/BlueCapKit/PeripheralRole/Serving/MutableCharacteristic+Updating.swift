@@ -1,8 +1,8 @@
-package import BlueZ
+package import BlueCapBlueZ
 public import Foundation
-public import Futures
-public import GATT
-import Reactor
+public import BlueCapFutures
+public import BlueCapGATT
+import BlueCapReactor
 
 // Updates: new values that are sent to the subscribed centrals. `update` may be called often: it takes one lock, and
 // several calls wake the loop once.

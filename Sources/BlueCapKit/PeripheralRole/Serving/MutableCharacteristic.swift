@@ -1,7 +1,7 @@
-import BlueZ
+import BlueCapBlueZ
 public import Foundation
-import Futures
-public import GATT
+import BlueCapFutures
+public import BlueCapGATT
 
 /// A characteristic that this program offers: a value that centrals can read, write and subscribe to.
 ///

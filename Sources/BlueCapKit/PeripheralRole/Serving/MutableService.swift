@@ -1,7 +1,7 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
-import Futures
-public import GATT
+import BlueCapFutures
+public import BlueCapGATT
 
 /// A service that this program offers to centrals, once it was added to a ``PeripheralManager``.
 ///

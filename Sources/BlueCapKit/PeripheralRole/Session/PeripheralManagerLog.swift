@@ -1,5 +1,5 @@
-import BlueZ
-import GATT
+import BlueCapBlueZ
+import BlueCapGATT
 import Logging
 
 /// What a peripheral manager logs.

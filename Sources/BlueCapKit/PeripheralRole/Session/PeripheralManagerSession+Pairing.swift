@@ -1,6 +1,6 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
-import Futures
+import BlueCapFutures
 
 /// Pairings, which the centrals begin: answers the requests of BlueZ's agent, and reports what becomes of the devices.
 extension PeripheralManagerSession: PairingSession {

@@ -1,6 +1,6 @@
 import Foundation
-import Futures
-import GATT
+import BlueCapFutures
+import BlueCapGATT
 
 /// What of a peripheral manager outlives its process: read in the beginning, kept while things change.
 extension PeripheralManagerSession {

@@ -1,7 +1,7 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
-import Futures
-import GATT
+import BlueCapFutures
+import BlueCapGATT
 
 /// Services, from `add` to the removal.
 extension PeripheralManagerSession {

@@ -1,8 +1,8 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
-import Futures
-import GATT
-import Reactor
+import BlueCapFutures
+import BlueCapGATT
+import BlueCapReactor
 
 /// Counting for ``PeripheralManagerStatistics``.
 extension PeripheralManagerSession {

@@ -1,9 +1,9 @@
-import BlueZ
+import BlueCapBlueZ
 import Dispatch
 import Foundation
-import Futures
-import GATT
-import Reactor
+import BlueCapFutures
+import BlueCapGATT
+import BlueCapReactor
 
 /// Owns the lock and the state of a `PeripheralManager`, and performs the orders that the state returns.
 ///

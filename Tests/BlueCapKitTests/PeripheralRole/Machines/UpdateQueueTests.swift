@@ -1,4 +1,4 @@
-import BlueZ
+import BlueCapBlueZ
 import Foundation
 import TestRandomness
 import XCTest

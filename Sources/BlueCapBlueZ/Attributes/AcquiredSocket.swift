@@ -1,0 +1,224 @@
+import BlueCapDBus
+package import Foundation
+import BlueCapGATT
+import Glibc
+import BlueCapReactor
+
+/// A socket of `AcquireNotify` or `AcquireWrite`: packets past the bus, one for each value.
+///
+/// Everything here is on the client's loop. Releasing it is allowed on any thread and closes the socket, which ends the
+/// subscription, or the right to write. Unchecked because of that confinement.
+package final class AcquiredSocket: @unchecked Sendable {
+    /// A value that waits for space in the socket.
+    private struct Unsent {
+        let value: Data
+        let completion: BlueZCompletion<Void>
+    }
+
+    /// The MTU that BlueZ has named, in bytes.
+    package let mtu: Int
+    private let loop: any EventLoop
+    private let descriptor: OwnedDescriptor
+    private var watch: Watch?
+    private var buffer: PacketBuffer?
+    private var onPackets: @Sendable ([Data]) -> Void = { _ in }
+    private var onClosed: @Sendable () -> Void = {}
+    private var unsent = Queue<Unsent>()
+    /// Completions that one post to the loop will call together.
+    private var completed: [(BlueZCompletion<Void>, Result<Void, BlueZError>)] = []
+
+    /// The limit for one wake-up, so that one socket with many packets does not delay the rest of the loop.
+    private static let mostPacketsPerWake = 512
+
+    init(_ descriptor: OwnedDescriptor, mtu: Int, loop: any EventLoop) {
+        self.descriptor = descriptor
+        self.mtu = mtu
+        self.loop = loop
+    }
+
+    deinit {
+        guard let watch else { return }
+        loop.perform { [descriptor] in
+            watch.cancel()
+            descriptor.close()
+        }
+    }
+
+    private func requireLoop() {
+        assert(loop.isCurrent, "An acquired socket belongs to the client's loop: wrap this in client.loop.post { … }.")
+    }
+
+    // MARK: Reading
+
+    /// Begins to read; earlier packets wait in the socket until then. To be called once, also for a socket to write with,
+    /// because it reports the end of the socket.
+    ///
+    /// - Parameters:
+    ///   - onPackets: Receives values in their order, all of a wake-up together.
+    ///   - onClosed: Called once when the other end has closed the socket (the link is down), after all that it had sent.
+    ///     Not called after ``close()``.
+    package func start(
+        onPackets: @escaping @Sendable ([Data]) -> Void = { _ in }, onClosed: @escaping @Sendable () -> Void
+    ) {
+        requireLoop()
+        guard let number = descriptor.rawValue else { return loop.post(onClosed) }
+        self.onPackets = onPackets
+        self.onClosed = onClosed
+        buffer = PacketBuffer(packetSize: max(mtu, AttributeProtocol.longestValue))
+        watch(number).update(unsent.isEmpty ? .readable : [.readable, .writable])
+    }
+
+    private func watch(_ number: Int32) -> Watch {
+        if let watch { return watch }
+        let watch = loop.watch(number, for: []) { [weak self] in self?.ready($0) }
+        self.watch = watch
+        return watch
+    }
+
+    private func ready(_ events: IOEvents) {
+        if events.contains(.writable) { sendWaiting() }
+        if buffer != nil {
+            if !events.isDisjoint(with: [.readable, .hangup, .error]) { readAll(events) }
+        } else if !events.isDisjoint(with: [.hangup, .error]) {
+            end()
+        }
+    }
+
+    private func readAll(_ events: IOEvents) {
+        guard let buffer, let number = descriptor.rawValue else { return }
+        var isHungUp = !events.isDisjoint(with: [.hangup, .error])
+        var packets: [Data] = []
+        var isAtEnd = false
+        reading: while packets.count < Self.mostPacketsPerWake {
+            let before = packets.count
+            let outcome = buffer.receive(number) { bytes in
+                packets.append(bytes.baseAddress.map { Data(bytes: $0, count: bytes.count) } ?? Data())
+            }
+            switch outcome {
+            case .packets(let count, let filled, let isFull):
+                // A packet without bytes is an empty value or the end of the socket, which only its state distinguishes.
+                if filled < count {
+                    isHungUp = isHungUp || BlueCapReactor.isHungUp(number)
+                    if isHungUp {
+                        packets.replaceSubrange(before..., with: packets[before...].filter { !$0.isEmpty })
+                        isAtEnd = filled == 0
+                    }
+                }
+                if isAtEnd || (!isFull && !isHungUp) { break reading }
+            case .nothing:
+                isAtEnd = isHungUp
+                break reading
+            case .failed(ECONNRESET):
+                // Reported once, for packets that were sent; received packets can still be read.
+                isHungUp = true
+            case .failed:
+                isAtEnd = true
+                break reading
+            }
+        }
+        if !packets.isEmpty { onPackets(packets) }
+        if isAtEnd { end() }
+    }
+}
+
+// MARK: - Writing
+
+extension AcquiredSocket {
+    /// Writes a value, at most MTU - 3 bytes: of a longer one BlueZ says nothing and sends nothing.
+    ///
+    /// - Parameter completion: Called once, never before this returns: when BlueZ has taken the value, which it does as fast as
+    ///   the link carries, or with ``BlueZError/socketClosed`` when the socket is closed before. In the order of the writes.
+    package func send(_ value: Data, completion: @escaping BlueZCompletion<Void>) {
+        requireLoop()
+        guard let number = descriptor.rawValue else { return complete(completion, .failure(.socketClosed)) }
+        let value = Unsent(value: value, completion: completion)
+        guard !unsent.isEmpty || !write(value, to: number) else { return }
+        unsent.append(value)
+        let watch = watch(number)
+        watch.update(watch.events.union(.writable))
+    }
+
+    private func sendWaiting() {
+        guard let number = descriptor.rawValue else { return }
+        while let value = unsent.first {
+            guard write(value, to: number) else { return }
+            unsent.popFirst()
+        }
+        if let watch { watch.update(watch.events.subtracting(.writable)) }
+    }
+
+    /// Writes a value, or fails; returns false if the socket has no space for it.
+    private func write(_ unsent: Unsent, to number: Int32) -> Bool {
+        switch unsent.value.withUnsafeBytes({ sendPacket($0, to: number) }) {
+        case nil: complete(unsent.completion, .success(()))
+        case EAGAIN?: return false
+        case EPIPE?, ECONNRESET?: complete(unsent.completion, .failure(.socketClosed))
+        case let error?: complete(unsent.completion, .failure(.notSent(error)))
+        }
+        return true
+    }
+
+    /// Calls completions in their order, never inside a call of the writer.
+    private func complete(_ completion: @escaping BlueZCompletion<Void>, _ result: Result<Void, BlueZError>) {
+        completed.append((completion, result))
+        guard completed.count == 1 else { return }
+        loop.post { [self] in
+            let completed = completed
+            self.completed = []
+            for (completion, result) in completed { completion(result) }
+        }
+    }
+}
+
+extension AcquiredSocket {
+    /// Whether the other end has not read all that was written.
+    var hasUnreadPackets: Bool {
+        guard let number = descriptor.rawValue else { return false }
+        return !unsent.isEmpty || unreadBytes(number) > 0
+    }
+
+    /// Whether the other end has closed it, also before ``start(onPackets:onClosed:)`` has reported it.
+    var isHungUp: Bool {
+        descriptor.rawValue.map { BlueCapReactor.isHungUp($0) } ?? true
+    }
+}
+
+// MARK: - Ending
+
+extension AcquiredSocket {
+    /// Closes the socket. Writes that wait fail with ``BlueZError/socketClosed``; no other callback follows. A second call
+    /// does nothing.
+    package func close() {
+        requireLoop()
+        finish()
+    }
+
+    /// The other end has closed it.
+    private func end() {
+        guard descriptor.rawValue != nil else { return }
+        let onClosed = onClosed
+        finish()
+        onClosed()
+    }
+
+    private func finish() {
+        guard descriptor.rawValue != nil else { return }
+        watch?.cancel()
+        watch = nil
+        descriptor.close()
+        buffer = nil
+        onPackets = { _ in }
+        onClosed = {}
+        while let value = unsent.popFirst() { complete(value.completion, .failure(.socketClosed)) }
+    }
+}
+
+extension BlueZError {
+    /// One end of an acquired socket is closed. The link may be up nevertheless.
+    package static let socketClosed = BlueZError(
+        name: DBusError.Name.inputOutput, message: "The socket that BlueZ had given is closed.")
+
+    fileprivate static func notSent(_ error: Int32) -> BlueZError {
+        BlueZError(name: DBusError.Name.inputOutput, message: "\(String(cString: strerror(error))).")
+    }
+}

@@ -1,0 +1,104 @@
+import CBlueCapDBus
+import Glibc
+
+/// The path of an object on the bus, known to be well-formed: "/org/bluez/hci0".
+package struct ObjectPath: Hashable, Sendable, CustomStringConvertible {
+    package let rawValue: String
+
+    package static let root: ObjectPath = "/"
+
+    /// Nil if the text is not a path by the D-Bus specification ("Valid Object Paths").
+    package init?(validating text: String) {
+        guard isValid(text, cdbus_is_path) else { return nil }
+        rawValue = text
+    }
+
+    /// For text that libdbus has validated.
+    init(validated text: String) {
+        rawValue = text
+    }
+
+    package var description: String { rawValue }
+
+    /// The path one element up; nil for the root.
+    package var parent: ObjectPath? {
+        guard rawValue != "/", let slash = rawValue.utf8.lastIndex(of: UInt8(ascii: "/")) else { return nil }
+        return slash == rawValue.startIndex ? .root : ObjectPath(validated: String(rawValue[..<slash]))
+    }
+
+    /// The last element; empty for the root.
+    package var lastElement: Substring {
+        guard let slash = rawValue.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "" }
+        return rawValue[rawValue.utf8.index(after: slash)...]
+    }
+
+    /// The path of a child; traps if the element has other characters than `[A-Za-z0-9_]`.
+    package func appending(_ element: String) -> ObjectPath {
+        let text = self == .root ? "/" + element : rawValue + "/" + element
+        guard !element.isEmpty, let path = ObjectPath(validating: text) else {
+            preconditionFailure("\"\(element)\" cannot be part of an object path: use only letters, digits and _.")
+        }
+        return path
+    }
+
+    /// Whether this path is below the other, at any depth; no path is below itself.
+    package func isBelow(_ ancestor: ObjectPath) -> Bool {
+        guard ancestor != .root else { return self != .root }
+        let text = rawValue.utf8
+        let prefix = ancestor.rawValue.utf8
+        guard text.count > prefix.count, text.starts(with: prefix) else { return false }
+        return text[text.index(text.startIndex, offsetBy: prefix.count)] == UInt8(ascii: "/")
+    }
+}
+
+extension ObjectPath: ExpressibleByStringLiteral {
+    package init(stringLiteral text: String) {
+        guard let path = ObjectPath(validating: text) else {
+            preconditionFailure("\"\(text)\" is not an object path: it looks like /org/bluez/hci0.")
+        }
+        self = path
+    }
+}
+
+// MARK: Texts of libdbus
+
+/// Whether a text without a zero byte passes one of libdbus's checks.
+func isValid(_ text: String, _ check: (UnsafePointer<CChar>) -> Bool) -> Bool {
+    text.withCString { check($0) } && !text.utf8.contains(0)
+}
+
+/// Whether two C strings are equal; a null pointer equals no string.
+func equal(_ left: UnsafePointer<CChar>?, _ right: UnsafePointer<CChar>) -> Bool {
+    left.map { strcmp($0, right) == 0 } ?? false
+}
+
+/// The bytes of a C string, without the zero at its end.
+func bytes(of text: UnsafePointer<CChar>) -> UnsafeBufferPointer<UInt8> {
+    UnsafeBufferPointer(
+        start: UnsafeRawPointer(text).assumingMemoryBound(to: UInt8.self), count: strlen(text))
+}
+
+/// A copy of a text as a C string, for comparisons without Swift strings.
+///
+/// Unchecked: the bytes are written once, here, and then only read.
+final class CString: @unchecked Sendable {
+    let pointer: UnsafePointer<CChar>
+
+    init(_ text: String) {
+        let bytes = text.utf8CString
+        let copy = UnsafeMutablePointer<CChar>.allocate(capacity: bytes.count)
+        for (index, byte) in bytes.enumerated() { copy[index] = byte }
+        pointer = UnsafePointer(copy)
+    }
+
+    deinit {
+        pointer.deallocate()
+    }
+}
+
+extension StaticString {
+    /// The text for C: the compiler puts a zero byte after every literal.
+    var cString: UnsafePointer<CChar> { UnsafeRawPointer(utf8Start).assumingMemoryBound(to: CChar.self) }
+
+    var bytes: UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(start: utf8Start, count: utf8CodeUnitCount) }
+}

@@ -1,0 +1,312 @@
+import CBlueCapReactor
+package import Foundation
+import BlueCapFutures
+import Glibc
+import Synchronization
+
+/// The loop of real programs: one thread that sleeps in epoll until a descriptor, a timer or posted work needs it.
+///
+/// The thread ends when the loop is stopped or released. Work that was posted before still runs; timers and watches do
+/// not. If the thread cannot be created, the loop keeps its work and tries again at each post.
+package final class ThreadLoop: EventLoop {
+    private let core: LoopThread
+
+    /// The thread is created when there is something to do. Debuggers and `top -H` show `name`, of which the kernel keeps
+    /// fifteen bytes.
+    package convenience init(name: String) { self.init(name: name, makeThread: makeDetachedThread) }
+
+    init(name: String, makeThread: @escaping LoopThread.ThreadMaker) {
+        core = LoopThread(name: name, makeThread: makeThread)
+    }
+
+    deinit {
+        stop()
+    }
+
+    /// Ends the thread after its current work. Any thread; a second call does nothing.
+    package func stop() {
+        let dropped = core.signal { shared -> PendingWork? in
+            shared.isStopped = true
+            // Without a thread nothing will run the work.
+            return shared.isStarted ? nil : exchange(&shared.work, with: PendingWork())
+        }
+        withExtendedLifetime(dropped) {}
+    }
+
+    package func start() -> LoopShortage? { core.start() }
+    package func prepareToWatch() -> LoopShortage? { core.prepareToWatch() }
+    package var now: Instant { core.now }
+    package var date: Date { Date() }
+    package var isCurrent: Bool { core.isCurrent }
+    package func post(_ work: @escaping @Sendable () -> Void) { core.post(work) }
+
+    @discardableResult
+    package func schedule(after seconds: TimeInterval, _ work: @escaping @Sendable () -> Void) -> TimerID {
+        let deadline = now.advanced(by: seconds)
+        let (timer, isFirst) = core.shared.withLock { shared in
+            let next = shared.work.nextDeadline
+            return (shared.work.schedule(work, at: deadline), deadline < next)
+        }
+        if isFirst { core.signal { _ in } }
+        _ = start()
+        return timer
+    }
+
+    package func cancel(_ timer: TimerID) {
+        // The captured values are released after the lock.
+        let work = core.shared.withLock { $0.work.cancel(timer) }
+        withExtendedLifetime(work) {}
+    }
+
+    package func watch(
+        _ descriptor: Int32, for events: IOEvents, _ ready: @escaping @Sendable (IOEvents) -> Void
+    ) -> Watch {
+        core.makeWatch(descriptor, for: events, ready)
+    }
+}
+
+/// The thread behind a `ThreadLoop`. The thread retains this object and not the loop, so that a loop without references
+/// ends.
+///
+/// It sleeps on a semaphore until the first descriptor is watched, and in epoll from then on: a process without free
+/// descriptors still has its timers and its posted work.
+///
+/// Unchecked, because only the thread itself uses `watches`, `registered` and `poller`.
+final class LoopThread: WatchingLoop, @unchecked Sendable {
+    /// As `pthread_create`, without attributes.
+    typealias ThreadMaker =
+        @Sendable (
+            @escaping @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer?, UnsafeMutableRawPointer
+        ) -> Int32
+
+    struct Shared {
+        var work = PendingWork()
+        /// Whether the thread will look at `work` before it sleeps, so that it need not be woken.
+        var isAwake = true
+        var isStopped = false
+        /// Whether the thread exists or is being created.
+        var isStarted = false
+        /// What the thread sleeps in; `nil` for the semaphore.
+        fileprivate var poller: Poller?
+    }
+
+    let shared = Locked(Shared())
+    private let name: String
+    private let makeThread: ThreadMaker
+    private let origin = monotonicNanoseconds()
+    private let sleeper = DispatchSemaphore(value: 0)
+    /// The thread, once it runs; 0 before.
+    private let thread = Atomic<UInt>(0)
+    var watches: [Int32: [Watch]] = [:]
+    private var poller: Poller?
+    /// The events for which each descriptor is registered in epoll.
+    private var registered: [Int32: IOEvents] = [:]
+
+    init(name: String, makeThread: @escaping ThreadMaker) {
+        self.name = name
+        self.makeThread = makeThread
+    }
+
+    // MARK: Any thread
+
+    var now: Instant { Instant(nanoseconds: monotonicNanoseconds() - origin) }
+    var isCurrent: Bool { pthread_self() == thread.load(ordering: .relaxed) }
+
+    /// Creates the thread if there is none yet; returns why it cannot be created now.
+    func start() -> LoopShortage? {
+        guard thread.load(ordering: .relaxed) == 0 else { return nil }
+        let mustMake = shared.withLock { shared in
+            guard !shared.isStarted, !shared.isStopped else { return false }
+            shared.isStarted = true
+            return true
+        }
+        guard mustMake else { return nil }
+        let this = Unmanaged.passRetained(self)
+        let code = makeThread(runLoopThread, this.toOpaque())
+        guard code != 0 else { return nil }
+        shared.withLock { $0.isStarted = false }
+        this.release()
+        return .thread(code)
+    }
+
+    func post(_ work: @escaping @Sendable () -> Void) {
+        signal { shared in if !shared.isStopped { shared.work.post(work) } }
+        _ = start()
+    }
+
+    /// Changes the shared state and wakes the thread if it sleeps.
+    @discardableResult
+    func signal<R>(_ change: (inout Shared) -> R) -> R {
+        let (result, mustWake, poller) = shared.withLock { shared in
+            let result = change(&shared)
+            defer { shared.isAwake = true }
+            return (result, !shared.isAwake, shared.poller)
+        }
+        if mustWake { if let poller { poller.wake() } else { sleeper.signal() } }
+        return result
+    }
+
+    // MARK: The thread itself
+
+    func prepareToWatch() -> LoopShortage? {
+        precondition(isCurrent, "Watching a descriptor belongs on its event loop: call it inside loop.post { … }.")
+        if case .failure(let shortage) = usablePoller() { return shortage }
+        return nil
+    }
+
+    /// The poller, created for the first descriptor that is watched.
+    private func usablePoller() -> Result<Poller, LoopShortage> {
+        if let poller { return .success(poller) }
+        let made = Result { () throws(LoopShortage) in try Poller.make() }
+        if case .success(let poller) = made {
+            self.poller = poller
+            // No other thread reads it while this one is awake.
+            shared.withLock { $0.poller = poller }
+        }
+        return made
+    }
+
+    func watchesChanged(of descriptor: Int32) {
+        let wanted = interest(in: descriptor)
+        let known = registered[descriptor]
+        guard wanted != known ?? [] else { return }
+        guard !wanted.isEmpty else {
+            poller?.forget(descriptor)
+            registered[descriptor] = nil
+            return
+        }
+        guard case .success(let poller) = usablePoller(),
+            poller.register(descriptor, for: wanted, isKnown: known != nil)
+        else {
+            // The descriptor is closed or of a kind that epoll refuses, or epoll itself is not available.
+            registered[descriptor] = nil
+            return post { self.deliver(.error, of: descriptor) }
+        }
+        registered[descriptor] = wanted
+    }
+
+    fileprivate func run() {
+        thread.store(pthread_self(), ordering: .relaxed)
+        creactor_name_thread(name)
+        var events = [epoll_event](repeating: epoll_event(), count: 64)
+        while runPosts() {
+            // A timer that another one schedules runs after the descriptors.
+            let now = now
+            while let work = shared.withLock({ $0.work.popDue(at: now) }) { work.run() }
+            let milliseconds = millisecondsToSleep()
+            guard let poller else {
+                let deadline = milliseconds < 0 ? DispatchTime.distantFuture : .now() + .milliseconds(Int(milliseconds))
+                _ = sleeper.wait(timeout: deadline)
+                shared.withLock { $0.isAwake = true }
+                continue
+            }
+            let count = poller.wait(&events, milliseconds: milliseconds)
+            shared.withLock { $0.isAwake = true }
+            for event in events[..<count] {
+                let descriptor = event.data.fd
+                if descriptor == poller.wakeDescriptor {
+                    poller.drainWake()
+                } else {
+                    deliver(IOEvents(pollFlags: event.events), of: descriptor)
+                }
+            }
+        }
+    }
+
+    /// Runs the work that has been posted so far; false if the loop was stopped before.
+    private func runPosts() -> Bool {
+        let (posts, isStopped) = shared.withLock { ($0.work.takePosts(), $0.isStopped) }
+        for work in posts { work.run() }
+        return !isStopped
+    }
+
+    private func millisecondsToSleep() -> Int32 {
+        let deadline: Instant = shared.withLock { shared in
+            guard !shared.work.hasPosts, !shared.isStopped else { return .origin }
+            shared.isAwake = false
+            return shared.work.nextDeadline
+        }
+        guard deadline != .distantFuture else { return -1 }
+        guard deadline > .origin else { return 0 }
+        // Rounded up: a timer may be late, never early.
+        let milliseconds = (deadline.seconds(since: now) * 1000).rounded(.up)
+        return Int32(min(max(milliseconds, 0), 60_000))
+    }
+}
+
+private func runLoopThread(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    guard let argument else { return nil }
+    let loop = Unmanaged<LoopThread>.fromOpaque(argument).takeRetainedValue()
+    loop.run()
+    return nil
+}
+
+/// Creates a detached thread; returns 0 or the error number.
+@Sendable func makeDetachedThread(
+    _ run: @escaping @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer?,
+    _ argument: UnsafeMutableRawPointer
+) -> Int32 {
+    var thread = pthread_t()
+    let code = pthread_create(&thread, nil, run, argument)
+    if code == 0 { pthread_detach(thread) }
+    return code
+}
+
+/// The epoll of a loop and the event descriptor that wakes it, closed with this object.
+private final class Poller: Sendable {
+    private let epoll: Int32
+    /// Readable if the loop must wake up for something other than a descriptor.
+    let wakeDescriptor: Int32
+
+    private init(epoll: Int32, wakeDescriptor: Int32) {
+        (self.epoll, self.wakeDescriptor) = (epoll, wakeDescriptor)
+    }
+
+    deinit {
+        close(epoll)
+        close(wakeDescriptor)
+    }
+
+    static func make() throws(LoopShortage) -> Poller {
+        let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
+        guard epoll >= 0 else { throw .descriptors(errno) }
+        let wake = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
+        guard wake >= 0 else {
+            let code = errno
+            close(epoll)
+            throw .descriptors(code)
+        }
+        let poller = Poller(epoll: epoll, wakeDescriptor: wake)
+        guard poller.register(wake, for: .readable, isKnown: false) else { throw .descriptors(errno) }
+        return poller
+    }
+
+    func wake() { eventfd_write(wakeDescriptor, 1) }
+
+    func drainWake() {
+        var value: eventfd_t = 0
+        eventfd_read(wakeDescriptor, &value)
+    }
+
+    /// Returns whether epoll accepts the descriptor.
+    func register(_ descriptor: Int32, for events: IOEvents, isKnown: Bool) -> Bool {
+        var event = epoll_event()
+        event.events = events.pollFlags
+        event.data.fd = descriptor
+        return epoll_ctl(epoll, isKnown ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, descriptor, &event) == 0
+    }
+
+    /// Has no effect on a descriptor that is closed already, which epoll has removed.
+    func forget(_ descriptor: Int32) { epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, nil) }
+
+    /// Returns the number of events; 0 after the time-out or a signal.
+    func wait(_ events: inout [epoll_event], milliseconds: Int32) -> Int {
+        Int(max(0, epoll_wait(epoll, &events, Int32(events.count), milliseconds)))
+    }
+}
+
+func monotonicNanoseconds() -> UInt64 {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+}

@@ -1,0 +1,96 @@
+import CBlueCapReactor
+import Glibc
+
+/// A watched descriptor, until the watch is cancelled. Loop only.
+///
+/// Unchecked, because its state is confined to the loop: every method checks that it is called there.
+package final class Watch: @unchecked Sendable {
+    package let descriptor: Int32
+    /// The events that it watches for.
+    package private(set) var events: IOEvents
+    private var ready: (@Sendable (IOEvents) -> Void)?
+    private weak var table: (any WatchingLoop)?
+
+    fileprivate init(
+        descriptor: Int32, events: IOEvents, table: any WatchingLoop, ready: @escaping @Sendable (IOEvents) -> Void
+    ) {
+        self.descriptor = descriptor
+        self.events = events
+        self.ready = ready
+        self.table = table
+    }
+
+    fileprivate var isCancelled: Bool { ready == nil }
+
+    /// Watches for other events from now on; an empty set pauses the watch.
+    package func update(_ events: IOEvents) {
+        guard let table, !isCancelled, events != self.events else { return }
+        precondition(table.isCurrent, "Watch.update belongs on its event loop: call it inside loop.post { … }.")
+        self.events = events
+        table.watchesChanged(of: descriptor)
+    }
+
+    /// Ends the watch: `ready` is not called again and is released.
+    package func cancel() {
+        guard let table, !isCancelled else { return }
+        precondition(table.isCurrent, "Watch.cancel belongs on its event loop: call it inside loop.post { … }.")
+        ready = nil
+        table.watchesChanged(of: descriptor)
+    }
+
+    /// Calls `ready` with those of the events that it watches for. A cancelled or paused watch ignores them.
+    fileprivate func deliver(_ found: IOEvents) {
+        guard let ready, !events.isEmpty else { return }
+        let relevant = found.intersection(events.union([.hangup, .error]))
+        if !relevant.isEmpty { ready(relevant) }
+    }
+}
+
+/// What the two kinds of loop share about descriptors. On the loop.
+protocol WatchingLoop: AnyObject, Sendable {
+    var isCurrent: Bool { get }
+    /// All watches, by descriptor. There may be several of one descriptor, which epoll accepts only once: libdbus watches
+    /// for reading and for writing separately.
+    var watches: [Int32: [Watch]] { get set }
+
+    /// A watch of this descriptor was added, cancelled, or watches for other events.
+    func watchesChanged(of descriptor: Int32)
+}
+
+extension WatchingLoop {
+    func makeWatch(
+        _ descriptor: Int32, for events: IOEvents, _ ready: @escaping @Sendable (IOEvents) -> Void
+    ) -> Watch {
+        precondition(isCurrent, "Watching a descriptor belongs on its event loop: call it inside loop.post { … }.")
+        let watch = Watch(descriptor: descriptor, events: events, table: self, ready: ready)
+        watches[descriptor, default: []].append(watch)
+        watchesChanged(of: descriptor)
+        return watch
+    }
+
+    /// The events of all remaining watches of the descriptor, after the removal of the cancelled ones.
+    func interest(in descriptor: Int32) -> IOEvents {
+        watches[descriptor]?.removeAll(where: \.isCancelled)
+        if watches[descriptor]?.isEmpty == true { watches[descriptor] = nil }
+        return watches[descriptor, default: []].reduce(into: []) { $0.formUnion($1.events) }
+    }
+
+    func deliver(_ events: IOEvents, of descriptor: Int32) {
+        for watch in watches[descriptor] ?? [] { watch.deliver(events) }
+    }
+}
+
+/// The flags of poll and of epoll, which are the same bits (`EPOLLIN` is `POLLIN`, and so on).
+extension IOEvents {
+    var pollFlags: UInt32 {
+        (contains(.readable) ? EPOLLIN.rawValue : 0) | (contains(.writable) ? EPOLLOUT.rawValue : 0)
+    }
+
+    init(pollFlags flags: UInt32) {
+        self = []
+        if flags & EPOLLIN.rawValue != 0 { insert(.readable) }
+        if flags & EPOLLOUT.rawValue != 0 { insert(.writable) }
+        if flags & (EPOLLHUP.rawValue | EPOLLRDHUP.rawValue) != 0 { insert(.hangup) }
+        if flags & (EPOLLERR.rawValue | UInt32(POLLNVAL)) != 0 { insert(.error) }
+    }
+}
