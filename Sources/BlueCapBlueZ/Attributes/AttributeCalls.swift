@@ -10,11 +10,15 @@ import BlueCapReactor
 extension DaemonLink {
     /// Reads a characteristic or a descriptor; see ``BlueZClient/readValue(_:offset:timeout:completion:)``.
     func readValue(_ key: AttributeKey, offset: Int = 0, timeout: Double, completion: @escaping BlueZCompletion<Data>) {
-        call(key, "ReadValue", timeout: timeout, body: { writer in writer.options { $0.offset(offset) } }) { result in
+        call(key, "ReadValue", timeout: timeout, body: { writer in writer.options { $0.offset(offset) } }) {
+            [self] result in
             let data = Result { () throws(DBusError) in
                 let reply = try result.get()
                 var reader = reply.reader
-                guard let data = reader.data() else { throw .unexpected(reply, to: "ReadValue", instead: "ay") }
+                // BlueZ's signal about the value comes before the reply, usually with the same bytes.
+                guard let data = reader.data(like: offset == 0 ? objects.value(of: key) : nil) else {
+                    throw .unexpected(reply, to: "ReadValue", instead: "ay")
+                }
                 return data
             }
             completion(data.mapError(BlueZError.init))

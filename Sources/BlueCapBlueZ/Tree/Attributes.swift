@@ -117,9 +117,20 @@ package enum AttributeKind: UInt8, Hashable, Sendable, CaseIterable {
 
 extension MessageReader {
     /// Reads an array of bytes, in one copy.
-    mutating func data() -> Data? {
-        withBytes { bytes in bytes.baseAddress.map { Data(bytes: $0, count: bytes.count) } ?? Data() }
+    mutating func data() -> Data? { withBytes { copy($0) } }
+
+    /// Reads an array of bytes without a copy if `known` has the same bytes, else in one copy.
+    mutating func data(like known: Data?) -> Data? {
+        withBytes { bytes in
+            guard let known, known.count == bytes.count, let start = bytes.baseAddress else { return copy(bytes) }
+            let isSame = known.withUnsafeBytes { $0.baseAddress.map { memcmp($0, start, bytes.count) } == 0 }
+            return isSame ? known : copy(bytes)
+        }
     }
+}
+
+private func copy(_ bytes: UnsafeBufferPointer<UInt8>) -> Data {
+    bytes.baseAddress.map { Data(bytes: $0, count: bytes.count) } ?? Data()
 }
 
 /// What the `Flags` of a characteristic or a descriptor allow, by the names of BlueZ's `doc/gatt-api.txt`.
