@@ -83,12 +83,10 @@ extension DaemonLink {
     ) {
         requireLoop()
         guard let connection else { return loop.post { completion(.failure(.closed)) } }
-        let message = objects.kind(of: key).flatMap { kind in
-            objects.withPath(of: key) { path in
-                Message.call(
-                    destination: BlueZName.owner, wellFormedPath: path, interface: kind.table.interface, member: member,
-                    body: body)
-            }
+        let message = objects.withPath(of: key) { path, kind in
+            Message.call(
+                destination: BlueZName.owner, wellFormedPath: path, interface: kind.table.interface, member: member,
+                body: body)
         }
         guard let message else {
             let error = BlueZError.noSuchObject

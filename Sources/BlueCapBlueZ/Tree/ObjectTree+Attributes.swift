@@ -31,23 +31,25 @@ extension ObjectTree {
     }
 
     /// The attribute's path on the bus.
-    package func path(of key: AttributeKey) -> String? { withPath(of: key) { String(cString: $0) } }
+    package func path(of key: AttributeKey) -> String? { withPath(of: key) { path, _ in String(cString: path) } }
 
-    /// Calls `body` with the attribute's path as C text, which takes no allocation; `nil` if there is no such attribute.
-    func withPath<R>(of key: AttributeKey, _ body: (UnsafePointer<CChar>) -> R) -> R? {
+    /// Calls `body` with the attribute's path as C text, which takes no allocation, and its kind; `nil` if there is no such
+    /// attribute.
+    func withPath<R>(of key: AttributeKey, _ body: (UnsafePointer<CChar>, AttributeKind) -> R) -> R? {
         guard let place = place(of: key) else { return nil }
+        let kind = self[place].kind
         return PathWriter.withText(
             { writer in
                 key.device.write(to: &writer)
                 writer.append("/service", handle: self[place].service)
-                switch self[place].kind {
+                switch kind {
                 case .service: break
                 case .characteristic: writer.append("/char", handle: key.handle)
                 case .descriptor:
                     writer.append("/char", handle: self[place].characteristic)
                     writer.append("/desc", handle: key.handle)
                 }
-            }, body)
+            }, { body($0, kind) })
     }
 }
 
@@ -80,12 +82,14 @@ extension ObjectTree {
 extension [GattAttribute] {
     /// The place of the attribute with that handle, or where it would be.
     fileprivate func position(of handle: UInt16) -> Int {
-        var (low, high) = (0, count)
-        while low < high {
-            let middle = (low + high) / 2
-            if self[middle].handle < handle { low = middle + 1 } else { high = middle }
+        withUnsafeBufferPointer { attributes in
+            var (low, high) = (0, attributes.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if attributes[middle].handle < handle { low = middle + 1 } else { high = middle }
+            }
+            return low
         }
-        return low
     }
 }
 

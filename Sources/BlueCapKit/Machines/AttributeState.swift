@@ -349,16 +349,18 @@ struct AttributeState {
         _ request: Request, on target: AttributeID, _ id: OperationID, timeout: TimeInterval,
         into orders: inout Orders
     ) {
-        if let refusal = refusal(of: request, on: target) {
+        let record = table[target]
+        if let refusal = refusal(of: request, on: record) {
             return orders.append(.settle(id, .failed(.characteristic(refusal))))
         }
         guard discovery.hasLink else {
             return orders.append(.settle(id, .failed(PeripheralFailure(lossFailure, request))))
         }
-        guard table[target]?.isPresent == true || !discovery.isReady || lanes.isHeld(lane(of: target)) else {
+        let isPresent = record?.isPresent == true
+        guard isPresent || !discovery.isReady || lanes.isHeld(lane(of: target)) else {
             return orders.append(.settle(id, .failed(PeripheralFailure(.invalidated, request))))
         }
-        if let record = table[target], record.handle.isVirtual, record.isPresent {
+        if let record, isPresent, record.handle.isVirtual {
             // BlueZ keeps the value current; there is nothing to read.
             guard case .read(let offset) = request else { return orders.append(.settle(id, .done)) }
             return orders.append(.settle(id, .value(Data((record.value ?? Data()).dropFirst(offset)))))
@@ -368,8 +370,8 @@ struct AttributeState {
     }
 
     /// Returns the error of a request that can be refused without a call to BlueZ.
-    private func refusal(of request: Request, on target: AttributeID) -> CharacteristicError? {
-        guard let record = table[target] else { return .unconfigured }
+    private func refusal(of request: Request, on record: AttributeTable.Record?) -> CharacteristicError? {
+        guard let record else { return .unconfigured }
         // BlueZ does not export the permissions of a descriptor (`descriptor_properties`, 5.55 to HEAD).
         let properties =
             record.declaration.kind == .characteristic ? record.declaration.properties : [.read, .write]
