@@ -40,7 +40,7 @@ package final class DaemonLink: @unchecked Sendable {
     /// Behind a pointer: for a variable the runtime would check at each access that no other one overlaps.
     private let tree: UnsafeMutablePointer<ObjectTree>
     /// A leaf: no other lock is taken and no foreign code runs while it is held.
-    private let treeLock = Locked<Void>(())
+    private let treeLock: Locked<UnsafeMutablePointer<ObjectTree>>
 
     // On the loop only.
     private var machine = DaemonMachine()
@@ -60,6 +60,7 @@ package final class DaemonLink: @unchecked Sendable {
         timer = LoopTimer(on: loop)
         tree = .allocate(capacity: 1)
         tree.initialize(to: ObjectTree())
+        treeLock = Locked(tree)
     }
 
     deinit {
@@ -232,33 +233,33 @@ package final class DaemonLink: @unchecked Sendable {
     ///
     /// - Parameter body: Runs under the tree's lock: it takes no other lock and calls no code of a user.
     package func readDevice<R>(_ key: ObjectKey, _ body: (borrowing Device1) -> R?) -> R? {
-        treeLock.withLock { _ in tree.pointee.read(key, body) }
+        treeLock.withLock { $0.pointee.read(key, body) }
     }
 
     /// Whether BlueZ has a device: one whose removal has not been reported yet is not meant. Any thread.
-    package func hasDevice(_ key: ObjectKey) -> Bool { treeLock.withLock { _ in tree.pointee.contains(key) } }
+    package func hasDevice(_ key: ObjectKey) -> Bool { treeLock.withLock { $0.pointee.contains(key) } }
 
     /// The properties of an adapter; `nil` if BlueZ has no such adapter. Any thread.
-    package func adapter(_ key: ObjectKey) -> Adapter1? { treeLock.withLock { _ in tree.pointee[adapter: key] } }
+    package func adapter(_ key: ObjectKey) -> Adapter1? { treeLock.withLock { $0.pointee[adapter: key] } }
 
     /// Reads each device of an adapter in place. Any thread; the same rules hold for `body`.
     package func forEachDevice(on adapter: ObjectKey, _ body: (ObjectKey, borrowing Device1) -> Void) {
-        treeLock.withLock { _ in tree.pointee.forEachDevice(on: adapter, body) }
+        treeLock.withLock { $0.pointee.forEachDevice(on: adapter, body) }
     }
 
     /// Returns the newest value of a characteristic or a descriptor; see ``ObjectTree/value(of:)``. Any thread.
-    package func value(of key: AttributeKey) -> Data? { treeLock.withLock { _ in tree.pointee.value(of: key) } }
+    package func value(of key: AttributeKey) -> Data? { treeLock.withLock { $0.pointee.value(of: key) } }
 
     /// Stores a value that has not come over the bus. On the loop only.
     func keepValue(_ value: Data, of key: AttributeKey) {
-        treeLock.withLock { _ in tree.pointee.keepValue(value, of: key) }
+        treeLock.withLock { $0.pointee.keepValue(value, of: key) }
     }
 
     /// Changes the tree and reports the changes. On the loop only, and never inside a report.
     func change(_ body: (inout ObjectTree, inout [Change]) -> Void) {
         var changes: [Change] = []
         swap(&changes, &spareChanges)
-        treeLock.withLock { _ in body(&tree.pointee, &changes) }
+        treeLock.withLock { body(&$0.pointee, &changes) }
         keepChangedNotes()
         var mustSweep = false
         for change in changes {
@@ -269,7 +270,7 @@ package final class DaemonLink: @unchecked Sendable {
             }
             handler?.treeChanged(change)
         }
-        if mustSweep { treeLock.withLock { _ in tree.pointee.sweep() } }
+        if mustSweep { treeLock.withLock { $0.pointee.sweep() } }
         changes.removeAll(keepingCapacity: changes.capacity <= 64)
         spareChanges = changes
     }
@@ -282,7 +283,7 @@ package final class DaemonLink: @unchecked Sendable {
             guard noteStore == nil else { return }
             noteStore = store
             let notes = store.read()
-            treeLock.withLock { _ in tree.pointee.addNotes(notes) }
+            treeLock.withLock { $0.pointee.addNotes(notes) }
         }
     }
 
@@ -298,7 +299,7 @@ package final class DaemonLink: @unchecked Sendable {
     private func keepChangedNotes() {
         guard !objects.changedNotes.isEmpty else { return }
         for (old, new) in objects.changedNotes { noteStore?.replace(old, by: new) }
-        treeLock.withLock { _ in tree.pointee.changedNotes = [] }
+        treeLock.withLock { $0.pointee.changedNotes = [] }
     }
 
     // MARK: Versions
