@@ -260,7 +260,7 @@ public final class Simulator: Sendable {
     package var loop: any EventLoop { stage.loop }
 }
 
-/// Why a simulator could not start.
+/// Why a simulator could not start, or ended an operation.
 public enum SimulatorError: Error, Hashable, Sendable {
     /// There is no bus at the address, or none could be started; the reason says why.
     case noBus(String)
@@ -268,6 +268,8 @@ public enum SimulatorError: Error, Hashable, Sendable {
     case nameTaken
     /// The bus did not answer within five seconds.
     case noAnswer
+    /// An operation of ``Simulator/run(limit:_:)`` has not ended in so much virtual time.
+    case limitExceeded(Duration)
 }
 
 extension SimulatorError: LocalizedError, CustomStringConvertible {
@@ -278,6 +280,7 @@ extension SimulatorError: LocalizedError, CustomStringConvertible {
         case .noBus(let reason): "The simulator has no bus: \(reason)"
         case .nameTaken: "That bus has an org.bluez already; give the simulator a bus of its own."
         case .noAnswer: "The bus did not answer the simulator within five seconds."
+        case .limitExceeded(let limit): "The operation has not ended within \(limit) of virtual time."
         }
     }
 }

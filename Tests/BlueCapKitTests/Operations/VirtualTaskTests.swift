@@ -102,6 +102,39 @@ final class VirtualTaskTests: XCTestCase {
         XCTAssertEqual(stories.count, 1, "\(stories)")
     }
 
+    func testAnOperationIsGivenTheTimeThatItNeeds() async throws {
+        let simulator = makeSimulator()
+        let manager = makeManager(on: simulator)
+        let start = simulator.seconds
+        let value = try await simulator.run { () -> UInt8 in
+            let peripheral = try await found(by: manager)
+            return try await peripheral.run { try await $0.read(location) }
+        }
+        XCTAssertEqual(value, 1)
+        XCTAssertLessThan(simulator.seconds - start, 10)
+    }
+
+    func testAnOperationThatTakesTooLongIsCancelled() async throws {
+        let simulator = makeSimulator()
+        let story = Story()
+        let start = simulator.seconds
+        do {
+            try await simulator.run(limit: .seconds(5)) {
+                await withTaskCancellationHandler {
+                    await simulator.advance(by: .seconds(60))
+                } onCancel: {
+                    story.add("cancelled")
+                }
+            }
+            XCTFail("The operation has ended.")
+        } catch {
+            XCTAssertEqual(error as? SimulatorError, .limitExceeded(.seconds(5)))
+        }
+        XCTAssertEqual(story.lines, ["cancelled"])
+        XCTAssertEqual(simulator.seconds - start, 5, accuracy: 0.1)
+        await simulator.advance(by: .seconds(60))
+    }
+
     func testATaskOfTheSimulatorWaitsForVirtualTime() async throws {
         let simulator = makeSimulator()
         let story = Story()

@@ -1,3 +1,5 @@
+import BlueCapFutures
+
 // The forms with a number of seconds are the same functions.
 extension Simulator {
     /// Lets virtual time pass, and does everything that falls due in it in its order. In process only.
@@ -26,6 +28,42 @@ extension Simulator {
     @discardableResult
     public func wait(until condition: () -> Bool, limit: Duration) -> Bool {
         wait(until: condition, limit: limit.seconds)
+    }
+}
+
+extension Simulator {
+    /// Executes `operation` in virtual time, which passes until the operation has ended.
+    ///
+    /// ```swift
+    /// let level = try await simulator.run { try await reader.level() }
+    /// ```
+    ///
+    /// The operation is a task on ``taskExecutor``. If the calling task is cancelled, it is cancelled too. A simulator in real
+    /// time only executes it.
+    ///
+    /// - Parameters:
+    ///   - limit: How much virtual time may pass.
+    ///   - operation: The code under test.
+    /// - Throws: The error of the operation; ``SimulatorError/limitExceeded(_:)`` if it has not ended within the limit. It is
+    ///   cancelled then.
+    nonisolated(nonsending) public func run<T: Sendable>(
+        limit: Duration = .seconds(600), _ operation: @escaping @Sendable () async throws -> T
+    ) async throws -> T {
+        guard let taskExecutor else { return try await operation() }
+        let hasEnded = Locked(false)
+        let task = Task(executorPreference: taskExecutor) {
+            defer { hasEnded.withLock { $0 = true } }
+            return try await operation()
+        }
+        return try await withTaskCancellationHandler {
+            guard await advance(until: { hasEnded.withLock { $0 } }, limit: limit) else {
+                task.cancel()
+                throw SimulatorError.limitExceeded(limit)
+            }
+            return try await task.value
+        } onCancel: {
+            task.cancel()
+        }
     }
 }
 
