@@ -5,15 +5,15 @@ import Logging
 /// Whether an adapter accepts new bonds, and for how long, which BlueZ stores for all programs.
 private struct Pairability: Sendable {
     private let isPairable: Bool
-    /// In seconds; `nil` for no limit.
-    private let timeout: Double?
+    /// `nil` for no limit.
+    private let timeout: Duration?
 
     init(of manager: PeripheralManager) { (isPairable, timeout) = (manager.isPairable, manager.pairableTimeout) }
 
     func restore(with manager: PeripheralManager) async {
         // The limit can be set only together with the permission.
-        _ = try? await manager.setPairable(true, timeout: timeout).value
-        if !isPairable { _ = try? await manager.setPairable(false).value }
+        try? await manager.setPairable(true, timeout: timeout)
+        if !isPairable { try? await manager.setPairable(false) }
     }
 }
 
@@ -59,7 +59,7 @@ struct Serving: Sendable {
             } catch  where ServingFailure.isTimeout(error) {
                 // A registration that BlueZ has not confirmed ends with this process's connection to the bus.
                 manager.removeAllServices()
-                manager.stopAdvertising()
+                _ = manager.stopAdvertising() as Future<Void>
                 throw error
             } catch {
                 await end(manager, before.withLock { $0 })
@@ -86,7 +86,9 @@ struct Serving: Sendable {
             pairing.rejectUnseen(request)
             feed.yield(.pairing(request, Date()))
         }
-        manager.whenPairingChanges().onSuccess(context: ImmediateContext()) { feed.yield(.paired($0, $1, Date())) }
+        manager.whenPairingChanges().onSuccess(context: ImmediateContext()) {
+            feed.yield(.paired($0.central, $0.change, Date()))
+        }
         let table = try await register(with: manager, machine, feed, clock)
         if let pairableTime {
             before.withLock { $0 = Pairability(of: manager) }
