@@ -183,9 +183,9 @@ struct Serving: Sendable {
 /// ``ServingMachine``, and its effects are performed and printed here.
 private struct ServingLoop {
     enum Input: Sendable {
-        case request(ServingMachine.Key, any CBATTRequestInjectable, any CBCentralInjectable, Date)
+        case request(ServingMachine.Key, ATTRequest, Central, Date)
         case centrals([Central], Date)
-        case subscribers(ServingMachine.Key, [any CBCentralInjectable], Date)
+        case subscribers(ServingMachine.Key, [Central], Date)
         case due(ServingMachine.Key, round: Int)
         case stateChanged
         /// An advertisement that changes was started.
@@ -299,7 +299,7 @@ private struct ServingLoop {
     }
 
     private mutating func handle(
-        _ request: any CBATTRequestInjectable, of key: ServingMachine.Key, _ who: ServingEvent.Who, _ date: Date
+        _ request: ATTRequest, of key: ServingMachine.Key, _ who: ServingEvent.Who, _ date: Date
     ) async throws {
         guard let characteristic = table[key] else { return }
         guard let data = request.value else {

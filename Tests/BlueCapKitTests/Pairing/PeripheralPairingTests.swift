@@ -148,8 +148,8 @@ final class PeripheralPairingTests: EachVersionTestCase {
         for characteristic in service.characteristics where characteristic.propertyEnabled(.read) {
             characteristic.startRespondingToReadRequests().onSuccess(context: ImmediateContext()) {
                 [weak characteristic] request, central in
-                seen.withLock { $0.append((request as? ATTRequest)?.security) }
-                XCTAssertTrue((central as? Central)?.isBonded == true)
+                seen.withLock { $0.append(request.security) }
+                XCTAssertTrue(central.isBonded)
                 characteristic?.respondToRequest(request, withValue: Data([9]))
             }
         }

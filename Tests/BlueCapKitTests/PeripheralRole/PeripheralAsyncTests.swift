@@ -153,7 +153,7 @@ final class PeripheralAsyncTests: PeripheralStage {
         let written = Locked<[String]>([])
         let task = task {
             for try await (request, central) in control.startRespondingToWriteRequests().values {
-                written.withLock { $0.append("\(central.maximumUpdateValueLength) \([UInt8](request.value ?? Data()))") }
+                written.withLock { $0.append("\(central.mtu ?? 0) \([UInt8](request.value ?? Data()))") }
                 control.respondToRequest(request, withResult: .success)
             }
         }
@@ -164,7 +164,7 @@ final class PeripheralAsyncTests: PeripheralStage {
             await simulator.advance(until: { write.result != nil }, limit: 10)
             XCTAssertEqual(try write.result?.get(), [])
         }
-        XCTAssertEqual(written.withLock { $0 }, ["97 [1]", "97 [2]"])
+        XCTAssertEqual(written.withLock { $0 }, ["100 [1]", "100 [2]"])
         manager.removeAllServices()
         await simulator.advance(by: 1)
         try await task.value
