@@ -106,7 +106,7 @@ struct Serving: Sendable {
     private func end(_ manager: PeripheralManager, _ before: Pairability?) async {
         await cleanUp(within: Self.farewell) {
             manager.removeAllServices()
-            _ = try? await manager.stopAdvertising(timeout: Self.farewell).value
+            try? await manager.stopAdvertising(timeout: .seconds(Self.farewell))
             await before?.restore(with: manager)
         }
     }
@@ -133,7 +133,8 @@ struct Serving: Sendable {
         }
         await console.stage("Starting to advertise …")
         for plan in advertisements {
-            let advertisement = try await manager.startAdvertising(plan.data, timeout: limit - clock.seconds).value
+            let advertisement = try await manager.startAdvertising(
+                plan.data, timeout: .seconds(limit - clock.seconds))
             for note in advertisement.notes { await console.remark("\(note)") }
             advertisement.whenEnded().onSuccess(context: ImmediateContext()) { feed.yield(.advertisingEnded($0)) }
             if let change = plan.change { feed.yield(.advertises(advertisement, change)) }

@@ -3,6 +3,8 @@ import BlueZSimulator
 import XCTest
 
 /// The documents' futures and the `async` functions with the same names, in one program.
+///
+/// Compiled in both language modes: `ConformanceTests` has a link to this file.
 final class PeripheralStylesTests: PeripheralCase, @unchecked Sendable {
     func testBothStylesCompileAndRunSideBySide() async throws {
         let manager = poweredPeripheralManager()
