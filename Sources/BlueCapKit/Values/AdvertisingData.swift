@@ -87,8 +87,7 @@ public struct AdvertisingData: Hashable, Sendable {
         var isEmpty: Bool { serviceUUIDs.isEmpty && manufacturerData.isEmpty && serviceData.isEmpty }
     }
 
-    /// Creates the data of an advertisement. Each parameter is the property of its name, and its values are checked when the
-    /// advertisement starts, or by ``check()``.
+    /// Creates the data of an advertisement from its properties. They are checked when it starts, or by ``check()``.
     public init(
         localName: String? = nil, serviceUUIDs: [CBUUID] = [], solicitedServiceUUIDs: [CBUUID] = [],
         manufacturerData: [UInt16: Data] = [:], serviceData: [CBUUID: Data] = [:], kind: Kind = .connectable,
@@ -99,11 +98,10 @@ public struct AdvertisingData: Hashable, Sendable {
         (self.localName, self.serviceUUIDs, self.solicitedServiceUUIDs) = (
             localName, serviceUUIDs, solicitedServiceUUIDs
         )
-        (self.manufacturerData, self.serviceData) = (manufacturerData, serviceData)
-        (self.kind, self.scanResponse, self.appearance) = (kind, scanResponse, appearance)
+        (self.manufacturerData, self.serviceData, self.kind) = (manufacturerData, serviceData, kind)
+        (self.scanResponse, self.appearance, self.secondaryChannel) = (scanResponse, appearance, secondaryChannel)
         (self.includesTxPower, self.txPower, self.interval) = (includesTxPower, txPower, interval)
         (self.isDiscoverable, self.timeout, self.duration) = (isDiscoverable, timeout, duration)
-        self.secondaryChannel = secondaryChannel
     }
 
     /// An iBeacon: 27 bytes of manufacturer data, byte for byte as in Apple's specification. Centrals cannot connect.

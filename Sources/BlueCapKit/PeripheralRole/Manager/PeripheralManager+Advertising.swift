@@ -8,40 +8,44 @@ extension PeripheralManager {
     /// advertising continues when they return.
     public var isAdvertising: Bool { session.isAdvertising }
 
-    /// Variant of ``startAdvertising(_:uuids:timeout:)-(_,_,Duration?)`` that returns a future. Its time limit is
-    /// ``defaultTimeout``.
+    /// Variant of ``startAdvertising(_:uuids:timeout:)-(_,_,Duration?)`` with ``defaultTimeout`` that returns a future.
     @discardableResult
     public func startAdvertising(_ name: String, uuids: [CBUUID]? = nil) -> Future<Void> {
         startAdvertising(name, uuids: uuids, timeout: Self.defaultTimeout.seconds)
     }
 
-    /// Variant of ``startAdvertising(_:uuids:timeout:)-(_,_,Duration?)`` that returns a future.
-    /// - Parameter timeout: The time limit in seconds; `.infinity` sets none.
+    /// Variant of ``startAdvertising(_:uuids:timeout:)-(_,_,Duration?)`` that returns a future. The time limit is in seconds; `.infinity`
+    /// sets none.
     @discardableResult
     public func startAdvertising(_ name: String, uuids: [CBUUID]? = nil, timeout: TimeInterval) -> Future<Void> {
         session.startAdvertising(AdvertisingData(name: name, uuids: uuids), isMain: true, timeout: timeout)
             .map(context: ImmediateContext()) { _ in }
     }
 
-    /// Variant of ``startAdvertising(_:timeout:)-(BeaconRegion,Duration?)`` that returns a future. Its time limit is
-    /// ``defaultTimeout``.
+    /// Variant of ``startAdvertising(_:timeout:)-(BeaconRegion,Duration?)`` with ``defaultTimeout`` that returns a future.
     @discardableResult
     public func startAdvertising(_ region: BeaconRegion) -> Future<Void> {
         startAdvertising(region, timeout: Self.defaultTimeout.seconds)
     }
 
-    /// Variant of ``startAdvertising(_:timeout:)-(BeaconRegion,Duration?)`` that returns a future.
-    /// - Parameter timeout: The time limit in seconds; `.infinity` sets none.
+    /// Variant of ``startAdvertising(_:timeout:)-(BeaconRegion,Duration?)`` that returns a future. The time limit is in seconds;
+    /// `.infinity` sets none.
     @discardableResult
     public func startAdvertising(_ region: BeaconRegion, timeout: TimeInterval) -> Future<Void> {
         session.startAdvertising(AdvertisingData(region.beacon), isMain: true, timeout: timeout)
             .map(context: ImmediateContext()) { _ in }
     }
 
-    /// Variant of ``startAdvertising(_:timeout:)-(AdvertisingData,Duration?)`` that returns a future.
-    /// - Parameter timeout: The time limit of the start in seconds; `.infinity` sets none.
+    /// Variant of ``startAdvertising(_:timeout:)-(AdvertisingData,Duration?)`` with ``defaultTimeout`` that returns a future.
     @discardableResult
-    public func startAdvertising(_ data: AdvertisingData, timeout: TimeInterval = 10) -> Future<RunningAdvertisement> {
+    public func startAdvertising(_ data: AdvertisingData) -> Future<RunningAdvertisement> {
+        startAdvertising(data, timeout: Self.defaultTimeout.seconds)
+    }
+
+    /// Variant of ``startAdvertising(_:timeout:)-(AdvertisingData,Duration?)`` that returns a future. The time limit is in seconds;
+    /// `.infinity` sets none.
+    @discardableResult
+    public func startAdvertising(_ data: AdvertisingData, timeout: TimeInterval) -> Future<RunningAdvertisement> {
         session.startAdvertising(data, isMain: false, timeout: timeout)
     }
 

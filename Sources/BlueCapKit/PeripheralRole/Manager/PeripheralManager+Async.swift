@@ -95,8 +95,7 @@ extension PeripheralManager {
         try await session.stopAdvertising(nil, timeout: timeout.seconds).value
     }
 
-    /// Returns what the adapter can advertise now. A time limit of more than a day counts as a day. If the task is cancelled, it
-    /// stops waiting.
+    /// Returns what the adapter can advertise now, within a day at most. If the task is cancelled, it stops waiting.
     /// - Throws: ``PeripheralManagerError/notPoweredOn(_:)`` at once if there is no adapter,
     ///   ``PeripheralManagerError/advertisingNotSupported``, ``PeripheralManagerError/advertisingLimitsTimeout``.
     public func advertisingLimits(timeout: Duration? = defaultTimeout) async throws -> AdvertisingLimits {
@@ -107,17 +106,16 @@ extension PeripheralManager {
     /// protected values, and no other central can pair. If the task is cancelled, it stops waiting, and BlueZ sets it nevertheless.
     /// - Parameters:
     ///   - isPairable: Whether the adapter accepts new bonds.
-    ///   - timeout: The time after which BlueZ resets it, rounded up to seconds, at least one; `nil` for no limit. BlueZ keeps the
-    ///     value as ``pairableTimeout``. It is not used if `isPairable` is false.
+    ///   - timeout: The time after which BlueZ resets it, rounded up to seconds, at least one; `nil` for no limit. BlueZ keeps
+    ///     the value as ``pairableTimeout``, and does not use it if `isPairable` is false.
     /// - Throws: ``PairingError/unavailable(_:)``.
     public func setPairable(_ isPairable: Bool, timeout: Duration? = nil) async throws {
         try await session.setPairable(isPairable, timeout: timeout?.seconds).value
     }
 
-    /// Ends the link to the device of a bond, and removes the bond and the device from BlueZ. If the task is cancelled, it stops
-    /// waiting, and BlueZ removes the bond nevertheless.
-    ///
-    /// The device keeps its keys. A central that has keys and is refused must remove them before it can pair again.
+    /// Ends the link to the device of a bond, and removes the bond and the device from BlueZ. The device keeps its keys: a central
+    /// that has keys and is refused must remove them before it can pair again. If the task is cancelled, the function stops waiting,
+    /// and BlueZ removes the bond nevertheless.
     /// - Throws: A ``PairingError``.
     public func forget(_ bond: Bond) async throws { try await session.forget(bond).value }
 
@@ -142,8 +140,7 @@ extension RunningAdvertisement {
 }
 
 extension MutableCharacteristic {
-    /// Waits until no update waits any more, because each was sent or dropped: for programs that update faster than a link can
-    /// send. If the task is cancelled, it stops waiting.
+    /// Waits until no update waits any more, because each was sent or dropped. If the task is cancelled, it stops waiting.
     /// - Throws: ``MutableCharacteristicError/unconfigured`` if the characteristic is not offered.
     public func whenUpdatesSent() async throws {
         let sent: Future<Void> = whenUpdatesSent()

@@ -63,8 +63,7 @@ extension PeripheralManager {
         session.adapter.flatMap { $0.pairableTimeout == 0 ? nil : .seconds($0.pairableTimeout) }
     }
 
-    /// Variant of ``setPairable(_:timeout:)-(_,Duration?)`` that returns a future.
-    /// - Parameter timeout: The time after which BlueZ resets it, in seconds; `nil` for no limit.
+    /// Variant of ``setPairable(_:timeout:)-(_,Duration?)`` that returns a future. The time is in seconds.
     @discardableResult
     public func setPairable(_ isPairable: Bool, timeout: TimeInterval? = nil) -> Future<Void> {
         session.setPairable(isPairable, timeout: timeout)

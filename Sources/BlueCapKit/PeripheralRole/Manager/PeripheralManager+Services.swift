@@ -15,8 +15,7 @@ extension PeripheralManager {
     @discardableResult
     public func add(_ service: MutableService) -> Future<Void> { add(service, timeout: Self.defaultTimeout.seconds) }
 
-    /// Variant of ``add(_:timeout:)-(_,Duration?)`` that returns a future.
-    /// - Parameter timeout: The time limit in seconds; `.infinity` sets none.
+    /// Variant of ``add(_:timeout:)-(_,Duration?)`` that returns a future. The time limit is in seconds; `.infinity` sets none.
     @discardableResult
     @_disfavoredOverload  // `manager.add` without a call is the method that is documented
     public func add(_ service: MutableService, timeout: TimeInterval) -> Future<Void> {
