@@ -1,15 +1,15 @@
-import BlueCapKit
+public import BlueCapKit
 public import Foundation
 import BlueCapFutures
-public import BlueCapGATT
+import BlueCapGATT
 
 /// A central that uses this program's services.
 ///
 /// It is the same object for one identifier as long as the program has a reference to it.
 open class CBCentral: CBPeer {
-    private let newest: Locked<any CBCentralInjectable>
+    private let newest: Locked<Central>
 
-    init(_ central: any CBCentralInjectable) {
+    init(_ central: Central) {
         newest = Locked(central)
         super.init(identifier: central.identifier)
     }
@@ -18,9 +18,9 @@ open class CBCentral: CBPeer {
     open var maximumUpdateValueLength: Int { newest.withLock { $0 }.maximumUpdateValueLength }
 
     /// The same central in BlueCap's interface.
-    public var blueCap: any CBCentralInjectable { newest.withLock { $0 } }
+    public var blueCap: Central { newest.withLock { $0 } }
 
-    func changed(to central: any CBCentralInjectable) {
+    func changed(to central: Central) {
         let old = newest.withLock { newest in
             defer { newest = central }
             return newest
@@ -40,9 +40,9 @@ open class CBATTRequest: NSObject {
     public let offset: Int
     private let bytes: Locked<Data?>
     /// The same request in BlueCap's interface.
-    public let blueCap: any CBATTRequestInjectable
+    public let blueCap: ATTRequest
 
-    init(_ request: any CBATTRequestInjectable, of central: CBCentral, for characteristic: CBMutableCharacteristic) {
+    init(_ request: ATTRequest, of central: CBCentral, for characteristic: CBMutableCharacteristic) {
         self.central = central
         self.characteristic = characteristic
         offset = request.offset

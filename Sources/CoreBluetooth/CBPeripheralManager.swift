@@ -227,14 +227,13 @@ open class CBPeripheralManager: CBManager {
     /// Has no effect: BlueZ leaves the parameters of a link to the central.
     open func setDesiredConnectionLatency(_ latency: CBPeripheralManagerConnectionLatency, for central: CBCentral) {}
 
-    private func central(_ central: any CBCentralInjectable) -> CBCentral {
+    private func central(_ central: Central) -> CBCentral {
         let known = core.withLock { $0.centrals.object(central.identifier) { CBCentral(central) } }
         known.changed(to: central)
         return known
     }
 
-    private func subscribersChanged(of characteristic: CBMutableCharacteristic, to centrals: [any CBCentralInjectable])
-    {
+    private func subscribersChanged(of characteristic: CBMutableCharacteristic, to centrals: [Central]) {
         let (new, left) = characteristic.subscribersChanged(to: centrals.map { central($0) })
         for central in left {
             delegate?.peripheralManager(self, central: central, didUnsubscribeFrom: characteristic)
@@ -245,7 +244,7 @@ open class CBPeripheralManager: CBManager {
     // MARK: Requests
 
     private func requested(
-        _ event: (request: any CBATTRequestInjectable, central: any CBCentralInjectable),
+        _ event: (request: ATTRequest, central: Central),
         for characteristic: CBMutableCharacteristic
     ) {
         let request = CBATTRequest(event.request, of: central(event.central), for: characteristic)

@@ -146,8 +146,8 @@ final class LoggingTests: XCTestCase {
             value: Data([0xAB, 0xCD]))
         let battery = MutableService(uuid: "180F")
         battery.characteristics = [level]
-        let added = manager.add(battery)
-        let advertising = manager.startAdvertising("Battery", uuids: [battery.uuid])
+        let added: Future<Void> = manager.add(battery)
+        let advertising: Future<Void> = manager.startAdvertising("Battery", uuids: [battery.uuid])
         await simulator.advance(until: { added.completed && advertising.completed }, limit: 10)
         let security = VirtualSecurity(.displayOnly, user: VirtualUser(displays: 264_811))
         let phone = simulator.connect(VirtualCentral("C0:FF:EE:00:CE:01", name: "Phone", security: security))

@@ -7,6 +7,7 @@ import Foundation
 enum ServerContext {
     static var manager: PeripheralManager { fatalError() }
     static var characteristic: MutableCharacteristic { fatalError() }
+    static var battery: MutableService { fatalError() }
     static var floor: UUID { fatalError() }
     static func ask(_ question: String, _ body: @escaping @Sendable (Bool) -> Void) {}
 }

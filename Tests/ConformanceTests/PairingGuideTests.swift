@@ -130,8 +130,8 @@ final class PairingGuideTests: XCTestCase {
         let lock = MutableService(uuid: "AA10")
         lock.characteristics = [state, keys]
         manager.pairingPolicy = .ask(.displayYesNo)  // before the service is added
-        try await manager.add(lock).value
-        try await manager.startAdvertising("Front Door", uuids: [lock.uuid]).value
+        try await manager.add(lock)
+        try await manager.startAdvertising("Front Door", uuids: [lock.uuid])
         for try await request in manager.whenPairingIsRequested().values {
             if case .confirm(let passkey) = request.kind, await userConfirms(passkey.digits) {
                 request.confirm()

@@ -123,7 +123,7 @@ final class RadioForeignCentralPairingTests: XCTestCase {
         // It is stored for good.
         defer { XCTAssertNoThrow(try end.outcome(of: end.manager.setPairable(true))) }
         try user.sees("Controller \(Bluetoothctl.peer) Pairable: no")
-        XCTAssertEqual(end.manager.pairableTimeout, 2)
+        XCTAssertEqual(end.manager.pairableTimeout, .seconds(2))
         try user.beginPairing()
         XCTAssertEqual(try user.outcome(), "org.bluez.Error.AuthenticationFailed")
         XCTAssertFalse(end.manager.isPairable)
@@ -192,8 +192,8 @@ private final class PeripheralEnd: StagePlayer {
                 [PeripheralManagerOptionPairingPolicyKey: policy.asDefaultAgent()]) { $1 })
         let journal = journal
         journal.watch(manager.whenPairingIsRequested())
-        manager.whenPairingChanges().onSuccess(context: ImmediateContext()) { _, change in
-            journal.write { $0.pairingChanges.append(change) }
+        manager.whenPairingChanges().onSuccess(context: ImmediateContext()) { event in
+            journal.write { $0.pairingChanges.append(event.change) }
         }
         try outcome(of: manager.add(vault.service))
         try outcome(of: manager.startAdvertising(Vault.name, uuids: [CBUUID(string: Vault.service)]))

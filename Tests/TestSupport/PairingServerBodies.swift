@@ -247,7 +247,7 @@ public struct PairingServerBodies: StagePlayer {
         XCTAssertFalse(try central.endPairing())
         XCTAssertEqual(lock.manager.bonds(), [])
         try outcome(of: lock.manager.setPairable(true, timeout: 600))
-        XCTAssertEqual(lock.manager.pairableTimeout, 600)
+        XCTAssertEqual(lock.manager.pairableTimeout, .seconds(600))
         try beginPairing()
         XCTAssertTrue(try central.endPairing())
         expectBond(with: lock)

@@ -105,13 +105,13 @@ public struct PeripheralBodies: StagePlayer {
         let reads = oven.long.startRespondingToReadRequests()
         reads.onSuccess(context: ImmediateContext()) { [weak oven] request, central in
             // Before the response: the central continues as soon as it has that.
-            journal.write { $0.mtus.append((central as? Central)?.mtu) }
+            journal.write { $0.mtus.append(central.mtu) }
             oven?.long.respondToRequest(request, withValue: Data(Oven.longValue))
         }
         XCTAssertEqual(try central.read(Oven.uuid(0x12)), .value(Oven.longValue))
         let writes = oven.request.startRespondingToWriteRequests()
         writes.onSuccess(context: ImmediateContext()) { [weak oven] request, central in
-            journal.write { $0.mtus.append((central as? Central)?.mtu) }
+            journal.write { $0.mtus.append(central.mtu) }
             oven?.request.value = request.value
             oven?.request.respondToRequest(request, withResult: .success)
         }

@@ -36,12 +36,12 @@ public final class Peripheral: Sendable {
     /// The advertised name, or the one that was read from the device; "Unknown" if there is none.
     public var name: String { session.read(key) { $0.name } ?? "Unknown" }
 
-    /// The signal strength of the newest sighting in dBm; 127 if it is not known (Bluetooth Core Specification 5.4,
-    /// volume 4, part E, 7.7.65.2).
-    public var RSSI: Int { rssi ?? 127 }
-
     /// The signal strength of the newest sighting in dBm; `nil` if it is not known.
     public var rssi: Int? { session.read(key) { $0.rssi } }
+
+    /// Variant of ``rssi`` that is 127 if the strength is not known (Bluetooth Core Specification 5.4, volume 4, part E,
+    /// 7.7.65.2).
+    public var RSSI: Int { rssi ?? 127 }
 
     /// The data that the peripheral advertised.
     public var advertisements: PeripheralAdvertisements {

@@ -4,9 +4,10 @@ public import BlueCapGATT
 /// What a peripheral advertises.
 ///
 /// ```swift
-/// var data = AdvertisingData(localName: "Kitchen", serviceUUIDs: [CBUUID(string: "181A")])
-/// data.serviceData[CBUUID(string: "181A")] = Data([0x59, 0x08])
-/// let advertisement = manager.startAdvertising(data)
+/// let environment = CBUUID(string: "181A")
+/// let data = AdvertisingData(
+///     localName: "Kitchen", serviceUUIDs: [environment], serviceData: [environment: Data([0x59, 0x08])])
+/// let advertisement = try await manager.startAdvertising(data)
 /// ```
 ///
 /// An advertisement has 31 bytes, and so has the scan response, into which BlueZ puts the name. With extended
@@ -32,60 +33,75 @@ public struct AdvertisingData: Hashable, Sendable {
         case coded = "Coded"
     }
 
-    /// Whether centrals can connect; ``Kind/connectable`` by default.
-    public var kind = Kind.connectable
     /// The name that centrals receive.
     public var localName: String?
     /// The UUIDs of the services that the peripheral offers, or of some of them.
-    public var serviceUUIDs: [CBUUID] = []
+    public var serviceUUIDs: [CBUUID]
     /// The UUIDs of the services that the peripheral looks for in a central.
-    public var solicitedServiceUUIDs: [CBUUID] = []
+    public var solicitedServiceUUIDs: [CBUUID]
     /// Manufacturer specific data by company identifier (Bluetooth Assigned Numbers, 7.1), without that identifier.
-    public var manufacturerData: [UInt16: Data] = [:]
+    public var manufacturerData: [UInt16: Data]
     /// Data by the UUID of its service, without that UUID.
-    public var serviceData: [CBUUID: Data] = [:]
+    public var serviceData: [CBUUID: Data]
+    /// Whether centrals can connect.
+    public var kind: Kind
     /// What the scan response contains besides the name. BlueZ before 5.80 ignores it.
-    public var scanResponse = ScanResponse()
+    public var scanResponse: ScanResponse
     /// The kind of device (Bluetooth Assigned Numbers, 2.6).
     public var appearance: UInt16?
     /// Whether the advertisement contains the power at which the controller sends.
-    public var includesTxPower = false
+    public var includesTxPower: Bool
     /// The power to send at, in dBm from -127 to 20. BlueZ before 5.77 ignores it unless it is experimental.
     public var txPower: Int?
-    /// The interval at which the advertisement is sent, in seconds from 0.02 to 10.24. BlueZ before 5.77 ignores it
-    /// unless it is experimental.
-    public var interval: ClosedRange<TimeInterval>?
+    /// The interval at which the advertisement is sent, from 20 milliseconds to 10.24 seconds, rounded to milliseconds. BlueZ
+    /// before 5.77 ignores it unless it is experimental.
+    public var interval: ClosedRange<Duration>?
     /// Whether the advertisement contains the flag "general discoverable", in three bytes. BlueZ refuses the flag in a
     /// broadcast, which never contains it.
-    public var isDiscoverable = true
-    /// The number of seconds after which BlueZ ends the advertisement, from 1 to 65 535; `nil` for no end.
-    public var timeout: Int?
-    /// The number of seconds for which the advertisement is sent before the adapter's next one, from 1 to 65 535.
-    public var duration: Int?
+    public var isDiscoverable: Bool
+    /// The time after which BlueZ ends the advertisement, in whole seconds from 1 to 65 535; `nil` for no end.
+    public var timeout: Duration?
+    /// The time for which the advertisement is sent before the adapter's next one, in whole seconds from 1 to 65 535.
+    public var duration: Duration?
     /// The secondary channel; `nil` lets BlueZ choose. It has an effect only with extended advertising.
     public var secondaryChannel: SecondaryChannel?
 
     /// Fields of the scan response, which a central that scans actively asks for.
     public struct ScanResponse: Hashable, Sendable {
         /// More UUIDs of the services that the peripheral offers.
-        public var serviceUUIDs: [CBUUID] = []
+        public var serviceUUIDs: [CBUUID]
         /// Manufacturer specific data by company identifier (Bluetooth Assigned Numbers, 7.1), without that identifier.
-        public var manufacturerData: [UInt16: Data] = [:]
+        public var manufacturerData: [UInt16: Data]
         /// Data by the UUID of its service, without that UUID.
-        public var serviceData: [CBUUID: Data] = [:]
+        public var serviceData: [CBUUID: Data]
 
-        /// Creates a scan response without fields.
-        public init() {}
+        /// Creates a scan response with these fields.
+        public init(
+            serviceUUIDs: [CBUUID] = [], manufacturerData: [UInt16: Data] = [:], serviceData: [CBUUID: Data] = [:]
+        ) {
+            self.serviceUUIDs = serviceUUIDs
+            self.manufacturerData = manufacturerData
+            self.serviceData = serviceData
+        }
 
         var isEmpty: Bool { serviceUUIDs.isEmpty && manufacturerData.isEmpty && serviceData.isEmpty }
     }
 
-    /// - Parameters:
-    ///   - localName: The name that centrals receive.
-    ///   - serviceUUIDs: The UUIDs of the services that the peripheral offers, or of some of them.
-    public init(localName: String? = nil, serviceUUIDs: [CBUUID] = []) {
-        self.localName = localName
-        self.serviceUUIDs = serviceUUIDs
+    /// Creates the data of an advertisement from its properties. They are checked when it starts, or by ``check()``.
+    public init(
+        localName: String? = nil, serviceUUIDs: [CBUUID] = [], solicitedServiceUUIDs: [CBUUID] = [],
+        manufacturerData: [UInt16: Data] = [:], serviceData: [CBUUID: Data] = [:], kind: Kind = .connectable,
+        scanResponse: ScanResponse = ScanResponse(), appearance: UInt16? = nil, includesTxPower: Bool = false,
+        txPower: Int? = nil, interval: ClosedRange<Duration>? = nil, isDiscoverable: Bool = true,
+        timeout: Duration? = nil, duration: Duration? = nil, secondaryChannel: SecondaryChannel? = nil
+    ) {
+        (self.localName, self.serviceUUIDs, self.solicitedServiceUUIDs) = (
+            localName, serviceUUIDs, solicitedServiceUUIDs
+        )
+        (self.manufacturerData, self.serviceData, self.kind) = (manufacturerData, serviceData, kind)
+        (self.scanResponse, self.appearance, self.secondaryChannel) = (scanResponse, appearance, secondaryChannel)
+        (self.includesTxPower, self.txPower, self.interval) = (includesTxPower, txPower, interval)
+        (self.isDiscoverable, self.timeout, self.duration) = (isDiscoverable, timeout, duration)
     }
 
     /// An iBeacon: 27 bytes of manufacturer data, byte for byte as in Apple's specification. Centrals cannot connect.
@@ -109,16 +125,12 @@ public struct AdvertisingData: Hashable, Sendable {
     public init(_ frame: Eddystone.TLM) { self.init(eddystone: frame.data) }
 
     private init(manufacturer company: UInt16, data: Data) {
-        self.init()
-        kind = .broadcast
-        manufacturerData = [company: data]
+        self.init(manufacturerData: [company: data], kind: .broadcast)
     }
 
     private init(eddystone frame: Data) {
-        self.init()
-        kind = .broadcast
-        serviceUUIDs = [Eddystone.service]
-        serviceData = [Eddystone.service: frame]
+        self.init(
+            serviceUUIDs: [Eddystone.service], serviceData: [Eddystone.service: frame], kind: .broadcast)
     }
 }
 

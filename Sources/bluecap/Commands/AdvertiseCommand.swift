@@ -90,7 +90,7 @@ struct AdvertiseCommand: AsyncParsableCommand {
         data.manufacturerData = Dictionary(manufacturers.map { ($0.company, $0.data) }) { $1 }
         data.serviceData = Dictionary(serviceData.map { ($0.service, $0.data) }) { $1 }
         data.appearance = appearance
-        data.interval = interval
+        data.interval = interval.map { .seconds($0.lowerBound) ... .seconds($0.upperBound) }
         data.txPower = txPower
         data.includesTxPower = includesTxPower || txPower != nil
         data.isDiscoverable = discoverable && !broadcast

@@ -5,15 +5,15 @@ import Logging
 /// Whether an adapter accepts new bonds, and for how long, which BlueZ stores for all programs.
 private struct Pairability: Sendable {
     private let isPairable: Bool
-    /// In seconds; `nil` for no limit.
-    private let timeout: Double?
+    /// `nil` for no limit.
+    private let timeout: Duration?
 
     init(of manager: PeripheralManager) { (isPairable, timeout) = (manager.isPairable, manager.pairableTimeout) }
 
     func restore(with manager: PeripheralManager) async {
         // The limit can be set only together with the permission.
-        _ = try? await manager.setPairable(true, timeout: timeout).value
-        if !isPairable { _ = try? await manager.setPairable(false).value }
+        try? await manager.setPairable(true, timeout: timeout)
+        if !isPairable { try? await manager.setPairable(false) }
     }
 }
 
@@ -59,7 +59,7 @@ struct Serving: Sendable {
             } catch  where ServingFailure.isTimeout(error) {
                 // A registration that BlueZ has not confirmed ends with this process's connection to the bus.
                 manager.removeAllServices()
-                manager.stopAdvertising()
+                _ = manager.stopAdvertising() as Future<Void>
                 throw error
             } catch {
                 await end(manager, before.withLock { $0 })
@@ -86,7 +86,9 @@ struct Serving: Sendable {
             pairing.rejectUnseen(request)
             feed.yield(.pairing(request, Date()))
         }
-        manager.whenPairingChanges().onSuccess(context: ImmediateContext()) { feed.yield(.paired($0, $1, Date())) }
+        manager.whenPairingChanges().onSuccess(context: ImmediateContext()) {
+            feed.yield(.paired($0.central, $0.change, Date()))
+        }
         let table = try await register(with: manager, machine, feed, clock)
         if let pairableTime {
             before.withLock { $0 = Pairability(of: manager) }
@@ -104,7 +106,7 @@ struct Serving: Sendable {
     private func end(_ manager: PeripheralManager, _ before: Pairability?) async {
         await cleanUp(within: Self.farewell) {
             manager.removeAllServices()
-            _ = try? await manager.stopAdvertising(timeout: Self.farewell).value
+            try? await manager.stopAdvertising(timeout: .seconds(Self.farewell))
             await before?.restore(with: manager)
         }
     }
@@ -131,7 +133,8 @@ struct Serving: Sendable {
         }
         await console.stage("Starting to advertise …")
         for plan in advertisements {
-            let advertisement = try await manager.startAdvertising(plan.data, timeout: limit - clock.seconds).value
+            let advertisement = try await manager.startAdvertising(
+                plan.data, timeout: .seconds(limit - clock.seconds))
             for note in advertisement.notes { await console.remark("\(note)") }
             advertisement.whenEnded().onSuccess(context: ImmediateContext()) { feed.yield(.advertisingEnded($0)) }
             if let change = plan.change { feed.yield(.advertises(advertisement, change)) }
@@ -181,9 +184,9 @@ struct Serving: Sendable {
 /// ``ServingMachine``, and its effects are performed and printed here.
 private struct ServingLoop {
     enum Input: Sendable {
-        case request(ServingMachine.Key, any CBATTRequestInjectable, any CBCentralInjectable, Date)
+        case request(ServingMachine.Key, ATTRequest, Central, Date)
         case centrals([Central], Date)
-        case subscribers(ServingMachine.Key, [any CBCentralInjectable], Date)
+        case subscribers(ServingMachine.Key, [Central], Date)
         case due(ServingMachine.Key, round: Int)
         case stateChanged
         /// An advertisement that changes was started.
@@ -297,7 +300,7 @@ private struct ServingLoop {
     }
 
     private mutating func handle(
-        _ request: any CBATTRequestInjectable, of key: ServingMachine.Key, _ who: ServingEvent.Who, _ date: Date
+        _ request: ATTRequest, of key: ServingMachine.Key, _ who: ServingEvent.Who, _ date: Date
     ) async throws {
         guard let characteristic = table[key] else { return }
         guard let data = request.value else {

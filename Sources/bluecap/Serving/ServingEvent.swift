@@ -55,7 +55,7 @@ enum ServingEvent: Sendable {
 
         init(_ address: String?) { self.address = address }
 
-        init(_ central: any CBCentralInjectable) { address = (central as? Central)?.address?.description }
+        init(_ central: Central) { address = central.address?.description }
 
         var text: String { address ?? "a central" }
     }

@@ -12,7 +12,7 @@ import XCTest
 final class PeripheralPairingTests: EachVersionTestCase {
     private let address: VirtualAddress = "C0:FF:EE:00:CE:01"
     private lazy var simulator = Simulator.inProcess(room: .empty, bluez: bluez)
-    private let changes = Locked<[(central: Central, change: PairingChange)]>([])
+    private let changes = Locked<[CentralPairingChange]>([])
     private let requests = Locked<[PairingRequest]>([])
 
     // MARK: Steps
@@ -148,8 +148,8 @@ final class PeripheralPairingTests: EachVersionTestCase {
         for characteristic in service.characteristics where characteristic.propertyEnabled(.read) {
             characteristic.startRespondingToReadRequests().onSuccess(context: ImmediateContext()) {
                 [weak characteristic] request, central in
-                seen.withLock { $0.append((request as? ATTRequest)?.security) }
-                XCTAssertTrue((central as? Central)?.isBonded == true)
+                seen.withLock { $0.append(request.security) }
+                XCTAssertTrue(central.isBonded)
                 characteristic?.respondToRequest(request, withValue: Data([9]))
             }
         }
@@ -455,7 +455,7 @@ final class PeripheralPairingTests: EachVersionTestCase {
         XCTAssertNil(error(of: manager.setPairable(true, timeout: 19.5)))
         simulator.advance(by: 0.1)
         XCTAssertTrue(manager.isPairable)
-        XCTAssertEqual(manager.pairableTimeout, 20)
+        XCTAssertEqual(manager.pairableTimeout, .seconds(20))
         simulator.advance(by: 21)
         XCTAssertFalse(manager.isPairable)
     }

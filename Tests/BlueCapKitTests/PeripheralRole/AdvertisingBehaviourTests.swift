@@ -135,7 +135,7 @@ final class AdvertisingBehaviourTests: PeripheralStage {
     func testATimeOutEndsIt() throws {
         let manager = manager()
         var data = AdvertisingData(localName: "Strap")
-        data.timeout = 5
+        data.timeout = .seconds(5)
         let running = try value(of: manager.startAdvertising(data))
         XCTAssertEqual(try value(of: running.whenEnded(), within: 10), .timedOut)
         XCTAssertFalse(manager.isAdvertising)
@@ -159,7 +159,7 @@ final class AdvertisingBehaviourTests: PeripheralStage {
     func testIntervalAndPowerAreUsedWhereBlueZAllowsIt() throws {
         let manager = manager()
         var data = AdvertisingData(localName: "Strap")
-        data.interval = 0.1...0.2
+        data.interval = .milliseconds(100) ... .milliseconds(200)
         data.txPower = 4
         XCTAssertEqual(try value(of: manager.startAdvertising(data)).notes, [])
     }
@@ -168,7 +168,7 @@ final class AdvertisingBehaviourTests: PeripheralStage {
         simulator = .inProcess(room: .empty, bluez: .v5_66)
         let manager = manager()
         var data = AdvertisingData(localName: "Strap")
-        data.interval = 0.1...0.2
+        data.interval = .milliseconds(100) ... .milliseconds(200)
         data.txPower = 4
         let running = try value(of: manager.startAdvertising(data))
         XCTAssertEqual(running.notes, [.intervalIgnored, .txPowerIgnored])

@@ -109,12 +109,19 @@ final class AdvertisingDataTests: XCTestCase {
         }
         XCTAssertEqual(problem { $0.txPower = 30 }, "A transmission power is from -127 to 20 dBm, not 30.")
         XCTAssertEqual(
-            problem { $0.interval = 0.01...1 }, "An interval is from 0.02 to 10.24 seconds, not 0.01 to 1.0.")
-        XCTAssertEqual(problem { $0.timeout = 0 }, "An advertisement's timeout is from 1 to 65535 seconds, not 0.")
-        XCTAssertEqual(
-            problem { $0.duration = 70_000 }, "An advertisement's duration is from 1 to 65535 seconds, not 70000.")
+            problem { $0.interval = .milliseconds(10) ... .seconds(1) },
+            "An interval is from 0.02 to 10.24 seconds, not 0.01 to 1.0.")
+        func whole(_ name: String, _ time: String) -> String {
+            "An advertisement's \(name) is a whole number of seconds from 1 to 65535, not \(time)."
+        }
+        XCTAssertEqual(problem { $0.timeout = .zero }, whole("timeout", "0.0 seconds"))
+        XCTAssertEqual(problem { $0.timeout = .milliseconds(1_500) }, whole("timeout", "1.5 seconds"))
+        XCTAssertEqual(problem { $0.duration = .seconds(70_000) }, whole("duration", "70000.0 seconds"))
+        XCTAssertNil(problem { ($0.timeout, $0.duration) = (.seconds(65_535), .seconds(1)) })
+        XCTAssertNotNil(problem { $0.interval = .milliseconds(20) ... .seconds(11) })
+        XCTAssertNil(problem { $0.interval = .milliseconds(20) ... .milliseconds(10_240) })
         XCTAssertNotNil(problem { $0.localName = "" })
-        XCTAssertNil(problem { $0.interval = 0.1...0.2 })
+        XCTAssertNil(problem { $0.interval = .milliseconds(100) ... .milliseconds(200) })
     }
 
     func testBeaconsFit() throws {

@@ -256,10 +256,10 @@ final class PeripheralRestorationTests: PeripheralStage {
         var data = AdvertisingData(localName: "Strap", serviceUUIDs: [CBUUID(string: "180D")])
         data.manufacturerData = [0x004C: Data([1, 2])]
         data.serviceData = [CBUUID(string: "180F"): Data([3])]
-        data.interval = 0.1...0.2
+        data.interval = .milliseconds(100) ... .milliseconds(200)
         data.txPower = -4
         data.appearance = 833
-        data.timeout = 60
+        data.timeout = .seconds(60)
         data.isDiscoverable = false
         data.kind = .broadcast
         let state = PeripheralRestorationState(

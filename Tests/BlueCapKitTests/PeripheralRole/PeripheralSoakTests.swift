@@ -157,8 +157,8 @@ final class PeripheralSoakTests: PeripheralStage {
         case 4: course.expect("start", manager.startAdvertising("Strap"))
         case 5, 6:
             var data = AdvertisingData(localName: "Tag \(random.below(3))")
-            if random.below(3) == 0 { data.timeout = 1 + random.below(5) }
-            course.expect("start \(data.timeout ?? 0)", manager.startAdvertising(data))
+            if random.below(3) == 0 { data.timeout = .seconds(1 + random.below(5)) }
+            course.expect("start \(data.timeout ?? .zero)", manager.startAdvertising(data))
         case 7: course.expect("stop", manager.stopAdvertising(timeout: Double(random.below(50)) / 10))
         case 8:
             guard let running = manager.advertisements.randomElement(using: &random) else { return }

@@ -28,7 +28,7 @@ final class RegistrationTimeoutTests: PeripheralStage {
         XCTAssertEqual(manager.services, [])
         let second = failure(byDefault, after: began)
         XCTAssertEqual(second.error, .serviceTimeout)
-        XCTAssertEqual(second.seconds, PeripheralManager.defaultTimeout, accuracy: 0.1)
+        XCTAssertEqual(second.seconds, PeripheralManager.defaultTimeout.seconds, accuracy: 0.1)
         XCTAssertTrue("\(PeripheralManagerError.serviceTimeout)".contains("did not answer in time"))
         XCTAssertThrowsError(try heart.characteristics[0].update(withData: Data()))
     }
@@ -133,7 +133,7 @@ final class RegistrationTimeoutTests: PeripheralStage {
         began = simulator.seconds
         let byDefault = failure(manager.advertisingLimits(), after: began)
         XCTAssertEqual(byDefault.error, .advertisingLimitsTimeout)
-        XCTAssertEqual(byDefault.seconds, PeripheralManager.defaultTimeout, accuracy: 0.1)
+        XCTAssertEqual(byDefault.seconds, PeripheralManager.defaultTimeout.seconds, accuracy: 0.1)
         began = simulator.seconds
         let started = failure(manager.startAdvertising("Strap", timeout: 4), after: began)
         XCTAssertEqual(started.error, .startAdvertisingTimeout)

@@ -7,7 +7,7 @@ import XCTest
 
 /// Each request of a central is answered once, whatever happens.
 final class RespondingTests: PeripheralStage {
-    private typealias Request = (request: any CBATTRequestInjectable, central: any CBCentralInjectable)
+    private typealias Request = (request: ATTRequest, central: Central)
 
     private var manager: PeripheralManager?
     private var measurement = MutableCharacteristic(uuid: "2A37")
@@ -55,8 +55,8 @@ final class RespondingTests: PeripheralStage {
         XCTAssertEqual(request.value, Data([1, 2]))
         XCTAssertEqual(request.offset, 0)
         XCTAssertEqual(central.maximumUpdateValueLength, 244)
-        XCTAssertEqual((central as? Central)?.address?.description, "C0:FF:EE:00:CE:01")
-        XCTAssertEqual((request as? ATTRequest)?.isRead, false)
+        XCTAssertEqual(central.address?.description, "C0:FF:EE:00:CE:01")
+        XCTAssertFalse(request.isRead)
         XCTAssertTrue(control.respondToRequest(request, withResult: .success))
         XCTAssertEqual(try result(of: written)?.get(), [])
     }
@@ -111,7 +111,7 @@ final class RespondingTests: PeripheralStage {
         for number in 0..<10 { phone.write([UInt8(number)], to: "2A39", type: .command) }
         wait { requests.count == 10 }
         XCTAssertEqual(requests.values.map { $0.request.value }, (0..<10).map { Data([UInt8($0)]) })
-        XCTAssertEqual((requests.values[0].request as? ATTRequest)?.expectsAnswer, false)
+        XCTAssertFalse(requests.values[0].request.expectsAnswer)
         XCTAssertFalse(control.respondToRequest(requests.values[0].request, withResult: .success))
     }
 

@@ -33,7 +33,7 @@ final class ServingEdgeTests: PeripheralStage {
     func testAnAdvertisementIsReleasedAfterItsDuration() throws {
         let manager = manager()
         var data = AdvertisingData(localName: "Short")
-        data.timeout = 2
+        data.timeout = .seconds(2)
         let advertisement = try value(of: manager.startAdvertising(data))
         XCTAssertEqual(try value(of: advertisement.whenEnded()), .timedOut)
         wait { manager.session.core.withLock { $0.advertised.isEmpty } }

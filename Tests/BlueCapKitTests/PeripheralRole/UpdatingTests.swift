@@ -114,7 +114,7 @@ final class UpdatingTests: PeripheralStage {
         let phone = phone()
         _ = result(of: phone.subscribe(to: "2A37"))
         wait { characteristic.hasSubscribers }
-        let central = try XCTUnwrap(characteristic.subscribers.first as? Central)
+        let central = try XCTUnwrap(characteristic.subscribers.first)
         XCTAssertEqual(central.address?.description, "C0:FF:EE:00:CE:01")
         XCTAssertEqual(central.maximumUpdateValueLength, 244)
         XCTAssertFalse(central.isAnonymous)
@@ -130,7 +130,7 @@ final class UpdatingTests: PeripheralStage {
         let session = try XCTUnwrap(characteristic.core.withLock { $0.session })
         let subscriber = MutableCharacteristic.Subscriber(
             central: Central(address: nil, mtu: nil), source: ServerSubscriber(peer: nil, directWay: .closed))
-        let changes = Locked<Elements<[any CBCentralInjectable]>?>(nil)
+        let changes = Locked<Elements<[Central]>?>(nil)
         session.loop.post {
             let stream = characteristic.whenSubscribersChange()
             changes.withLock { $0 = Elements(stream) }
@@ -145,7 +145,7 @@ final class UpdatingTests: PeripheralStage {
         let (manager, characteristic) = try served(overSocket: false)
         _ = result(of: phone().subscribe(to: "2A37"))
         wait { characteristic.hasSubscribers }
-        let central = try XCTUnwrap(characteristic.subscribers.first as? Central)
+        let central = try XCTUnwrap(characteristic.subscribers.first)
         XCTAssertTrue(central.isAnonymous)
         XCTAssertEqual(characteristic.subscribers.count, 1)
         withExtendedLifetime(manager) {}

@@ -111,16 +111,17 @@ final class SecureServingTests: XCTestCase, StartsPrograms {
         ])
         bench.wait("no agent") { other.isPairable }
         for (isPairable, timeout) in [(false, nil), (false, 600), (true, nil), (true, 600)] as [(Bool, Double?)] {
-            let limit = other.setPairable(true, timeout: timeout)
-            bench.wait("no reply") { limit.completed }
+            let limit = timeout.map { Duration.seconds($0) }
+            let isSet = other.setPairable(true, timeout: timeout)
+            bench.wait("no reply") { isSet.completed }
             other.setPairable(isPairable, timeout: timeout)
-            bench.wait("not set") { other.isPairable == isPairable && other.pairableTimeout == timeout }
+            bench.wait("not set") { other.isPairable == isPairable && other.pairableTimeout == limit }
             let run = try bench.start("serve", "battery", "--pair", "just-works", "--pairable", "30")
             try run.errorLine { $0.contains("Serving Battery") }
-            bench.wait("no limit") { other.isPairable && other.pairableTimeout == 30 }
+            bench.wait("no limit") { other.isPairable && other.pairableTimeout == .seconds(30) }
             run.signal(SIGINT)
             XCTAssertEqual(try run.finish().status, 0)
-            bench.wait("not restored") { other.isPairable == isPairable && other.pairableTimeout == timeout }
+            bench.wait("not restored") { other.isPairable == isPairable && other.pairableTimeout == limit }
         }
     }
 

@@ -112,7 +112,7 @@ final class AdvertisementArgumentTests: XCTestCase {
         XCTAssertEqual(data.manufacturerData, [0xFFFF: Data([1, 2])])
         XCTAssertEqual(data.serviceData, [CBUUID(string: "181A"): Data([0x59, 8])])
         XCTAssertEqual(data.appearance, 0x200)
-        XCTAssertEqual(data.interval, 0.1...0.2)
+        XCTAssertEqual(data.interval, .milliseconds(100) ... .milliseconds(200))
         XCTAssertEqual(data.txPower, -4)
         XCTAssertTrue(data.includesTxPower && data.isDiscoverable)
         XCTAssertEqual(data.kind, .connectable)

@@ -79,13 +79,13 @@ extension AdvertisingData {
         if let txPower, !(-127...20).contains(txPower) {
             return "A transmission power is from -127 to 20 dBm, not \(txPower)."
         }
-        if let interval, !(0.02...10.24).contains(interval.lowerBound) || !(0.02...10.24).contains(interval.upperBound)
-        {
-            return "An interval is from 0.02 to 10.24 seconds, not \(interval.lowerBound) to \(interval.upperBound)."
+        if let interval, interval.lowerBound < .milliseconds(20) || interval.upperBound > .milliseconds(10_240) {
+            let (shortest, longest) = (interval.lowerBound.seconds, interval.upperBound.seconds)
+            return "An interval is from 0.02 to 10.24 seconds, not \(shortest) to \(longest)."
         }
-        for (name, seconds) in [("timeout", timeout), ("duration", duration)] {
-            if let seconds, !(1...65_535).contains(seconds) {
-                return "An advertisement's \(name) is from 1 to 65535 seconds, not \(seconds)."
+        for (name, time) in [("timeout", timeout), ("duration", duration)] {
+            if let time, !(1...65_535).contains(time.components.seconds) || time.components.attoseconds != 0 {
+                return "An advertisement's \(name) is a whole number of seconds from 1 to 65535, not \(time)."
             }
         }
         if kind == .connectable, isExtended, !scanResponse.isEmpty {

@@ -42,15 +42,13 @@ public final class RunningAdvertisement: Sendable {
         session.changed(number, to: data)
     }
 
-    /// Ends the advertisement.
+    /// Variant of ``stop(timeout:)-(Duration?)`` that returns a future.
     ///
-    /// - Parameter timeout: The time-out in seconds.
-    /// - Returns: Succeeds when BlueZ has confirmed the end, or if the advertisement had ended before; fails with
-    ///   ``PeripheralManagerError/stopAdvertisingTimeout`` if the confirmation takes longer.
+    /// - Parameter timeout: The time limit in seconds; `.infinity` sets none.
     @discardableResult
     public func stop(timeout: TimeInterval = 10.0) -> Future<Void> { session.stopAdvertising(number, timeout: timeout) }
 
-    /// Completes with the way in which the advertisement ended.
+    /// Variant of ``whenEnded()->AdvertisingEnd`` that returns a future.
     public func whenEnded() -> Future<AdvertisingEnd> { endPromise.future }
 
     func learn(_ limits: AdvertisingLimits) { core.withLock { $0.limits = limits } }

@@ -85,8 +85,8 @@ struct PeripheralManagerState {
     /// Whether there is an advertisement of which a manager has only one at a time.
     var hasMainAdvertisement: Bool { requests.contains { $0.kind == .advertisement(isMain: true) } }
     func stage(of number: Number) -> Stage? { requests.first { $0.number == number }?.stage }
-    /// Returns whether BlueZ has registered the service. A service that is being registered again counts as registered.
-    func isAdded(_ number: Number) -> Bool { requests.contains { $0.number == number && $0.isSettled } }
+    /// Returns whether BlueZ has registered it. What is being registered again counts as registered.
+    func isSettled(_ number: Number) -> Bool { requests.contains { $0.number == number && $0.isSettled } }
     /// Whether a service or an advertisement was registered, so that centrals can be expected.
     var isOffering: Bool { requests.contains { $0.isSettled } }
 

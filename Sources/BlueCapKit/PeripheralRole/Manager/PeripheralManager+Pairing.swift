@@ -51,28 +51,19 @@ extension PeripheralManager {
     ///
     /// Every call returns the same stream. It keeps no changes for handlers that are added later, never fails, and ends with
     /// the manager.
-    public func whenPairingChanges() -> FutureStream<(central: Central, change: PairingChange)> {
-        session.pairingChanges.stream
-    }
+    public func whenPairingChanges() -> FutureStream<CentralPairingChange> { session.pairingChanges.stream }
 
     /// Whether the adapter accepts new bonds; false if there is no adapter. BlueZ sets it when a first agent is registered on
     /// the machine, and resets it when the last one ends. Every program can set it.
     public var isPairable: Bool { session.adapter?.isPairable ?? false }
 
-    /// The seconds for which the adapter accepts new bonds after ``isPairable`` was set; `nil` for no limit, and if there is
-    /// no adapter.
-    public var pairableTimeout: TimeInterval? {
-        session.adapter.flatMap { $0.pairableTimeout == 0 ? nil : TimeInterval($0.pairableTimeout) }
+    /// The time for which the adapter accepts new bonds after ``isPairable`` was set; `nil` for no limit, and if there is no
+    /// adapter.
+    public var pairableTimeout: Duration? {
+        session.adapter.flatMap { $0.pairableTimeout == 0 ? nil : .seconds($0.pairableTimeout) }
     }
 
-    /// Sets ``isPairable``, for all programs that use the adapter. While it is false, centrals with a bond can connect and
-    /// use protected values, and no other central can pair.
-    ///
-    /// - Parameters:
-    ///   - isPairable: Whether the adapter accepts new bonds.
-    ///   - timeout: The seconds after which BlueZ resets it, rounded up, at least 1; `nil` for no limit. BlueZ keeps the value
-    ///     as ``pairableTimeout``. It is not used if `isPairable` is false.
-    /// - Returns: A future that succeeds when BlueZ has confirmed it, and fails with ``PairingError/unavailable(_:)``.
+    /// Variant of ``setPairable(_:timeout:)-(_,Duration?)`` that returns a future. The time is in seconds.
     @discardableResult
     public func setPairable(_ isPairable: Bool, timeout: TimeInterval? = nil) -> Future<Void> {
         session.setPairable(isPairable, timeout: timeout)
@@ -82,15 +73,19 @@ extension PeripheralManager {
     /// manager was asked about have ``Bond/isOurs``; with a restore identifier also those of earlier managers with it.
     public func bonds() -> [Bond] { session.bonds() }
 
-    /// Ends the link to the device of a bond, and removes the bond and the device from BlueZ.
-    ///
-    /// The device keeps its keys. A central that has keys and is refused must remove them before it can pair again.
-    /// - Returns: A future that fails with a ``PairingError``.
+    /// Variant of ``forget(_:)->()`` that returns a future.
     @discardableResult
     public func forget(_ bond: Bond) -> Future<Void> { session.forget(bond) }
 
-    /// Removes the bonds that this manager has made, one after the other.
-    /// - Returns: The removed bonds. The future fails with the ``PairingError`` of the first bond that cannot be removed.
+    /// Variant of ``forgetBonds()->[Bond]`` that returns a future.
     @discardableResult
     public func forgetBonds() -> Future<[Bond]> { session.forgetBonds() }
+}
+
+/// A change of the pairing with a central.
+public struct CentralPairingChange: Hashable, Sendable {
+    /// The central, as it is after the change.
+    public let central: Central
+    /// What has changed.
+    public let change: PairingChange
 }

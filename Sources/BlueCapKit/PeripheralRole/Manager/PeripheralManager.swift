@@ -66,8 +66,8 @@ public final class PeripheralManager: Sendable {
 
     deinit { session.close() }
 
-    /// The time-out of `add` and `startAdvertising` for calls without a `timeout`: 10 seconds.
-    public static let defaultTimeout: TimeInterval = 10
+    /// The time limit of `add`, `startAdvertising` and `advertisingLimits` for calls without a `timeout`: 10 seconds.
+    public static let defaultTimeout: Duration = .seconds(10)
 
     // MARK: State
 

@@ -118,10 +118,10 @@ extension PeripheralRestorationState.Advertisement: Codable {
         try encode(data.appearance, .appearance)
         try encode(data.includesTxPower, .includesTxPower)
         try encode(data.txPower, .txPower)
-        try encode(data.interval.map { [$0.lowerBound, $0.upperBound] }, .interval)
+        try encode(data.interval.map { [$0.lowerBound.seconds, $0.upperBound.seconds] }, .interval)
         try encode(!data.isDiscoverable, .isHidden)
-        try encode(data.timeout, .timeout)
-        try encode(data.duration, .duration)
+        try encode(data.timeout?.components.seconds, .timeout)
+        try encode(data.duration?.components.seconds, .duration)
         try encode(data.secondaryChannel?.rawValue, .secondaryChannel)
     }
 
@@ -152,14 +152,16 @@ extension PeripheralRestorationState.Advertisement: Codable {
         data.includesTxPower = try decode(.includesTxPower) == true
         data.txPower = try decode(.txPower)
         if let interval: [TimeInterval] = try decode(.interval) {
-            guard interval.count == 2, interval[0] <= interval[1] else {
+            guard interval.count == 2, interval[0] <= interval[1], interval.allSatisfy({ abs($0) < 1e9 }) else {
                 throw RestorationDamage.unreadable("\(interval) is no interval.")
             }
-            data.interval = interval[0]...interval[1]
+            // Of a double, no more than the nanoseconds are exact.
+            let limits = interval.map { Duration.nanoseconds(Int64(($0 * 1e9).rounded())) }
+            data.interval = limits[0]...limits[1]
         }
         data.isDiscoverable = try decode(.isHidden) != true
-        data.timeout = try decode(.timeout)
-        data.duration = try decode(.duration)
+        data.timeout = try decode(.timeout).map { .seconds($0 as Int64) }
+        data.duration = try decode(.duration).map { .seconds($0 as Int64) }
         data.secondaryChannel = try decode(.secondaryChannel).flatMap { AdvertisingData.SecondaryChannel(rawValue: $0) }
         try data.checkForAny()
     }

@@ -9,7 +9,7 @@ extension MutableCharacteristic {
     // MARK: Receiving them
 
     /// Starts to deliver the writes of centrals to the application, which responds to each with
-    /// ``respondToRequest(_:withResult:)``, and sets the value itself if it accepts it.
+    /// ``respondToRequest(_:withResult:)-(ATTRequest,_)``, and sets the value itself if it accepts it.
     ///
     /// A request without a response within 4 seconds is refused with `unlikelyError`: `bluetoothd` waits for 5 and then
     /// does the same. So is a request that exceeds the stream's capacity. Without this stream, writes are refused at
@@ -26,23 +26,33 @@ extension MutableCharacteristic {
     ///   `bluetoothd`. It fails with ``MutableCharacteristicError/unconfigured`` if the service was not added.
     public func startRespondingToWriteRequests(
         capacity: Int = Int.max
+    ) -> FutureStream<(request: ATTRequest, central: Central)> {
+        startResponding(isRead: false, capacity)
+    }
+
+    /// Variant of ``startRespondingToWriteRequests(capacity:)->FutureStream<(ATTRequest,Central)>`` with the types of the
+    /// documents. Each call returns another stream of the same requests.
+    @_disfavoredOverload
+    public func startRespondingToWriteRequests(
+        capacity: Int = Int.max
     ) -> FutureStream<(request: any CBATTRequestInjectable, central: any CBCentralInjectable)> {
         startResponding(isRead: false, capacity)
+            .map(context: ImmediateContext()) { (request: $0.request, central: $0.central) }
     }
 
     /// Stops delivering writes: the stream ends. The application can still respond to those that were delivered.
     public func stopRespondingToWriteRequests() { stopResponding(isRead: false) }
 
     /// Starts to deliver the reads of centrals to the application, which responds to each with
-    /// ``respondToRequest(_:withValue:)``, or with ``respondToRequest(_:withResult:)``, where `success` sends
+    /// ``respondToRequest(_:withValue:)``, or with ``respondToRequest(_:withResult:)-(ATTRequest,_)``, where `success` sends
     /// ``value``.
     ///
-    /// Otherwise as ``startRespondingToWriteRequests(capacity:)``. Without this stream, centrals read ``value``, or receive
+    /// Otherwise as ``startRespondingToWriteRequests(capacity:)->FutureStream<(ATTRequest,Central)>``. Without this stream, centrals read ``value``, or receive
     /// `insufficientAuthorization` if the permissions have `authorizationRequired`. A long
     /// read is one request, however many packets it takes.
     public func startRespondingToReadRequests(
         capacity: Int = Int.max
-    ) -> FutureStream<(request: any CBATTRequestInjectable, central: any CBCentralInjectable)> {
+    ) -> FutureStream<(request: ATTRequest, central: Central)> {
         startResponding(isRead: true, capacity)
     }
 
@@ -57,7 +67,7 @@ extension MutableCharacteristic {
     /// Starts to deliver the reads or the writes, also before the service is added, so that none precedes the stream.
     package func requests(
         isRead: Bool, capacity: Int = Int.max
-    ) -> FutureStream<(request: any CBATTRequestInjectable, central: any CBCentralInjectable)> {
+    ) -> FutureStream<(request: ATTRequest, central: Central)> {
         core.withLock { $0.requests.start(isRead: isRead, capacity: capacity) }
     }
 
@@ -79,29 +89,34 @@ extension MutableCharacteristic {
     /// - Returns: Whether this was the response; `false` if there was one before, by the application or because the
     ///   time was up, if the request expects none, and if it belongs to another characteristic.
     @discardableResult
-    public func respondToRequest(
-        _ request: any CBATTRequestInjectable, withResult result: CBATTError.Code
-    ) -> Bool {
+    public func respondToRequest(_ request: ATTRequest, withResult result: CBATTError.Code) -> Bool {
         answer(request) { answer, isRead in
             guard result == .success else { return answer.refuse(result) }
             return answer.succeed(isRead ? value ?? Data() : Data())
         }
     }
 
+    /// Variant of ``respondToRequest(_:withResult:)-(ATTRequest,_)`` with the type of the documents.
+    /// - Returns: `false` also if the request is not an ``ATTRequest``.
+    @discardableResult
+    public func respondToRequest(
+        _ request: any CBATTRequestInjectable, withResult result: CBATTError.Code
+    ) -> Bool {
+        (request as? ATTRequest).map { respondToRequest($0, withResult: result) } ?? false
+    }
+
     /// Responds to a read with a value, which need not be the characteristic's. A write is accepted by it.
     ///
     /// A value of more than 512 bytes refuses the request with `invalidAttributeValueLength`.
     ///
-    /// - Returns: As ``respondToRequest(_:withResult:)``.
+    /// - Returns: As ``respondToRequest(_:withResult:)-(ATTRequest,_)``.
     @discardableResult
-    public func respondToRequest(_ request: any CBATTRequestInjectable, withValue value: Data) -> Bool {
+    public func respondToRequest(_ request: ATTRequest, withValue value: Data) -> Bool {
         answer(request) { answer, isRead in answer.succeed(isRead ? value : Data()) }
     }
 
-    private func answer(
-        _ request: any CBATTRequestInjectable, _ give: (_ answer: ServerAnswer, _ isRead: Bool) -> Bool
-    ) -> Bool {
-        guard let request = request as? ATTRequest, request.characteristic == id, let number = request.number,
+    private func answer(_ request: ATTRequest, _ give: (_ answer: ServerAnswer, _ isRead: Bool) -> Bool) -> Bool {
+        guard request.characteristic == id, let number = request.number,
             let answer = core.withLock({ $0.requests.take(number) })
         else { return false }
         return give(answer, request.isRead)

@@ -82,22 +82,21 @@ extension MutableCharacteristic {
     ///   - value: 1 to 512 bytes. BlueZ cannot send an update without bytes to one central.
     ///   - centrals: At least one of ``subscribers``. They are compared by `identifier`.
     /// - Throws: As ``update(withData:)``, and ``MutableCharacteristicError/directedUpdateRefused(_:)``.
-    public func update(withData value: Data, for centrals: [any CBCentralInjectable]) throws(MutableCharacteristicError)
-    {
+    public func update(withData value: Data, for centrals: [Central]) throws(MutableCharacteristicError) {
         try submit(value, for: centrals)
     }
 
     /// Sends a value to one subscribed central, and to no other.
     ///
-    /// See ``update(withData:for:)-(_,[CBCentralInjectable])`` for versions of BlueZ, order and errors.
-    public func update(withData value: Data, for central: any CBCentralInjectable) throws(MutableCharacteristicError) {
+    /// See ``update(withData:for:)-(_,[Central])`` for versions of BlueZ, order and errors.
+    public func update(withData value: Data, for central: Central) throws(MutableCharacteristicError) {
         try update(withData: value, for: [central])
     }
 
     /// Sends a value, converted to bytes, to one subscribed central, and to no other.
     ///
-    /// See ``update(withData:for:)-(_,[CBCentralInjectable])`` for versions of BlueZ, order and errors.
-    public func update<T: CharacteristicCodable>(_ value: T, for central: any CBCentralInjectable)
+    /// See ``update(withData:for:)-(_,[Central])`` for versions of BlueZ, order and errors.
+    public func update<T: CharacteristicCodable>(_ value: T, for central: Central)
         throws(MutableCharacteristicError)
     {
         try update(withData: value.serialize(), for: [central])
@@ -164,9 +163,7 @@ extension MutableCharacteristic {
     /// the updates that wait when the service is removed.
     public var droppedUpdates: Int { core.withLock { $0.updates.dropped } }
 
-    /// Returns a future that succeeds when no update waits any more, because each was sent or dropped. It is for
-    /// programs that update faster than a link can send. It fails with ``MutableCharacteristicError/unconfigured`` if
-    /// the characteristic is not offered.
+    /// Variant of ``whenUpdatesSent()->()`` that returns a future.
     public func whenUpdatesSent() -> Future<Void> {
         let promise = Promise<Void>()
         let outcome = core.withLock { core -> Try<Void>? in
@@ -187,12 +184,10 @@ extension MutableCharacteristic {
     }
 
     @discardableResult
-    private func submit(_ value: Data, for centrals: [any CBCentralInjectable]? = nil)
+    private func submit(_ value: Data, for centrals: [Central]? = nil)
         throws(MutableCharacteristicError)
         -> Bool
     {
-        // A central's `identifier` may be the application's code, which does not run under the lock.
-        let centrals = centrals?.map(\.identifier)
         // What is replaced or dropped under the lock is released after it.
         var old: (Data?, [ServerUpdate]) = (nil, [])
         let (awaited, isUpdating) = try core.withLock {
@@ -242,7 +237,7 @@ extension MutableCharacteristic {
     /// BlueZ up to 5.68 reports the first of them, and only if updates are sent over a socket; later versions report
     /// each one. If BlueZ reports subscribers without naming them, the list has one ``Central`` that is
     /// ``Central/isAnonymous``. So the list is empty if and only if no central has subscribed.
-    public var subscribers: [any CBCentralInjectable] { core.withLock { $0.subscribers.map(\.central) } }
+    public var subscribers: [Central] { core.withLock { $0.subscribers.map(\.central) } }
 
     /// Whether a central has subscribed.
     public var hasSubscribers: Bool { core.withLock { !$0.subscribers.isEmpty } }
@@ -252,8 +247,8 @@ extension MutableCharacteristic {
     ///
     /// It begins with the present subscribers. Every call returns the same stream, which keeps only the newest list. It
     /// ends when the service is removed.
-    public func whenSubscribersChange() -> FutureStream<[any CBCentralInjectable]> {
-        let made = StreamPromise<[any CBCentralInjectable]>(capacity: 1)
+    public func whenSubscribersChange() -> FutureStream<[Central]> {
+        let made = StreamPromise<[Central]>(capacity: 1)
         let (promise, session) = core.withLock { core in
             let promise = core.subscriberPromise ?? made
             core.subscriberPromise = promise
@@ -264,7 +259,7 @@ extension MutableCharacteristic {
     }
 
     private func reportSubscribers(
-        to promise: StreamPromise<[any CBCentralInjectable]>, _ session: PeripheralManagerSession
+        to promise: StreamPromise<[Central]>, _ session: PeripheralManagerSession
     ) {
         let subscribers = core.withLock { $0.subscribers.map(\.central) }
         guard !subscribers.isEmpty else { return }
@@ -306,14 +301,15 @@ extension MutableCharacteristic.Core {
 
 extension [MutableCharacteristic.Subscriber] {
     /// Returns BlueZ's devices of the centrals that a value is for.
-    fileprivate func devices(of centrals: [UUID], for value: Data) throws(MutableCharacteristicError) -> [ObjectKey] {
+    fileprivate func devices(of centrals: [Central], for value: Data) throws(MutableCharacteristicError) -> [ObjectKey]
+    {
         func refused(_ refusal: DirectedUpdateRefusal) -> MutableCharacteristicError { .directedUpdateRefused(refusal) }
         if contains(where: { $0.source.directWay == .unsupported }) { throw refused(.notSupported) }
         guard !value.isEmpty else { throw refused(.emptyValue) }
         guard !centrals.isEmpty else { throw refused(.notSubscribed) }
         var devices: [ObjectKey] = []
-        for identifier in centrals {
-            guard let subscriber = first(where: { $0.central.identifier == identifier }) else {
+        for central in centrals {
+            guard let subscriber = first(where: { $0.central == central }) else {
                 throw refused(.notSubscribed)
             }
             guard subscriber.source.directWay == .open, let device = subscriber.source.peer?.device else {

@@ -14,7 +14,7 @@ public import BlueCapGATT
 /// It is safe to use from any thread. It has a value even while it belongs to no manager. Reads receive the value,
 /// unless ``startRespondingToReadRequests(capacity:)`` was called.
 public final class MutableCharacteristic: Sendable {
-    typealias Request = (request: any CBATTRequestInjectable, central: any CBCentralInjectable)
+    typealias Request = (request: ATTRequest, central: Central)
 
     /// A subscribed central, in the forms of the public API and of BlueZ.
     struct Subscriber {
@@ -35,7 +35,7 @@ public final class MutableCharacteristic: Sendable {
         var updates = UpdateQueue()
         var whenSent: [Promise<Void>] = []
         var subscribers: [Subscriber] = []
-        var subscriberPromise: StreamPromise<[any CBCentralInjectable]>?
+        var subscriberPromise: StreamPromise<[Central]>?
         var requests = CentralRequests()
     }
 
@@ -153,7 +153,7 @@ public final class MutableCharacteristic: Sendable {
 
     /// Whether BlueZ is offered a socket for each central that subscribes; initially `true`.
     ///
-    /// Updates for that central alone (``update(withData:for:)-(_,CBCentralInjectable)``) are sent over the socket, and
+    /// Updates for that central alone (``update(withData:for:)-(_,Central)``) are sent over the socket, and
     /// with sockets BlueZ names the centrals (``subscribers``). Updates for all are sent over the bus in either case. A
     /// change takes effect the next time that the service is added.
     public var sendsUpdatesOverSocket: Bool {

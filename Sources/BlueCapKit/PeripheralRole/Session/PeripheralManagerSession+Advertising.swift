@@ -60,6 +60,16 @@ extension PeripheralManagerSession {
         return future ?? failed(isOpen ? .isAdvertising : PeripheralManagerError.managerEnded)
     }
 
+    /// Ends an advertisement whose start has not succeeded.
+    func withdraw(_ started: Future<RunningAdvertisement>) {
+        decide { core in
+            guard let number = core.advertised.first(where: { $0.value.promise.future === started })?.key,
+                !core.state.isSettled(number)
+            else { return }
+            core.state.remove(number, into: &core.shell.orders)
+        }
+    }
+
     /// - Parameter number: `nil` for all. The ends that were requested before are awaited too.
     func stopAdvertising(_ number: Number?, timeout: TimeInterval) -> Future<Void> {
         var ends: [Future<Void>] = []
@@ -179,11 +189,11 @@ extension AdvertisementData {
         appearance = data.appearance
         includesTxPower = data.includesTxPower
         txPower = data.txPower.map { Int16(clamping: $0) }
-        minInterval = data.interval.map { UInt32(($0.lowerBound * 1_000).rounded()) }
-        maxInterval = data.interval.map { UInt32(($0.upperBound * 1_000).rounded()) }
+        minInterval = data.interval.map { UInt32(($0.lowerBound / .milliseconds(1)).rounded()) }
+        maxInterval = data.interval.map { UInt32(($0.upperBound / .milliseconds(1)).rounded()) }
         isDiscoverable = data.isDiscoverable && data.kind == .connectable ? true : nil
-        timeout = data.timeout.map { UInt16(clamping: $0) }
-        duration = data.duration.map { UInt16(clamping: $0) }
+        timeout = data.timeout.map { UInt16(clamping: $0.components.seconds) }
+        duration = data.duration.map { UInt16(clamping: $0.components.seconds) }
         secondaryChannel = data.secondaryChannel.flatMap { SecondaryChannel(rawValue: $0.rawValue) }
     }
 }

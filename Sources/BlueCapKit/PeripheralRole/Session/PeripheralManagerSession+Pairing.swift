@@ -77,7 +77,7 @@ extension PeripheralManagerSession: PairingSession {
         counts.withLock { counts in
             if error != nil { counts.pairingsFailed += 1 } else if change.isPaired { counts.pairings += 1 }
         }
-        complete { self.pairingChanges.success((central: central, change: change)) }
+        complete { self.pairingChanges.success(CentralPairingChange(central: central, change: change)) }
         keepSoon()
     }
 

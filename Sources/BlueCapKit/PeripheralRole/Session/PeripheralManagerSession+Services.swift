@@ -25,13 +25,13 @@ extension PeripheralManagerSession {
         core.withLock { core in
             core.state.services.compactMap { number in
                 guard let served = core.served[number] else { return nil }
-                return served.isRestored || core.state.isAdded(number) ? served.service : nil
+                return served.isRestored || core.state.isSettled(number) ? served.service : nil
             }
         }
     }
 
     func isAdded(_ service: MutableService) -> Bool {
-        core.withLock { core in core.number(of: service).map { core.state.isAdded($0) } ?? false }
+        core.withLock { core in core.number(of: service).map { core.state.isSettled($0) } ?? false }
     }
 
     /// - Parameter timeout: In seconds. A call while another one is under way shares the other one's.
@@ -43,7 +43,7 @@ extension PeripheralManagerSession {
         _ = decideIfOpen { core in
             outcome = nil
             if let number = core.number(of: service) {
-                guard !core.state.isAdded(number) else { return outcome = .success(()) }
+                guard !core.state.isSettled(number) else { return outcome = .success(()) }
                 return core.adding[number, default: []].append(promise)
             }
             if let refusal = service.claim(self, unless: invalid) { return outcome = .failure(refusal) }
@@ -56,6 +56,19 @@ extension PeripheralManagerSession {
             core.state.add(number, .service, timeout: max(timeout, 0), into: &core.shell.orders)
         }
         return outcome.map { settled($0) } ?? promise.future
+    }
+
+    /// Takes back an `add` that has not succeeded, unless another call waits for the service too.
+    func withdraw(_ added: Future<Void>, of service: MutableService) {
+        var withdrawn: Promise<Void>?
+        decide { core in
+            guard let number = core.number(of: service), !core.state.isSettled(number),
+                let index = core.adding[number]?.firstIndex(where: { $0.future === added })
+            else { return }
+            withdrawn = core.adding[number]?.remove(at: index)
+            if core.adding[number]?.isEmpty == true { core.state.remove(number, into: &core.shell.orders) }
+        }
+        if let withdrawn { complete { [withdrawn] in withdrawn.failure(CancellationError()) } }
     }
 
     func makeServed(_ service: MutableService, isRestored: Bool = false) -> Served {
@@ -93,7 +106,7 @@ extension PeripheralManagerSession {
         }
         let isAdded = core.withLock { core in
             core.served[number]?.application = application
-            return served.isRestored || core.state.isAdded(number)
+            return served.isRestored || core.state.isSettled(number)
         }
         if isAdded { for characteristic in served.characteristics { characteristic.begin(self, application) } }
     }

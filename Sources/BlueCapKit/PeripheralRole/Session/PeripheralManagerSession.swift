@@ -75,7 +75,7 @@ final class PeripheralManagerSession: ManagerSession {
     let log: PeripheralManagerLog?
     let counts = Locked(PeripheralManagerStatistics())
     let pairingRequests = StreamPromise<PairingRequest>(capacity: 0)
-    let pairingChanges = StreamPromise<(central: Central, change: PairingChange)>(capacity: 0)
+    let pairingChanges = StreamPromise<CentralPairingChange>(capacity: 0)
 
     init(
         queue: DispatchQueue?, _ configuration: (PeripheralManager.Configuration, problem: PeripheralManagerError?)

@@ -76,7 +76,7 @@ final class ServiceRequestTests: XCTestCase {
     private let b = Number(rawValue: 2)
     private let busFailure = RecordedPeripheralState.busFailure
     private let refusal = RecordedPeripheralState.refusal
-    private var added: [Number] { registry.state.services.filter { registry.state.isAdded($0) } }
+    private var added: [Number] { registry.state.services.filter { registry.state.isSettled($0) } }
 
     private func powerOn() { XCTAssertEqual(registry.managerStateChanged(.poweredOn), []) }
 

@@ -1,0 +1,1 @@
+../ConformanceSwift5Tests/PeripheralStylesTests.swift
