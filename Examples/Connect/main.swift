@@ -5,7 +5,7 @@ let (battery, level) = (CBUUID(string: "180F"), CBUUID(string: "2A19"))
 try await manager.poweredOn()
 let found = try await manager.startScanning(forServiceUUIDs: [battery], timeout: 30).first().value
 manager.stopScanning()
-for try await (peripheral, event) in found.connect(connectionTimeout: 10).values {
+for try await (peripheral, event) in found.connect(connectionTimeout: 10) {
     guard event == .connect else { break }
     let service = try await peripheral.discoverServices([battery]).value.service(battery)
     let value = try await service?.discoverCharacteristics([level]).value.characteristic(level)?.read().value
