@@ -12,4 +12,7 @@ func use(_ peripheral: Peripheral, _ identifier: CharacteristicIdentifier) async
     let data: Data = try await peripheral.read(identifier, timeout: 5)  // refused: timeout: .seconds(5)
     try await peripheral.pair(timeout: 60)  // refused: timeout: .seconds(60)
     print(data)
+    try await peripheral.run(timeout: 5) { connected in  // refused: timeout: .seconds(5)
+        try await connected.write(Data([1]), to: identifier, timeout: 5)  // refused: timeout: .seconds(5)
+    }
 }

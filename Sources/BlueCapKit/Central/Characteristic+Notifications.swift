@@ -197,18 +197,16 @@ extension Characteristic {
 
     // MARK: How
 
-    /// - Parameter outlivesLinks: Whether the operation waits for the next link if one is lost, instead of failing.
     func subscribe<T: Sendable>(
-        over transport: NotificationTransport, timeout: TimeInterval = .infinity, outlivesLinks: Bool = false,
-        yielding value: T
+        over transport: NotificationTransport, timeout: TimeInterval = .infinity, yielding value: T
     ) -> Future<T> {
         guard canNotify else { return session.failed(CharacteristicError.notifyNotSupported) }
         return session.operation(on: peripheral.key, timeout: timeout, yielding: value) {
-            $0.subscription(id, .startAsked($1, transport, outlivesLinks: outlivesLinks), into: &$2)
+            $0.subscription(id, .startAsked($1, transport), into: &$2)
         }
     }
 
-    private func unsubscribe<T: Sendable>(timeout: TimeInterval = .infinity, yielding value: T) -> Future<T> {
+    func unsubscribe<T: Sendable>(timeout: TimeInterval = .infinity, yielding value: T) -> Future<T> {
         guard canNotify else { return session.failed(CharacteristicError.notifyNotSupported) }
         return session.operation(on: peripheral.key, timeout: timeout, yielding: value) {
             $0.subscription(id, .stopAsked($1), into: &$2)

@@ -115,7 +115,7 @@ extension Peripheral {
 
 extension Duration? {
     /// The time limit in seconds; infinite for none.
-    fileprivate var seconds: TimeInterval {
+    var seconds: TimeInterval {
         guard let (seconds, attoseconds) = self?.components else { return .infinity }
         return TimeInterval(seconds) + TimeInterval(attoseconds) / 1e18
     }

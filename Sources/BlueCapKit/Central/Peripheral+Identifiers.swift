@@ -148,68 +148,6 @@ extension Peripheral {
 
     // MARK: Notifications
 
-    /// Subscribes to the value, and returns a stream of the values that the peripheral notifies or indicates.
-    ///
-    /// ```swift
-    /// for try await data in peripheral.notifications(heartRateMeasurement).values { print(data) }
-    /// ```
-    ///
-    /// All subscribers of a characteristic share one subscription. It is resumed after a lost link, as
-    /// ``Characteristic/startNotifying(over:)->Future<Characteristic>`` describes. ``stopNotifications(_:timeout:)``
-    /// ends the subscription and the streams. The failure ``CharacteristicError/notificationsInterrupted`` in the
-    /// stream marks a gap in which values may have been missed; the stream continues. If the characteristic is not
-    /// found or the subscription is refused, that failure is the last element.
-    ///
-    /// If the link is lost before the subscription has begun, the subscription is retried on each following link until
-    /// it succeeds. If links end one after the other while it is requested, the peripheral may refuse it, for example
-    /// because it needs a pairing: from the third on, each is the failure ``PeripheralError/disconnected`` in the
-    /// stream, which continues. The same applies if this method is called while the peripheral is being connected or is to be
-    /// reconnected. If there is no link and no connection was requested, the stream fails with
-    /// ``PeripheralError/disconnected``.
-    /// - Parameters:
-    ///   - identifier: The characteristic, by its UUID and that of its service.
-    ///   - transport: How values are delivered; see ``NotificationTransport``.
-    ///   - capacity: How many values are kept for handlers that are added later, as with
-    ///     ``Characteristic/receiveNotificationUpdates(capacity:)->FutureStream<(Characteristic,Data?)>``.
-    ///   - timeout: The time limit for the start of the subscription, in seconds, including all waiting for links. When
-    ///     it is exceeded, the stream fails with ``PeripheralError/serviceDiscoveryTimeout`` or
-    ///     ``CharacteristicError/notifyTimeout``, and ends.
-    public func notifications(
-        _ identifier: CharacteristicIdentifier, over transport: NotificationTransport = .signals,
-        capacity: Int = .max, timeout: TimeInterval = .infinity
-    ) -> FutureStream<Data> {
-        let stream = FutureStream<Data>(capacity: max(0, capacity))
-        let end: @Sendable (any Error) -> Void = { error in
-            // An end that the application requested is not a failure.
-            if !(error is CancellationError) { stream.failure(error) }
-            stream.finish()
-        }
-        let name: AttributeName
-        do {
-            name = try AttributeName(identifier, for: [.notify, .indicate])
-        } catch {
-            session.complete { end(error) }
-            return stream
-        }
-        let search = AttributeSearch(self, name, timeout)
-        let isLinkExpected = session.use(of: key) { $0.state.isLinkExpected } ?? false
-        let found = search.found(outlivesLinks: isLinkExpected)
-        found.onFailure(context: ImmediateContext(), completion: end)
-        found.onSuccess(context: ImmediateContext()) { [self] id in
-            // This also applies if the link has been lost since: the subscription waits for the next link.
-            let found: [Characteristic] = objects { _ in [id] }
-            guard let characteristic = found.first else { return end(CharacteristicError.invalidated) }
-            let sink = NotificationSink(
-                stream, gap: .failure(CharacteristicError.notificationsInterrupted)
-            ) { $0 }
-            session.feed(sink, id, of: key)
-            let subscription: Future<Void> = characteristic.subscribe(
-                over: transport, timeout: search.remaining, outlivesLinks: true, yielding: ())
-            subscription.onFailure(context: ImmediateContext(), completion: end)
-        }
-        return stream
-    }
-
     /// Ends the subscription to a characteristic and all streams of its values, including those of subscriptions that
     /// have not begun.
     ///
@@ -246,7 +184,7 @@ extension Peripheral {
 }
 
 /// A search for an attribute by its name, within a time limit.
-private struct AttributeSearch: Sendable {
+struct AttributeSearch: Sendable {
     /// How long the descriptions for the error of an ambiguous identifier may take, in seconds.
     private static let descriptionTimeout = 5.0
 

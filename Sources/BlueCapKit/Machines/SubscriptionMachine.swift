@@ -39,9 +39,12 @@ struct SubscriptionMachine {
     typealias Failure = PeripheralFailure
 
     enum Event: Hashable, Sendable {
-        /// `outlivesLinks`: a lost link does not settle it; the subscription begins on the next one.
-        case startAsked(OperationID, NotificationTransport, outlivesLinks: Bool = false)
+        /// `outlivesLinks`: a lost link does not settle it; the subscription begins on the next one. `isForStream`: the
+        /// subscription may end with the last stream.
+        case startAsked(OperationID, NotificationTransport, outlivesLinks: Bool = false, isForStream: Bool = false)
         case stopAsked(OperationID)
+        /// The last stream has ended: the subscription ends, unless it was requested for more than streams.
+        case readersEnded(OperationID)
         /// A subscription of an earlier process is resumed, on this link or on the next one.
         case restored(NotificationTransport)
         /// BlueZ notifies, for the first time or again.
@@ -96,6 +99,8 @@ struct SubscriptionMachine {
     private var operations: [Operation] = []
     /// Whether the subscription continues without an operation that waits for it: it has begun, or was restored.
     private var isEstablished = false
+    /// Whether the subscription is only for streams that end it.
+    private var isForStreams = false
     /// Whether the next start follows an earlier one, on this link or before; then its failure concerns the streams too.
     private var isResumption = false
     /// Whether the present subscription has delivered values, or may have: then a gap is possible.
@@ -129,17 +134,21 @@ struct SubscriptionMachine {
     mutating func event(_ event: Event, into orders: inout Orders) {
         orders.subject.attribute = key
         switch event {
-        case .startAsked(let id, let transport, let outlivesLinks):
+        case .startAsked(let id, let transport, let outlivesLinks, let isForStream):
+            let isFirst = state == .off && waiting.isEmpty
+            isForStreams = isForStream && (isFirst || isForStreams)
             if let refusal, attribute == .invalid || !outlivesLinks { return settle(id, refusal, &orders) }
             // An existing subscription keeps its transport.
             let used = state != .off && isResumption ? self.transport : transport
             operations.append(Operation(id: id, transport: used, outlivesLinks: outlivesLinks))
             proceed(&orders)
-        case .stopAsked(let id):
+        case .readersEnded where !isForStreams: break
+        case .stopAsked(let id), .readersEnded(let id):
             operations.append(Operation(id: id))
             proceed(&orders)
         case .restored(let transport):
             guard state == .off else { return }
+            isForStreams = false
             reset(transport)
             (isEstablished, isResumption) = (true, true)
             resume(&orders)

@@ -427,7 +427,7 @@ final class RunTests: RandomTestCase {
         let stage = try stage()
         let (peripheral, location) = (stage.peripheral, location)
         let (_, future) = task(stage) { () -> UInt8 in
-            let value: UInt8 = try await peripheral.run(timeout: 10) { try await $0.read(location) }
+            let value: UInt8 = try await peripheral.run(timeout: .seconds(10)) { try await $0.read(location) }
             let again: Future<UInt8> = peripheral.run { try await $0.read(location) }
             return try await value + again.value
         }
