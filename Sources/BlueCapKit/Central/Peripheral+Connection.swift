@@ -5,7 +5,9 @@ public import BlueCapGATT
 /// Connects peripherals, and reconnects them.
 ///
 /// Within `connectionTimeout` the library makes as many attempts as needed; transient refusals of BlueZ are not
-/// reported. The result is reported as a ``ConnectionEvent``. To continue after `.timeout` or `.disconnect`, the
+/// reported. ``stayConnected(timeout:)`` is the form for a program that stays connected, as a loop in an `async` function.
+///
+/// The other forms report the result as a ``ConnectionEvent``. To continue after `.timeout` or `.disconnect`, the
 /// application calls ``reconnect(withDelay:)``:
 ///
 /// ```swift
@@ -116,21 +118,85 @@ extension Peripheral {
         stopPollingRSSI()
     }
 
+    /// Connects the peripheral and keeps it connected, until the loop over the returned stream ends.
+    ///
+    /// ```swift
+    /// func log(_ strap: Peripheral) async throws {
+    ///     try await withThrowingTaskGroup(of: Void.self) { group in
+    ///         var isSubscribed = false
+    ///         for try await change in strap.stayConnected() {
+    ///             guard change == .connected else { continue }
+    ///             let level: UInt8? = try? await strap.read(batteryLevel)
+    ///             print("connected, battery", level ?? 0)
+    ///             if isSubscribed { continue }
+    ///             isSubscribed = true
+    ///             group.addTask {  // continues on the following links
+    ///                 for try await event in strap.notificationEvents(heartRateMeasurement) { print(event) }
+    ///             }
+    ///         }
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// Each change is an element, also while the loop is busy. After a lost link and after an attempt that has exceeded its
+    /// time limit, the manager connects again: the first time at once, after consecutive failures with a delay that grows
+    /// from 0.1 to 4 seconds and varies randomly by up to a quarter. The number of attempts is not limited. While the
+    /// adapter is off, the attempt waits for it.
+    ///
+    /// When the last loop over the stream ends or its task is cancelled, the attempt or the link is ended as by
+    /// ``disconnect()``. A link that another program opened stays. The connection lasts while there is a loop or a handler,
+    /// and before the first one. The stream ends without an error with ``disconnect()``, with ``terminate()``, and with the
+    /// next call of this function or of `connect`, which takes the connection over.
+    ///
+    /// The element comes after the change, so the link may already be lost when the loop receives `.connected`.
+    ///
+    /// - Parameter timeout: The time limit of each attempt, more than zero. It begins when the adapter starts the attempt.
+    ///   Waiting for the adapter to be powered has a separate limit of the same length.
+    /// - Returns: The stream. It fails, and ends, with ``PeripheralError/connectionFailed(_:)`` if `bluetoothd` refuses and
+    ///   no retry can succeed; with ``PeripheralError/pairing(_:)`` if the peripheral or the adapter no longer has the keys
+    ///   of the bond; with ``PeripheralError/disconnected`` if the manager has ended; and with
+    ///   ``PeripheralError/invalidArgument(_:)``.
+    public func stayConnected(timeout: Duration = .seconds(10)) -> FutureStream<ConnectionChange> {
+        let stream = FutureStream<ConnectionChange>(capacity: Self.keptChanges)
+        let number = Locked<ConnectionMachine.ConnectionNumber?>(nil)
+        stream.lastReaderEnded = { [weak stream, weak session, key] in
+            stream?.finish()
+            guard let number = number.withLock({ $0 }) else { return }
+            session?.decide(key) { $0.connect(.readersEnded(number), into: &$1) }
+        }
+        let begun = connect(
+            .max, .max, Duration?.some(timeout).seconds, ConnectionStream(stream, of: self), reconnects: true)
+        number.withLock { $0 = begun }
+        // It may have failed already.
+        if stream.isFinished { stream.lastReaderEnded?() }
+        return stream
+    }
+
+    /// How many changes are kept for a loop that begins later.
+    private static let keptChanges = 16
+
+    /// Returns the number of the connection; `nil` if there is none.
+    @discardableResult
     private func connect(
-        _ timeoutRetries: UInt, _ disconnectRetries: UInt, _ timeout: TimeInterval, _ stream: ConnectionStream
-    ) {
+        _ timeoutRetries: UInt, _ disconnectRetries: UInt, _ timeout: TimeInterval, _ stream: ConnectionStream,
+        reconnects: Bool = false
+    ) -> ConnectionMachine.ConnectionNumber? {
         guard timeout > 0 else {
-            return end(stream, .invalidArgument("A connection's timeout is more than zero seconds, not \(timeout)."))
+            end(stream, .invalidArgument("A connection's timeout is more than zero seconds, not \(timeout)."))
+            return nil
         }
         let policy = ConnectionPolicy(
             timeoutRetries: timeoutRetries, disconnectRetries: disconnectRetries,
-            timeout: timeout < Self.endlessTimeout ? timeout : nil)
+            timeout: timeout < Self.endlessTimeout ? timeout : nil, reconnects: reconnects)
+        var number: ConnectionMachine.ConnectionNumber?
         let isOpen = session.decideIfOpen { core in
             core.decide(key) { $0.connect(.connectAsked(policy), into: &$1) }
             let use = core.state.use(of: key)
+            number = use.state.connection.number
             use.connections[use.state.connection.number] = stream
         }
         if !isOpen { end(stream, .disconnected) }
+        return number
     }
 
     /// In seconds; a value of this size or more means no time limit.

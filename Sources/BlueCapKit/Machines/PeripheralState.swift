@@ -157,6 +157,7 @@ struct PeripheralState {
         if attributes.isLinkDead || pairing.isLinkDead, connection.state == .connected {
             connect(.linkDied, into: &orders)
         }
+        if connection.isReconnectDue { connect(.reconnectAsked(delay: 0), into: &orders) }
         if !connection.isInUse, pairing.isIdle {
             attributes.linkUnwanted(into: &orders)
             subscriptions.linkUnwanted(into: &orders)
@@ -543,7 +544,7 @@ struct PeripheralState {
         restored = kept.subscriptions.map { ($0, false) }
         let policy = ConnectionPolicy(
             timeoutRetries: kept.timeoutRetries ?? .max, disconnectRetries: kept.disconnectRetries ?? .max,
-            timeout: kept.connectionTimeout)
+            timeout: kept.connectionTimeout, reconnects: true)
         connect(.connectAsked(policy), into: &orders)
     }
 
