@@ -81,12 +81,8 @@ public struct ConnectedPeripheral: Sendable {
     /// }
     /// ```
     ///
-    /// The loop over the events ends when the run is cancelled. The subscription ends with the last loop, as that of
-    /// ``Characteristic/notificationEvents(over:capacity:timeout:)`` does.
-    /// - Parameters:
-    ///   - identifier: The characteristic, by its UUID and that of its service.
-    ///   - transport: How values are delivered; see ``NotificationTransport``.
-    ///   - timeout: For the discovery and the subscription together; `nil` for none.
+    /// The loop ends when the run is cancelled. The subscription ends with the last loop, as that of
+    /// ``Characteristic/notificationEvents(over:capacity:timeout:)`` does. The time limit includes the discovery.
     public func notificationEvents(
         _ identifier: CharacteristicIdentifier, over transport: NotificationTransport = .signals,
         timeout: Duration? = nil
@@ -95,9 +91,8 @@ public struct ConnectedPeripheral: Sendable {
     }
 
     /// Variant of ``notificationEvents(_:over:timeout:)`` with the values alone: the loop throws
-    /// ``CharacteristicError/notificationsInterrupted`` at a gap.
-    ///
-    /// The subscription stays until ``stopNotifications(_:timeout:)``, whatever reads the values.
+    /// ``CharacteristicError/notificationsInterrupted`` at a gap. The subscription stays until
+    /// ``stopNotifications(_:timeout:)``.
     public func notifications(
         _ identifier: CharacteristicIdentifier, over transport: NotificationTransport = .signals,
         timeout: Duration? = nil

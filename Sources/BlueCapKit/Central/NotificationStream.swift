@@ -17,40 +17,28 @@ extension Characteristic {
     /// }
     /// ```
     ///
-    /// This is the form for a program that continues after lost links. The subscription is resumed on each following link,
-    /// as ``startNotifying(over:)->Future<Characteristic>`` describes, and the next element is
-    /// ``NotificationEvent/gap``. ``notifications(over:capacity:timeout:)`` throws at a gap.
+    /// Use this form in a program that continues after lost links. The subscription is resumed on each following link, and
+    /// the next element is a gap. ``notifications(over:capacity:timeout:)`` throws at a gap.
     ///
-    /// The subscription ends when the last loop over the stream, or its last handler, has ended or was cancelled, unless
-    /// another stream of the characteristic is in use or ``startNotifying(over:)->Future<Characteristic>`` was called; then
-    /// the stream is finished too. It also ends with ``stopNotifying()->Future<Characteristic>``, and the stream with
-    /// ``stopNotificationUpdates()``.
+    /// When the last loop over the stream, or its last handler, has ended or was cancelled, the stream is finished, and the
+    /// subscription ends, unless ``startNotifying(over:timeout:)`` or another stream of the characteristic needs it.
     ///
     /// - Parameters:
-    ///   - transport: How values are delivered; see ``NotificationTransport``. An existing subscription keeps its
-    ///     transport.
-    ///   - capacity: How many elements are kept for a loop that begins later, as with
-    ///     ``receiveNotificationUpdates(capacity:)->FutureStream<(Characteristic,Data?)>``.
+    ///   - transport: How values are delivered. An existing subscription keeps its transport.
+    ///   - capacity: How many elements are kept for a loop that begins later.
     ///   - timeout: The time limit for the start of the subscription, including all waiting for links; `nil` for none.
-    /// - Returns: The stream. If the subscription is refused, cannot be resumed or exceeds its time limit, the stream
-    ///   receives the failure with which ``startNotifying(over:)->Future<Characteristic>`` fails. It ends after that if the
-    ///   subscription has never begun.
+    /// - Returns: The stream. It receives the failures of ``startNotifying(over:)->Future<Characteristic>`` if the
+    ///   subscription is refused or cannot be resumed, and ends if it has never begun.
     public func notificationEvents(
         over transport: NotificationTransport = .signals, capacity: Int = .max, timeout: Duration? = nil
     ) -> FutureStream<NotificationEvent> {
         NotificationStream(eventsOf: peripheral, capacity).subscribed(to: self, over: transport, timeout.seconds)
     }
 
-    /// Subscribes to the value, and returns a stream of the values alone; the failure
-    /// ``CharacteristicError/notificationsInterrupted`` marks a gap.
+    /// As ``notificationEvents(over:capacity:timeout:)``, but with the values alone; the failure
+    /// ``CharacteristicError/notificationsInterrupted``, at which a loop throws, marks a gap.
     ///
-    /// ```swift
-    /// for try await data in characteristic.notifications() { print(data) }
-    /// ```
-    ///
-    /// A loop over the stream throws at the first gap: this is the form for a program that needs all values, or gives up
-    /// when the link is lost. Otherwise the same as ``notificationEvents(over:capacity:timeout:)``, also in the end of the
-    /// subscription.
+    /// Use this form in a program that needs all values, or gives up when the link is lost.
     public func notifications(
         over transport: NotificationTransport = .signals, capacity: Int = .max, timeout: Duration? = nil
     ) -> FutureStream<Data> {
@@ -60,54 +48,44 @@ extension Characteristic {
 
     // MARK: Subscribing without a stream
 
-    /// Subscribes to the value, and returns when the peripheral has confirmed the subscription.
+    /// Subscribes to the value until ``stopNotifying(timeout:)``, whatever reads the values. Returns when the peripheral has
+    /// confirmed the subscription.
     ///
-    /// The subscription stays until ``stopNotifying(timeout:)``, whatever reads the values. Cancelling the task cancels a
-    /// subscription that has not begun and that nothing else waits for; otherwise it only ends the wait.
+    /// Cancelling the task cancels a subscription that has not begun and that nothing else waits for, and otherwise ends
+    /// the wait.
     /// - Parameters:
     ///   - transport: How values are delivered; see ``NotificationTransport``.
-    ///   - timeout: The time limit; `nil` for none.
-    /// - Throws: The error with which the future of ``startNotifying(over:)->Future<Characteristic>`` fails, or
-    ///   `CancellationError`.
+    ///   - timeout: The time limit; `nil` for none. When it is exceeded, this throws ``CharacteristicError/notifyTimeout``,
+    ///     and the subscription is cancelled unless another operation waits for it.
+    /// - Throws: An error of ``startNotifying(over:)->Future<Characteristic>``, or `CancellationError`.
     public func startNotifying(
         over transport: NotificationTransport = .signals, timeout: Duration? = nil
     ) async throws {
-        let started: Future<Void> = subscribe(over: transport, timeout: timeout.seconds, yielding: ())
-        try await started.value
+        try await (subscribe(over: transport, timeout: timeout.seconds, yielding: ()) as Future<Void>).value
     }
 
     /// Ends the subscription, and returns when BlueZ has confirmed that.
     ///
-    /// Cancelling the task ends the wait; the subscription still ends.
+    /// Cancelling the task or exceeding the time limit ends the wait; the subscription still ends.
     /// - Parameter timeout: The time limit; `nil` for none.
-    /// - Throws: The error with which the future of ``stopNotifying()->Future<Characteristic>`` fails, or
-    ///   `CancellationError`.
+    /// - Throws: An error of ``stopNotifying()->Future<Characteristic>``, or `CancellationError`.
     public func stopNotifying(timeout: Duration? = nil) async throws {
-        let stopped: Future<Void> = unsubscribe(timeout: timeout.seconds, yielding: ())
-        try await stopped.value
+        try await (unsubscribe(timeout: timeout.seconds, yielding: ()) as Future<Void>).value
     }
 }
 
 extension Peripheral {
     // MARK: Notifications
 
-    /// Finds the characteristic, subscribes to its value, and returns a stream of the values and of the gaps between them.
+    /// Finds the characteristic, subscribes to its value, and returns a stream of the values and of the gaps between them:
+    /// the variant of ``Characteristic/notificationEvents(over:capacity:timeout:)`` with an identifier.
     ///
     /// ```swift
-    /// for try await event in peripheral.notificationEvents(heartRateMeasurement) {
-    ///     if case .value(let data) = event { print(data) }
-    /// }
+    /// for try await event in peripheral.notificationEvents(heartRateMeasurement) { print(event) }
     /// ```
     ///
-    /// Variant of ``Characteristic/notificationEvents(over:capacity:timeout:)`` for a characteristic that need not have been
-    /// discovered. If there is no link and no connection was requested, the stream fails with
-    /// ``PeripheralError/disconnected``; if there will be one, it waits for that.
-    /// - Parameters:
-    ///   - identifier: The characteristic, by its UUID and that of its service.
-    ///   - transport: How values are delivered; see ``NotificationTransport``.
-    ///   - capacity: How many elements are kept for a loop that begins later.
-    ///   - timeout: The time limit for the discovery and the start of the subscription together, including all waiting for
-    ///     links; `nil` for none.
+    /// If there is no link and no connection was requested, the stream fails with ``PeripheralError/disconnected``;
+    /// otherwise it waits for the link. The time limit includes the discovery.
     public func notificationEvents(
         _ identifier: CharacteristicIdentifier, over transport: NotificationTransport = .signals,
         capacity: Int = .max, timeout: Duration? = nil
@@ -121,20 +99,17 @@ extension Peripheral {
     /// for try await data in peripheral.notifications(heartRateMeasurement) { print(data) }
     /// ```
     ///
-    /// All subscribers of a characteristic share one subscription. It is resumed after a lost link, as
-    /// ``Characteristic/startNotifying(over:)->Future<Characteristic>`` describes. The failure
-    /// ``CharacteristicError/notificationsInterrupted`` in the stream marks a gap in which values may have been missed; the
-    /// stream continues, but a loop over it throws: ``notificationEvents(_:over:capacity:timeout:)`` is the form for a loop
-    /// that continues. If the characteristic is not found or the subscription is refused, that failure is the last element.
-    ///
     /// The subscription stays when a loop or a handler has ended: ``stopNotifications(_:timeout:)`` ends it and the streams.
+    /// The failure ``CharacteristicError/notificationsInterrupted`` marks a gap in which values may have been missed; the
+    /// stream continues, but a loop throws. A loop that continues, and ends the subscription with itself, is one over
+    /// ``notificationEvents(_:over:capacity:timeout:)``.
     ///
-    /// If the link is lost before the subscription has begun, the subscription is retried on each following link until
-    /// it succeeds. If links end one after the other while it is requested, the peripheral may refuse it, for example
-    /// because it needs a pairing: from the third on, each is the failure ``PeripheralError/disconnected`` in the
-    /// stream, which continues. The same applies if this method is called while the peripheral is being connected or is to be
-    /// reconnected. If there is no link and no connection was requested, the stream fails with
-    /// ``PeripheralError/disconnected``.
+    /// If the characteristic is not found or the subscription is refused, that failure is the last element. If the link is
+    /// lost before the subscription has begun, it is retried on each following link. If links end one after the other while
+    /// it is requested, the peripheral may refuse it, for example because it needs a pairing: from the third on, each is
+    /// the failure ``PeripheralError/disconnected`` in the stream, which continues. The same applies if this method is
+    /// called while the peripheral is being connected or is to be reconnected. If there is no link and no connection was
+    /// requested, the stream fails with ``PeripheralError/disconnected``.
     /// - Parameters:
     ///   - identifier: The characteristic, by its UUID and that of its service.
     ///   - transport: How values are delivered; see ``NotificationTransport``.
@@ -167,8 +142,6 @@ struct NotificationStream<T: Sendable>: Sendable {
     private let element: @Sendable (Data) -> T
     /// Whether the subscription ends with the last reader of the stream.
     private let endsSubscription: Bool
-    /// The characteristic, when it is known.
-    private let subject = Locked<AttributeID?>(nil)
 
     private var session: CentralSession { peripheral.session }
 
@@ -179,13 +152,11 @@ struct NotificationStream<T: Sendable>: Sendable {
         (self.peripheral, self.endsSubscription, self.gap, self.element) = (peripheral, endsSubscription, gap, element)
         stream = FutureStream<T>(capacity: max(0, capacity))
         guard endsSubscription else { return }
-        stream.lastReaderEnded = { [weak stream, weak session = peripheral.session, key = peripheral.key, subject] in
+        stream.lastReaderEnded = { [weak stream, weak session = peripheral.session, key = peripheral.key] in
             guard let stream else { return }
             // First the stream, for a subscription that is about to be requested.
             stream.finish()
-            if let id = subject.withLock({ $0 }) {
-                session?.endNotifications(to: ObjectIdentifier(stream), id, of: key)
-            }
+            session?.endNotifications(to: ObjectIdentifier(stream), of: key)
         }
     }
 
@@ -226,22 +197,19 @@ struct NotificationStream<T: Sendable>: Sendable {
         to characteristic: Characteristic, over transport: NotificationTransport, timeout: TimeInterval,
         outlivesLinks: Bool
     ) -> Future<Void> {
-        let (key, id) = (peripheral.key, characteristic.id)
-        var begun: Future<Void> = session.failed(CharacteristicError.notifyNotSupported)
-        if characteristic.canNotify {
-            subject.withLock { $0 = id }
-            session.feed(NotificationSink(stream, gap: gap, element: element), id, of: key)
-            begun = session.operation(on: key, timeout: timeout, yielding: ()) {
-                // The last reader may have ended before.
-                if stream.isFinished { return $2.append(.settle($1, .failed(.cancelled))) }
-                let event = SubscriptionMachine.Event.startAsked(
-                    $1, transport, outlivesLinks: outlivesLinks, isForStream: endsSubscription)
-                $0.subscription(id, event, into: &$2)
-            }
+        let (key, id, canNotify) = (peripheral.key, characteristic.id, characteristic.canNotify)
+        session.feed(NotificationSink(stream, gap: gap, element: element), id, of: key)
+        let begun: Future<Void> = session.operation(on: key, timeout: timeout, yielding: ()) {
+            guard canNotify else { return $2.append(.settle($1, .failed(.characteristic(.notifyNotSupported)))) }
+            // The last reader may have ended before.
+            if stream.isFinished { return $2.append(.settle($1, .failed(.cancelled))) }
+            let event = SubscriptionMachine.Event.startAsked(
+                $1, transport, outlivesLinks: outlivesLinks, isForStream: endsSubscription)
+            $0.subscription(id, event, into: &$2)
         }
         begun.onFailure(context: ImmediateContext()) { error in
             end(error)
-            session.endNotifications(to: ObjectIdentifier(stream), id, of: key)
+            session.endNotifications(to: ObjectIdentifier(stream), of: key)
         }
         return begun
     }

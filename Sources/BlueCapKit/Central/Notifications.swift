@@ -55,10 +55,10 @@ extension CentralSession {
         finish(use(of: key) { $0.sinks.removeValue(forKey: id) } ?? [], failure: failure)
     }
 
-    /// Ends a stream that nothing reads any more, or that has failed. The last one ends a subscription that is only for
-    /// streams.
-    func endNotifications(to stream: ObjectIdentifier, _ id: AttributeID, of key: PeripheralKey) {
-        finish(removeSinks(of: id, of: key) { $0.stream == stream })
+    /// Ends a stream that nothing reads any more, or that has failed.
+    func endNotifications(to stream: ObjectIdentifier, of key: PeripheralKey) {
+        let id = use(of: key) { $0.sinks.first { $0.value.contains { $0.stream == stream } }?.key }
+        if let id { finish(removeSinks(of: id, of: key) { $0.stream == stream }) }
     }
 
     /// Removes streams of a characteristic, and returns them. The last one ends a subscription that is only for streams.

@@ -118,44 +118,36 @@ extension Peripheral {
         stopPollingRSSI()
     }
 
-    /// Connects the peripheral and keeps it connected, until the loop over the returned stream ends.
+    /// Connects the peripheral and keeps it connected, until the last loop over the returned stream ends.
     ///
     /// ```swift
-    /// func log(_ strap: Peripheral) async throws {
-    ///     try await withThrowingTaskGroup(of: Void.self) { group in
-    ///         var isSubscribed = false
-    ///         for try await change in strap.stayConnected() {
-    ///             guard change == .connected else { continue }
-    ///             let level: UInt8? = try? await strap.read(batteryLevel)
-    ///             print("connected, battery", level ?? 0)
-    ///             if isSubscribed { continue }
-    ///             isSubscribed = true
-    ///             group.addTask {  // continues on the following links
-    ///                 for try await event in strap.notificationEvents(heartRateMeasurement) { print(event) }
-    ///             }
+    /// try await withThrowingTaskGroup(of: Void.self) { group in
+    ///     var isSubscribed = false
+    ///     for try await change in peripheral.stayConnected() where change == .connected {
+    ///         let location: UInt8? = try? await peripheral.read(bodySensorLocation)
+    ///         print("connected", location ?? 0)
+    ///         if isSubscribed { continue }
+    ///         isSubscribed = true  // also on the following links
+    ///         group.addTask {
+    ///             for try await event in peripheral.notificationEvents(heartRateMeasurement) { print(event) }
     ///         }
     ///     }
     /// }
     /// ```
     ///
-    /// Each change is an element, also while the loop is busy. After a lost link and after an attempt that has exceeded its
-    /// time limit, the manager connects again: the first time at once, after consecutive failures with a delay that grows
-    /// from 0.1 to 4 seconds and varies randomly by up to a quarter. The number of attempts is not limited. While the
-    /// adapter is off, the attempt waits for it.
+    /// After a lost link, or an attempt that has exceeded its time limit, the manager connects again, without a limit of
+    /// attempts: first at once, then after a delay that grows from 0.1 to 4 seconds and varies randomly by up to a quarter.
+    /// While the adapter is off, the attempt waits for it. All this also happens while the loop is busy, so the link may
+    /// already be lost when the loop receives `.connected`.
     ///
-    /// When the last loop over the stream ends or its task is cancelled, the attempt or the link is ended as by
-    /// ``disconnect()``. A link that another program opened stays. The connection lasts while there is a loop or a handler,
-    /// and before the first one. The stream ends without an error with ``disconnect()``, with ``terminate()``, and with the
-    /// next call of this function or of `connect`, which takes the connection over.
+    /// When the last loop or handler has ended or was cancelled, the attempt or the link is ended as by ``disconnect()``; a
+    /// link that another program opened stays. The stream ends without an error with ``disconnect()``, ``terminate()`` and
+    /// the next call of this function or of `connect`, which takes the connection over.
     ///
-    /// The element comes after the change, so the link may already be lost when the loop receives `.connected`.
-    ///
-    /// - Parameter timeout: The time limit of each attempt, more than zero. It begins when the adapter starts the attempt.
-    ///   Waiting for the adapter to be powered has a separate limit of the same length.
-    /// - Returns: The stream. It fails, and ends, with ``PeripheralError/connectionFailed(_:)`` if `bluetoothd` refuses and
-    ///   no retry can succeed; with ``PeripheralError/pairing(_:)`` if the peripheral or the adapter no longer has the keys
-    ///   of the bond; with ``PeripheralError/disconnected`` if the manager has ended; and with
-    ///   ``PeripheralError/invalidArgument(_:)``.
+    /// - Parameter timeout: The time limit of each attempt, as in `connect`; more than zero.
+    /// - Returns: The stream. It fails and ends with ``PeripheralError/connectionFailed(_:)`` if no retry can succeed, with
+    ///   ``PeripheralError/pairing(_:)`` if the keys of the bond are lost, with ``PeripheralError/disconnected`` if the
+    ///   manager has ended, and with ``PeripheralError/invalidArgument(_:)``.
     public func stayConnected(timeout: Duration = .seconds(10)) -> FutureStream<ConnectionChange> {
         let stream = FutureStream<ConnectionChange>(capacity: Self.keptChanges)
         let number = Locked<ConnectionMachine.ConnectionNumber?>(nil)

@@ -13,8 +13,6 @@ import BlueCapReactor
 extension Peripheral {
     /// Executes `work` when it is first in the peripheral's queue and there is a link.
     ///
-    /// The form with a future. In an `async` function, the compiler chooses the other one.
-    ///
     /// No other operation of the queue is executed at the same time. Runs of one peripheral wait for each other, in the
     /// order of the calls; runs of different peripherals are executed concurrently. Operations outside the queue, such
     /// as ``Characteristic/read(timeout:)->Future<Characteristic>``, do not wait for runs.
@@ -58,9 +56,9 @@ extension Peripheral {
     /// Executes `work` when it is first in the peripheral's queue and there is a link, and returns when `work` has
     /// ended.
     ///
-    /// The run takes its position in the queue when this method is called. Cancelling the task that waits cancels the run:
-    /// one that waits is withdrawn, and the task of `work` is cancelled. The compiler chooses the form with a future if
-    /// its type is written explicitly, and outside of `async` code. That form describes the queue and the link.
+    /// The run takes its position in the queue when this method is called. The compiler chooses the form with a future, which
+    /// describes the queue and the link, outside of `async` code and if the type of a future is written explicitly.
+    /// Cancelling the task that waits withdraws a run that waits, and cancels the task of `work`.
     ///
     /// This method waits for the end of `work` even if the run has failed, so no operation of the run continues after
     /// it has returned. If `work` waits for anything other than its ``ConnectedPeripheral``, it must respond to
@@ -74,14 +72,8 @@ extension Peripheral {
     public func run<T: Sendable>(
         timeout: Duration? = nil, _ work: @escaping @Sendable (ConnectedPeripheral) async throws -> T
     ) async throws -> T {
-        try await run(seconds: timeout.seconds, work)
-    }
-
-    func run<T: Sendable>(
-        seconds timeout: TimeInterval, _ work: @escaping @Sendable (ConnectedPeripheral) async throws -> T
-    ) async throws -> T {
         try Task.checkCancellation()
-        let (run, future) = PeripheralRun.begin(self, timeout, work)
+        let (run, future) = PeripheralRun.begin(self, timeout.seconds, work)
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 future.onComplete(context: ImmediateContext()) { continuation.resume(returning: $0) }
