@@ -36,8 +36,7 @@ extension Characteristic {
     ///   - timeout: The time limit in seconds. When it is exceeded, the future fails with
     ///     ``CharacteristicError/readTimeout``.
     public func read(from offset: Int, timeout: TimeInterval = .infinity) -> Future<Data> {
-        submit(
-            .read(offset: max(0, offset)), timeout, converting: { if case .value(let data) = $0 { data } else { nil } })
+        submit(.read(offset: max(0, offset)), timeout, converting: \.value)
     }
 
     // MARK: The value

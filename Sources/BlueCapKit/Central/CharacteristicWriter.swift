@@ -192,14 +192,19 @@ extension Characteristic {
             return session.failed(CharacteristicError.writeNotSupported)
         }
         let promise = Promise<CharacteristicWriter>()
-        let start = session.loop.now
+        let (start, withdrawal) = (session.loop.now, Withdrawal.current)
         // Waits until the services are known, as every operation does.
         let known: Future<Void> = session.operation(on: peripheral.key, timeout: timeout, yielding: ()) {
             $0.attributes.request(.services([]), $1, into: &$2)
         }
         known.onSuccess(context: ImmediateContext()) { [self] in
-            session.loop.perform {
-                self.acquire(promise, timeout: timeout - self.session.loop.now.seconds(since: start))
+            do {
+                try withdrawal?.proceed()
+                session.loop.perform {
+                    self.acquire(promise, timeout: timeout - self.session.loop.now.seconds(since: start))
+                }
+            } catch {
+                promise.failure(error)
             }
         }
         known.onFailure(context: ImmediateContext()) { promise.failure($0) }

@@ -76,10 +76,13 @@ extension Peripheral {
         _ identifier: CharacteristicIdentifier, for use: CBCharacteristicProperties, _ timeout: TimeInterval,
         _ operation: @escaping @Sendable (Characteristic, TimeInterval) throws -> Future<T>
     ) -> Future<T> {
-        let start = session.loop.now
+        let (start, withdrawal) = (session.loop.now, Withdrawal.current)
         return characteristic(identifier, for: use, timeout: timeout).flatMap(context: ImmediateContext()) {
-            [session] in
-            try operation($0, timeout - session.loop.now.seconds(since: start))
+            [session] characteristic in
+            try withdrawal?.proceed()
+            return try Withdrawal.$current.withValue(withdrawal) {
+                try operation(characteristic, timeout - session.loop.now.seconds(since: start))
+            }
         }
     }
 
@@ -254,6 +257,7 @@ private struct AttributeSearch: Sendable {
     private let name: AttributeName
     private let timeout: TimeInterval
     private let start: Instant
+    private let withdrawal = Withdrawal.current
 
     private var session: CentralSession { peripheral.session }
     /// The rest of the time limit, in seconds.
@@ -273,6 +277,7 @@ private struct AttributeSearch: Sendable {
         }
         return found.recoverWith(context: ImmediateContext()) { [self] error in
             guard case PeripheralError.ambiguous(_, let candidates) = error else { throw error }
+            try withdrawal?.proceed()
             return describe(candidates)
         }
     }

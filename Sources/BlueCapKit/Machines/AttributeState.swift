@@ -409,8 +409,18 @@ struct AttributeState {
     }
 
     mutating func timedOut(_ id: OperationID, into orders: inout Orders) {
-        guard let failure = requests.timeoutError(of: id) else { return lanes.timedOut(id, into: &orders) }
+        guard let failure = requests.timeoutError(of: id) else {
+            lanes.end(id, .timedOut, into: &orders)
+            return
+        }
         requests.settle(id, .failed(failure), &orders)
+    }
+
+    /// Ends an operation whose caller no longer waits, unless BlueZ is executing it. Returns false if it is settled.
+    mutating func withdraw(_ id: OperationID, into orders: inout Orders) -> Bool {
+        guard requests.contains(id) else { return lanes.end(id, .withdrawn, into: &orders) }
+        requests.settle(id, .failed(.cancelled), &orders)
+        return true
     }
 
     // MARK: The discovery

@@ -35,6 +35,8 @@ struct ConnectionMachine: Equatable {
         case reconnectAsked(delay: TimeInterval)
         case disconnectAsked
         case terminateAsked
+        /// The callers that the try was made for no longer wait. `leavingFor`: what else needs its link.
+        case connectWithdrawn(Report, leavingFor: Purpose?)
         /// A run needs a link, or a pairing does to find out whether a bond holds.
         case linkNeeded(Purpose)
         /// No run needs the link any more, or the bond is known. A link that is up stays for a pairing.
@@ -182,6 +184,14 @@ struct ConnectionMachine: Equatable {
     /// Whether a link of ours exists, or may appear.
     var hasOwnLink: Bool { if case .connecting = state { true } else { isOurs } }
 
+    /// Whether there is a link, or one is being made.
+    var isLinkAhead: Bool {
+        switch state {
+        case .connected, .connecting, .waiting, .ending(_, .connect): true
+        case .disconnected, .ending, .closed: false
+        }
+    }
+
     /// Whether the peripheral is connected or to be connected, or the end of its connection is still under way.
     var isInUse: Bool { state != .disconnected && state != .closed }
 
@@ -196,6 +206,7 @@ struct ConnectionMachine: Equatable {
             reconnect(after: delay, &orders)
         case .disconnectAsked: disconnectAsked(&orders)
         case .terminateAsked: terminateAsked(&orders)
+        case .connectWithdrawn(let report, let purpose): connectWithdrawn(report, leavingFor: purpose, &orders)
         case .linkNeeded(let purpose): linkNeeded(purpose, &orders)
         case .linkNotNeeded(let purpose): linkNotNeeded(purpose, &orders)
         case .linkMade(let isOurs): linkMade(isOurs: isOurs, &orders)
@@ -302,6 +313,17 @@ struct ConnectionMachine: Equatable {
         case .waiting, .connecting, .connected: end(.forced, then: .finish, &orders)
         }
         orders.append(.forget)
+    }
+
+    private mutating func connectWithdrawn(_ report: Report, leavingFor new: Purpose?, _ orders: inout Orders) {
+        isWanted = false
+        if let new {
+            purpose = new
+        } else if case .ending(_, .connect) = state {
+            state = .ending(report, .rest)
+        } else if state != .connected {
+            end(report, then: .rest, &orders)
+        }
     }
 
     /// Ends the present try or link: at the request of the application, because nothing needs it, because its time is over,

@@ -106,7 +106,7 @@ struct TransferMachine: Equatable {
             return proceed()
         case .fencing:
             switch failure {
-            case .linkLost?, .keysMissing?, .linkEnded?, .timedOut?, .unanswered?: return finish(failure)
+            case .linkLost?, .keysMissing?, .linkEnded?, .timedOut?, .withdrawn?, .unanswered?: return finish(failure)
             // An error is a reply, too.
             case .busy?, .refused?, .needsSecurity?, .invalidated?, nil: break
             }

@@ -54,7 +54,7 @@ final class OperationLanesTests: XCTestCase {
 
     private func timedOut(_ number: UInt64) -> [String] {
         words { orders in
-            lanes.timedOut(id(number), into: &orders)
+            lanes.end(id(number), .timedOut, into: &orders)
             return []
         }
     }
