@@ -172,20 +172,10 @@ public final class CharacteristicWriter: Sendable {
 }
 
 extension Characteristic {
-    /// Acquires a socket for writing values without response.
-    ///
-    /// - Returns: The writer. The future fails at once with ``CharacteristicError/writeNotSupported`` if the properties
-    ///   do not contain `writeWithoutResponse`; with ``CharacteristicError/acquiredByOther(_:)`` if there is already a
-    ///   writer, in this process or in another program; with ``CharacteristicError/writeFailed(_:)``,
-    ///   ``CharacteristicError/invalidated`` or ``PeripheralError/disconnected``.
+    /// Variant of ``acquireWriter(timeout:)->CharacteristicWriter`` that returns a future, without a time limit.
     public func acquireWriter() -> Future<CharacteristicWriter> { acquireWriter(timeout: .infinity) }
 
-    /// Acquires a socket for writing values without response, as ``acquireWriter()`` does, within a time limit.
-    ///
-    /// - Parameter timeout: The time limit for the discovery of the services and BlueZ's reply together, in seconds.
-    ///   When it is exceeded, the future fails with ``PeripheralError/serviceDiscoveryTimeout`` or
-    ///   ``CharacteristicError/writeTimeout``. The future never waits longer than 35 seconds for BlueZ's reply.
-    /// - Returns: The same as without a time limit.
+    /// Variant of ``acquireWriter(timeout:)->CharacteristicWriter`` that returns a future, with the time limit in seconds.
     @_disfavoredOverload  // `characteristic.acquireWriter` without a call is the method without a time limit
     public func acquireWriter(timeout: TimeInterval) -> Future<CharacteristicWriter> {
         guard propertyEnabled(.writeWithoutResponse) else {

@@ -10,7 +10,7 @@ public import BlueCapGATT
 /// try await peripheral.write(Data([1]), to: control, timeout: .seconds(5))
 /// ```
 ///
-/// Each function throws the error with which the future of the function of the same name fails. A time limit of `nil` means none.
+/// A time limit of `nil` means none. Operations that need a link throw ``PeripheralError/disconnected`` at once if there is none.
 ///
 /// If the task is cancelled, the function throws `CancellationError` at once. An operation that waits, for its turn, for a link or
 /// for the discovery of the services, is withdrawn. One that BlueZ is executing continues, and only the wait for it ends: a write
@@ -44,23 +44,27 @@ extension Peripheral {
         }
     }
 
-    /// Returns the strength of the signal in dBm, at once.
+    /// Returns the newest signal strength in dBm, at once.
+    /// - Throws: ``PeripheralError/disconnected`` if there is no connection, and ``PeripheralError/rssiUnavailable`` if BlueZ has no
+    ///   value.
     public func readRSSI() async throws -> Int { try await session.awaiting { readRSSI() } }
 
     // MARK: Discovering
 
     /// Discovers the services with these UUIDs, or all services if the list is empty or `nil`, and returns those that exist.
     ///
-    /// If the task is cancelled, the discovery is withdrawn.
+    /// BlueZ discovers the services when the link is established. This returns when BlueZ has finished; all services and their
+    /// characteristics are then available. If the task is cancelled, the request is withdrawn, and BlueZ's discovery continues.
+    /// - Throws: ``PeripheralError/noServices`` if BlueZ found none; ``PeripheralError/serviceDiscoveryTimeout``; and
+    ///   ``PeripheralError/disconnected`` if there is no link or the link is lost.
     @discardableResult
     public func discoverServices(_ uuids: [CBUUID]? = nil, timeout: Duration? = nil) async throws -> [Service] {
         let _: Peripheral = try await session.awaiting { discoverServices(uuids, timeout: timeout.seconds) }
         return services.filtered(by: uuids)
     }
 
-    /// Discovers all services, and returns them.
-    ///
-    /// If the task is cancelled, the discovery is withdrawn.
+    /// Discovers all services, and returns them: ``discoverServices(_:timeout:)->[Service]`` without UUIDs, also if the task is
+    /// cancelled.
     @discardableResult
     public func discoverAllServices(timeout: Duration? = nil) async throws -> [Service] {
         try await discoverServices(nil, timeout: timeout)
@@ -68,7 +72,18 @@ extension Peripheral {
 
     /// Removes the peripheral from BlueZ, connects it again, discovers all services and returns them.
     ///
-    /// If the task is cancelled, only the wait ends; ``disconnect()`` cancels the operation.
+    /// BlueZ keeps a peripheral's services from one connection to the next. If a peripheral has new firmware and does not report that
+    /// its services have changed, BlueZ exports the old services until it removes the peripheral.
+    ///
+    /// The stream of the last `connect` reports `.forceDisconnect` and then `.connect`. The peripheral must advertise in between to be
+    /// found. ``disconnect()`` and ``terminate()`` cancel the operation with ``PeripheralError/forcedDisconnect``. If the task is
+    /// cancelled, only the wait ends.
+    /// - Parameters:
+    ///   - forgettingBond: Whether a bonded peripheral may be removed; it must then be paired again.
+    ///   - timeout: The time limit for the whole operation.
+    /// - Throws: ``PeripheralError/invalidArgument(_:)`` for a bonded peripheral if `forgettingBond` is false; the ``BusFailure`` of
+    ///   `bluetoothd` if it does not end the link or remove the peripheral, which is then connected again; and the errors of
+    ///   ``discoverServices(_:timeout:)->[Service]``.
     @discardableResult
     public func refreshServices(
         forgettingBond: Bool = false, timeout: Duration? = .seconds(60)
@@ -79,16 +94,12 @@ extension Peripheral {
         return services
     }
 
-    /// Returns the service, and discovers it if it is not known yet.
-    ///
-    /// If the task is cancelled, the discovery is withdrawn.
+    /// Returns the service, and discovers it if it is not known yet. If the task is cancelled, the request is withdrawn.
     public func service(_ identifier: ServiceIdentifier, timeout: Duration? = nil) async throws -> Service {
         try await session.awaiting { service(identifier, timeout: timeout.seconds) }
     }
 
-    /// Returns the characteristic, and discovers it if it is not known yet.
-    ///
-    /// If the task is cancelled, the discovery is withdrawn.
+    /// Returns the characteristic, and discovers it if it is not known yet. If the task is cancelled, the request is withdrawn.
     public func characteristic(
         _ identifier: CharacteristicIdentifier, timeout: Duration? = nil
     ) async throws -> Characteristic {
@@ -103,6 +114,7 @@ extension Peripheral {
     /// - Parameters:
     ///   - identifier: The characteristic, by its UUID and that of its service.
     ///   - timeout: The time limit for the discovery and the read together.
+    /// - Throws: The errors of the discovery, and those of ``Characteristic/read(timeout:)->Data``.
     public func read(_ identifier: CharacteristicIdentifier, timeout: Duration? = nil) async throws -> Data {
         try await session.awaiting { read(identifier, timeout: timeout.seconds) }
     }
@@ -122,6 +134,7 @@ extension Peripheral {
     ///   - identifier: The characteristic, by its UUID and that of its service.
     ///   - timeout: The time limit for the discovery and the write together.
     ///   - type: Whether the peripheral sends a response.
+    /// - Throws: The errors of the discovery, and those of ``Characteristic/write(data:timeout:type:)->()``.
     public func write(
         _ data: Data, to identifier: CharacteristicIdentifier, timeout: Duration? = nil,
         type: CBCharacteristicWriteType = .withResponse
@@ -139,32 +152,43 @@ extension Peripheral {
 
     // MARK: Pairing
 
-    /// Pairs, and stores the keys in BlueZ.
+    /// Pairs, and stores the keys in BlueZ (bonds), so that later links are encrypted without a pairing.
+    ///
+    /// Connects if there is no link, and joins a pairing that is under way, also one of another manager or program. Returns when the
+    /// link is encrypted: at once if this link is encrypted with the keys of a bond. If there is a bond and no such link, makes one,
+    /// and throws ``PairingError/keyMissing(isCertain:)`` if none can be encrypted. The link stays up until ``disconnect()``,
+    /// ``terminate()`` or the end of the manager.
+    ///
+    /// BlueZ does not report which protection a pairing has. Without a passkey or a comparison of numbers there is none against a
+    /// device in the middle.
     ///
     /// If the task is cancelled before BlueZ has begun to pair, the request is withdrawn. A pairing that has begun cannot be taken
     /// back: it continues until ``cancelPairing()``.
     /// - Parameters:
     ///   - isTrusting: Whether ``isTrusted`` is set after the pairing.
-    ///   - timeout: The time limit, which includes the answers of the user. BlueZ's limit of 60 s applies without one.
+    ///   - timeout: The time limit, which includes the answers of the user; `nil` means 60 s.
+    /// - Throws: A ``PairingError``.
     public func pair(trusting isTrusting: Bool = false, timeout: Duration? = .seconds(60)) async throws {
         let _: Peripheral = try await session.awaiting { pair(trusting: isTrusting, timeout: timeout.seconds) }
     }
 
     /// Ends the link, and removes the bond and the device from BlueZ.
     ///
+    /// The peripheral keeps its keys. It may refuse a new pairing until its user removes them too. Throws a ``PairingError``.
     /// If the task is cancelled, a removal that has begun continues.
     public func unpair(timeout: Duration? = .seconds(30)) async throws {
         let _: Peripheral = try await session.awaiting { unpair(timeout: timeout.seconds) }
     }
 
-    /// Removes the bond as ``unpair(timeout:)-(Duration?)`` does, waits until the peripheral is received, and pairs again.
+    /// Removes the bond as ``unpair(timeout:)->()`` does, waits until the peripheral is received, and pairs again.
     ///
-    /// If the task is cancelled, a removal or a pairing that has begun continues.
+    /// Use this after ``PairingError/keyMissing(isCertain:)``, if the user agrees: the device may be another one with the same
+    /// address. Throws a ``PairingError``. If the task is cancelled, a removal or a pairing that has begun continues.
     public func repair(timeout: Duration? = .seconds(60)) async throws {
         let _: Peripheral = try await session.awaiting { repair(timeout: timeout.seconds) }
     }
 
-    /// Sets ``isTrusted``. If the task is cancelled, only the wait ends.
+    /// Sets ``isTrusted``, or throws a ``PairingError``. If the task is cancelled, only the wait ends.
     public func setTrusted(_ isTrusted: Bool) async throws {
         let _: Peripheral = try await session.awaiting { setTrusted(isTrusted) }
     }

@@ -39,29 +39,9 @@ extension Peripheral {
         try await discoverServices(uuids, timeout: .limit(timeout))
     }
 
-    /// Discovers all services, and returns them.
-    @discardableResult
-    public func discoverAllServices(timeout: TimeInterval) async throws -> [Service] {
-        try await discoverServices(nil, timeout: .limit(timeout))
-    }
-
     /// Pairs, and stores the keys in BlueZ.
     public func pair(trusting isTrusting: Bool = false, timeout: TimeInterval) async throws {
         try await pair(trusting: isTrusting, timeout: .limit(timeout))
-    }
-
-    /// Ends the link, and removes the bond and the device from BlueZ.
-    public func unpair(timeout: TimeInterval) async throws { try await unpair(timeout: .limit(timeout)) }
-
-    /// Removes the bond, and pairs again.
-    public func repair(timeout: TimeInterval) async throws { try await repair(timeout: .limit(timeout)) }
-
-    /// Discovers all services again, and returns them.
-    @discardableResult
-    public func refreshServices(
-        forgettingBond: Bool = false, timeout: TimeInterval
-    ) async throws -> [Service] {
-        try await refreshServices(forgettingBond: forgettingBond, timeout: .limit(timeout))
     }
 }
 
@@ -71,12 +51,6 @@ extension Service {
     @discardableResult
     public func discoverCharacteristics(_ uuids: [CBUUID]?, timeout: TimeInterval) async throws -> [Characteristic] {
         try await discoverCharacteristics(uuids, timeout: .limit(timeout))
-    }
-
-    /// Discovers all characteristics, and returns them.
-    @discardableResult
-    public func discoverAllCharacteristics(timeout: TimeInterval) async throws -> [Characteristic] {
-        try await discoverCharacteristics(nil, timeout: .limit(timeout))
     }
 }
 
@@ -98,25 +72,6 @@ extension Characteristic {
         data value: Data, timeout: TimeInterval, type: CBCharacteristicWriteType = .withResponse
     ) async throws {
         try await write(data: value, timeout: .limit(timeout), type: type)
-    }
-
-    /// Writes the value that the profile makes of texts.
-    public func write(
-        string stringValue: [String: String], timeout: TimeInterval, type: CBCharacteristicWriteType = .withResponse
-    ) async throws {
-        try await write(string: stringValue, timeout: .limit(timeout), type: type)
-    }
-}
-
-@available(*, deprecated, message: "Write the time limit as a duration: timeout: .seconds(5).")
-extension Descriptor {
-    /// Reads the value.
-    @discardableResult
-    public func read(timeout: TimeInterval) async throws -> Data { try await read(timeout: .limit(timeout)) }
-
-    /// Writes bytes with response.
-    public func write(data value: Data, timeout: TimeInterval) async throws {
-        try await write(data: value, timeout: .limit(timeout))
     }
 }
 
