@@ -19,7 +19,7 @@ public import BlueCapGATT
 /// }
 /// ```
 extension Peripheral {
-    /// Connects, and returns a stream of connection events.
+    /// Variant of ``connect(timeout:)`` that returns a stream of connection events, and with which the application can connect again.
     ///
     /// The stream is finished by ``terminate()``, by `.giveUp`, by the next `connect` and by the end of the manager.
     ///

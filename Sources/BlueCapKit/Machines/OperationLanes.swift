@@ -99,7 +99,6 @@ struct OperationLanes {
     /// replied, or when its pause is over. BlueZ cannot take an operation back, so the one that it is executing is withdrawn only
     /// if it is a transfer, of which nothing more is written.
     /// - Returns: Whether there is such an operation that was not settled.
-    @discardableResult
     mutating func end(_ id: OperationID, _ failure: OperationFailure, into orders: inout Orders) -> Bool {
         guard let key = places[id], var lane = lanes.removeValue(forKey: key) else { return false }
         defer { if !lane.isIdle { lanes[key] = lane } }

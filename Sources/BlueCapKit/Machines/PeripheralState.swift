@@ -149,19 +149,17 @@ struct PeripheralState {
         if runs.position(of: id) != nil {
             return cancelRun(id, .peripheral(runs.running == id ? .runTimeout : .connectionTimeout), into: &orders)
         }
-        if subscriptions.end(id, .timedOut(id), into: &orders) || pairing.timedOut(id, obstacle, into: &orders)
+        _ =
+            subscriptions.end(id, .timedOut(id), into: &orders) || pairing.timedOut(id, obstacle, into: &orders)
             || endLinkRequest(id, .peripheral(.connectionTimeout), into: &orders)
-        {
-            return
-        }
-        attributes.timedOut(id, into: &orders)
+            || attributes.end(id, .timedOut, into: &orders)
     }
 
     /// The caller of an operation no longer waits: ends the operation, unless BlueZ is executing it. Returns false if the
     /// operation is settled.
     mutating func withdraw(_ id: OperationID, into orders: inout Orders) -> Bool {
         subscriptions.end(id, .withdrawn(id), into: &orders) || pairing.withdraw(id, into: &orders)
-            || endLinkRequest(id, .cancelled, into: &orders) || attributes.withdraw(id, into: &orders)
+            || endLinkRequest(id, .cancelled, into: &orders) || attributes.end(id, .withdrawn, into: &orders)
     }
 
     /// Applies the consequences of an event to the subscriptions and the runs. Called after every event.

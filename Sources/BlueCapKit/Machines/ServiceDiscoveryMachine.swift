@@ -212,8 +212,6 @@ struct DiscoveryRequests {
         }.keys.sorted { $0.rawValue < $1.rawValue }
     }
 
-    func contains(_ id: OperationID) -> Bool { entries[id] != nil }
-
     func failsWithLink(_ id: OperationID) -> Bool { entries[id]?.lifetime == .link }
 
     /// Returns the error of a request that has exceeded its time limit; `nil` if there is no such request.
