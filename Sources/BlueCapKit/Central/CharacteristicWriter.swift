@@ -17,7 +17,7 @@ import BlueCapReactor
 ///
 /// Values are sent in the order in which they were written, from any thread. While the writer is open, BlueZ refuses
 /// all other writes to the characteristic, including those of
-/// ``Characteristic/write(data:timeout:type:)->Future<Characteristic>`` in this process.
+/// ``Characteristic/write(data:timeout:type:)`` in this process.
 ///
 /// The writer ends with ``close()``; when it is released and the socket has accepted all values; when the link ends;
 /// when `bluetoothd` closes the socket; and with the manager. It is not reopened on the next link.

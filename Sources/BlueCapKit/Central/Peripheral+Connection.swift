@@ -19,7 +19,8 @@ public import BlueCapGATT
 /// }
 /// ```
 extension Peripheral {
-    /// Variant of ``connect(timeout:)`` that returns a stream of connection events, and with which the application can connect again.
+    /// Connects as ``connect(timeout:)`` does, and returns a stream of connection events, after which the application can connect
+    /// again.
     ///
     /// The stream is finished by ``terminate()``, by `.giveUp`, by the next `connect` and by the end of the manager.
     ///
