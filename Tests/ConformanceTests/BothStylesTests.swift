@@ -94,6 +94,15 @@ final class BothStylesTests: DocumentedCase, @unchecked Sendable {
         await simulator.advance(by: 60)
         let value = try await sum.value
         XCTAssertEqual(value, 174)
+        let (battery, enabled) = (battery, enabled)
+        let read = Task(executorPreference: simulator.taskExecutor) { try await peripheral.read(battery) }
+        let write = Task(executorPreference: simulator.taskExecutor) {
+            try await peripheral.write(Data([1]), to: enabled)
+        }
+        await simulator.advance(by: 10)
+        let bytes = try await read.value
+        XCTAssertEqual(bytes, Data([87]))
+        try await write.value
         let refused = Task(executorPreference: simulator.taskExecutor) {
             do {
                 try await peripheral.read(

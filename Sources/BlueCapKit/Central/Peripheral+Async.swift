@@ -25,7 +25,7 @@ extension Peripheral {
     /// stream of ``connect(timeoutRetries:disconnectRetries:connectionTimeout:capacity:)->FutureStream<(Peripheral,ConnectionEvent)>``.
     /// If such a stream waits for its next attempt after a failure, it finishes.
     ///
-    /// If the task is cancelled, the attempt ends as with ``disconnect()``, unless another call waits for it.
+    /// If the task is cancelled, the attempt ends as with ``disconnect()``, unless another call or a run waits for the link.
     /// - Parameter timeout: The time limit, more than zero. It begins when the adapter starts the attempt: time spent waiting for
     ///   attempts to other peripherals does not count.
     /// - Throws: ``PeripheralError/connectionTimeout``; ``PeripheralError/connectionFailed(_:)`` if `bluetoothd` refuses and no retry
