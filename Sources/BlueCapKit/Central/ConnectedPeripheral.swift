@@ -32,14 +32,14 @@ public struct ConnectedPeripheral: Sendable {
 
     /// Returns the service, and discovers it if it is not known yet.
     public func service(_ identifier: ServiceIdentifier, timeout: Duration? = nil) async throws -> Service {
-        try await outcome { try await peripheral.service(identifier, timeout: timeout.seconds).value }
+        try await outcome { try await peripheral.service(identifier, timeout: timeout) }
     }
 
     /// Returns the characteristic, and discovers it if it is not known yet.
     public func characteristic(
         _ identifier: CharacteristicIdentifier, timeout: Duration? = nil
     ) async throws -> Characteristic {
-        try await outcome { try await peripheral.characteristic(identifier, timeout: timeout.seconds).value }
+        try await outcome { try await peripheral.characteristic(identifier, timeout: timeout) }
     }
 
     /// Reads the whole value.
@@ -105,16 +105,18 @@ public struct ConnectedPeripheral: Sendable {
         _ notifications: NotificationStream<T>, to identifier: CharacteristicIdentifier,
         over transport: NotificationTransport, _ timeout: Duration?
     ) async throws -> FutureStream<T> {
-        let loop = peripheral.session.loop
-        let start = loop.now
+        let session = peripheral.session
+        let start = session.loop.now
         let characteristic = try await outcome {
-            try await peripheral.characteristic(identifier, for: [.notify, .indicate], timeout: timeout.seconds).value
+            try await session.awaiting {
+                peripheral.characteristic(identifier, for: [.notify, .indicate], timeout: timeout.seconds)
+            }
         }
         try await outcome {
-            let remaining = timeout.seconds - loop.now.seconds(since: start)
-            try await notifications.subscribe(
-                to: characteristic, over: transport, timeout: remaining, outlivesLinks: false
-            ).value
+            let remaining = timeout.seconds - session.loop.now.seconds(since: start)
+            try await session.awaiting {
+                notifications.subscribe(to: characteristic, over: transport, timeout: remaining, outlivesLinks: false)
+            }
         }
         return notifications.stream
     }
@@ -122,11 +124,13 @@ public struct ConnectedPeripheral: Sendable {
     /// Pairs, and stores the keys in BlueZ.
     /// - Parameter timeout: The time limit, which includes the answers of the user; `nil` for none.
     public func pair(timeout: Duration? = .seconds(60)) async throws {
-        try await outcome { _ = try await (peripheral.pair(timeout: timeout.seconds) as Future<Peripheral>).value }
+        try await outcome { try await peripheral.pair(timeout: timeout) }
     }
 
     /// Ends the subscription to a characteristic and all streams of its values.
     public func stopNotifications(_ identifier: CharacteristicIdentifier, timeout: Duration? = nil) async throws {
-        try await outcome { try await peripheral.stopNotifications(identifier, timeout: timeout.seconds).value }
+        try await outcome {
+            try await peripheral.session.awaiting { peripheral.stopNotifications(identifier, timeout: timeout.seconds) }
+        }
     }
 }

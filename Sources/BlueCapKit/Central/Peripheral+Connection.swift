@@ -21,7 +21,8 @@ public import BlueCapGATT
 /// }
 /// ```
 extension Peripheral {
-    /// Connects, and returns a stream of connection events.
+    /// Connects as ``connect(timeout:)`` does, and returns a stream of connection events, after which the application can connect
+    /// again.
     ///
     /// The stream is finished by ``terminate()``, by `.giveUp`, by the next `connect` and by the end of the manager.
     ///

@@ -27,22 +27,14 @@ import BlueCapReactor
 extension Peripheral {
     // MARK: Finding
 
-    /// Returns the service, and discovers it if it is not known yet.
-    /// - Parameters:
-    ///   - identifier: The service, by its UUID.
-    ///   - timeout: The time limit for the discovery, in seconds. When it is exceeded, the future fails with
-    ///     ``PeripheralError/serviceDiscoveryTimeout``.
+    /// Variant of ``service(_:timeout:)->Service`` that returns a future, with the time limit in seconds.
     public func service(
         _ identifier: ServiceIdentifier, timeout: TimeInterval = .infinity
     ) -> Future<Service> {
         find(timeout, missing: ServiceError.invalidated) { try AttributeName(identifier) }
     }
 
-    /// Returns the characteristic, and discovers it if it is not known yet.
-    /// - Parameters:
-    ///   - identifier: The characteristic, by its UUID and that of its service.
-    ///   - timeout: The time limit for the discovery, in seconds. When it is exceeded, the future fails with
-    ///     ``PeripheralError/serviceDiscoveryTimeout``.
+    /// Variant of ``characteristic(_:timeout:)->Characteristic`` that returns a future, with the time limit in seconds.
     public func characteristic(
         _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity
     ) -> Future<Characteristic> {
@@ -76,37 +68,30 @@ extension Peripheral {
         _ identifier: CharacteristicIdentifier, for use: CBCharacteristicProperties, _ timeout: TimeInterval,
         _ operation: @escaping @Sendable (Characteristic, TimeInterval) throws -> Future<T>
     ) -> Future<T> {
-        let start = session.loop.now
+        let (start, withdrawal) = (session.loop.now, Withdrawal.current)
         return characteristic(identifier, for: use, timeout: timeout).flatMap(context: ImmediateContext()) {
-            [session] in
-            try operation($0, timeout - session.loop.now.seconds(since: start))
+            [session] characteristic in
+            try withdrawal?.proceed()
+            return try Withdrawal.$current.withValue(withdrawal) {
+                try operation(characteristic, timeout - session.loop.now.seconds(since: start))
+            }
         }
     }
 
     // MARK: Reading
 
-    /// Reads the whole value.
-    /// - Parameters:
-    ///   - identifier: The characteristic, by its UUID and that of its service.
-    ///   - timeout: The time limit for the discovery and the read together, in seconds.
-    /// - Returns: The value that this read returned. The future fails as that of
-    ///   ``Characteristic/read(timeout:)->Future<Characteristic>`` does.
+    /// Variant of ``read(_:timeout:)->Data`` that returns a future, with the time limit in seconds.
     public func read(
         _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity
     ) -> Future<Data> {
         with(identifier, for: .read, timeout) { $0.read(from: 0, timeout: $1) }
     }
 
-    /// Reads the value as a value of a type.
+    /// Variant of ``read(_:timeout:)->T`` that returns a future, with the time limit in seconds.
     ///
     /// ```swift
     /// let level: Future<UInt8> = peripheral.read(batteryLevel)
     /// ```
-    /// - Parameters:
-    ///   - identifier: The characteristic, by its UUID and that of its service.
-    ///   - timeout: The time limit for the discovery and the read together, in seconds.
-    /// - Returns: The value. The future fails as that of the variant that returns data does, and with
-    ///   ``CharacteristicError/notDeserializable(_:)`` if the bytes are not a valid value of that type.
     public func read<T: CharacteristicCodable>(
         _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity
     ) -> Future<T> {
@@ -119,14 +104,7 @@ extension Peripheral {
 
     // MARK: Writing
 
-    /// Writes bytes.
-    /// - Parameters:
-    ///   - data: The bytes, at most ``maximumWriteValueLength(for:)``.
-    ///   - identifier: The characteristic, by its UUID and that of its service.
-    ///   - timeout: The time limit for the discovery and the write together, in seconds.
-    ///   - type: Whether the peripheral sends a response.
-    /// - Returns: A future that succeeds and fails as that of
-    ///   ``Characteristic/write(data:timeout:type:)->Future<Characteristic>`` does.
+    /// Variant of ``write(_:to:timeout:type:)->()`` that returns a future, with the time limit in seconds.
     @discardableResult
     public func write(
         _ data: Data, to identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity,
@@ -192,6 +170,7 @@ struct AttributeSearch: Sendable {
     private let name: AttributeName
     private let timeout: TimeInterval
     private let start: Instant
+    private let withdrawal = Withdrawal.current
 
     private var session: CentralSession { peripheral.session }
     /// The rest of the time limit, in seconds.
@@ -211,6 +190,7 @@ struct AttributeSearch: Sendable {
         }
         return found.recoverWith(context: ImmediateContext()) { [self] error in
             guard case PeripheralError.ambiguous(_, let candidates) = error else { throw error }
+            try withdrawal?.proceed()
             return describe(candidates)
         }
     }

@@ -15,7 +15,7 @@ extension Peripheral {
     ///
     /// No other operation of the queue is executed at the same time. Runs of one peripheral wait for each other, in the
     /// order of the calls; runs of different peripherals are executed concurrently. Operations outside the queue, such
-    /// as ``Characteristic/read(timeout:)->Future<Characteristic>``, do not wait for runs.
+    /// as ``Characteristic/read(timeout:)->Data``, do not wait for runs.
     ///
     /// If there is no link when the turn of the run comes, the run connects, with the arguments of the last `connect`,
     /// or waits for the attempt that is active. While the adapter is off, the run waits for it. The next run uses a

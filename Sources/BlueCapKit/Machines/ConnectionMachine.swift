@@ -40,6 +40,8 @@ struct ConnectionMachine: Equatable {
         case terminateAsked
         /// Nothing reads the stream of this connection any more, which was to last as long as that.
         case readersEnded(ConnectionNumber)
+        /// The callers that the try was made for no longer wait. `leavingFor`: what else needs its link.
+        case connectWithdrawn(Report, leavingFor: Purpose?)
         /// A run needs a link, or a pairing does to find out whether a bond holds.
         case linkNeeded(Purpose)
         /// No run needs the link any more, or the bond is known. A link that is up stays for a pairing.
@@ -190,6 +192,14 @@ struct ConnectionMachine: Equatable {
     /// Whether a time-out or a disconnection has been reported after which the peripheral is connected again.
     var isReconnectDue: Bool { state == .disconnected && isWanted && policy.reconnects }
 
+    /// Whether there is a link, or one is being made.
+    var isLinkAhead: Bool {
+        switch state {
+        case .connected, .connecting, .waiting, .ending(_, .connect): true
+        case .disconnected, .ending, .closed: false
+        }
+    }
+
     /// Whether the peripheral is connected or to be connected, or the end of its connection is still under way.
     var isInUse: Bool { state != .disconnected && state != .closed }
 
@@ -206,6 +216,7 @@ struct ConnectionMachine: Equatable {
         case .disconnectAsked: disconnectAsked(&orders)
         case .terminateAsked: terminateAsked(&orders)
         case .readersEnded(let number): if number == self.number, !isFinished { readersEnded(&orders) }
+        case .connectWithdrawn(let report, let purpose): connectWithdrawn(report, leavingFor: purpose, &orders)
         case .linkNeeded(let purpose): linkNeeded(purpose, &orders)
         case .linkNotNeeded(let purpose): linkNotNeeded(purpose, &orders)
         case .linkMade(let isOurs): linkMade(isOurs: isOurs, &orders)
@@ -323,6 +334,17 @@ struct ConnectionMachine: Equatable {
         case .connected where isOurs: end(.forced, then: .rest, &orders)
         case .ending(let report, .connect): state = .ending(report, .rest)
         case .disconnected, .connected, .ending, .closed: break
+        }
+    }
+
+    private mutating func connectWithdrawn(_ report: Report, leavingFor new: Purpose?, _ orders: inout Orders) {
+        isWanted = false
+        if let new {
+            purpose = new
+        } else if case .ending(_, .connect) = state {
+            state = .ending(report, .rest)
+        } else if state != .connected {
+            end(report, then: .rest, &orders)
         }
     }
 

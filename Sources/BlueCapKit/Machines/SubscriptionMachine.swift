@@ -69,6 +69,8 @@ struct SubscriptionMachine {
         case attribute(Attribute, PeripheralError = .disconnected, keepsSecuring: Bool = false)
         /// The time limit of a request is exceeded.
         case timedOut(OperationID)
+        /// The caller of a request no longer waits.
+        case withdrawn(OperationID)
         /// The manager ends, or releases the peripheral.
         case closed
     }
@@ -177,7 +179,8 @@ struct SubscriptionMachine {
             operations.removeAll { $0.ending == call }
         case .attribute(let attribute, let error, let keepsSecuring):
             changed(to: attribute, error, keepsSecuring: keepsSecuring, &orders)
-        case .timedOut(let id): timedOut(id, &orders)
+        case .timedOut(let id): end(id, .characteristic(.notifyTimeout), &orders)
+        case .withdrawn(let id): end(id, .cancelled, &orders)
         case .closed:
             attribute = .away
             end(.peripheral(.disconnected), &orders)
@@ -237,10 +240,11 @@ struct SubscriptionMachine {
         return true
     }
 
-    private mutating func timedOut(_ id: OperationID, _ orders: inout Orders) {
+    /// Ends one request. A start that nothing else waits for is cancelled.
+    private mutating func end(_ id: OperationID, _ failure: Failure, _ orders: inout Orders) {
         guard let index = operations.firstIndex(where: { $0.id == id }) else { return }
         operations.remove(at: index)
-        settle(id, .characteristic(.notifyTimeout), &orders)
+        settle(id, failure, &orders)
         if waiting.isEmpty, !isEstablished {
             leave(&orders)
             state = .off

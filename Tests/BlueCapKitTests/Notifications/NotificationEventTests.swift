@@ -269,6 +269,19 @@ final class NotificationEventTests: XCTestCase {
         XCTAssertThrowsError(try result.get()) { XCTAssertEqual($0 as? CharacteristicError, .notifyTimeout) }
     }
 
+    func testCancellingTheTaskCancelsASubscriptionThatHasNotBegun() async throws {
+        let stage = try AttributeStage.explored(link: VirtualLink(callLatency: 5))
+        let characteristic = try stage.characteristic("2A37")
+        let task = Task(executorPreference: stage.simulator.taskExecutor) { try await characteristic.startNotifying() }
+        await stage.simulator.advance(by: 1)
+        XCTAssertEqual(stage.subscriptionCount(), 1)
+        task.cancel()
+        await stage.simulator.advance(by: 20)
+        let result = await task.result
+        XCTAssertThrowsError(try result.get()) { XCTAssertTrue($0 is CancellationError, "\($0)") }
+        XCTAssertEqual(stage.subscriptionCount(), 0)
+    }
+
     func testARunsEventsEndWithItsLoop() async throws {
         let stage = try AttributeStage.explored()
         let (peripheral, rate) = (stage.peripheral, rate)

@@ -245,6 +245,16 @@ final class SubscriptionMachineTests: XCTestCase {
         XCTAssertEqual(machine.state, .off)
     }
 
+    func testAWithdrawnStartEndsTheSubscriptionUnlessAnotherWaitsForIt() {
+        _ = event(.startAsked(id(1), .signals))
+        _ = event(.startAsked(id(2), .signals))
+        XCTAssertEqual(event(.withdrawn(id(1))), [.settle(id(1), .cancelled)])
+        XCTAssertEqual(machine.state, .starting)
+        XCTAssertEqual(event(.withdrawn(id(2))), [.settle(id(2), .cancelled), .unsubscribe(call(1))])
+        XCTAssertEqual(machine.state, .off)
+        XCTAssertFalse(machine.isAwaited(by: id(2)))
+    }
+
     func testATimeOutEndsTheWaitForAPairing() {
         _ = event(.startAsked(id(1), .signals))
         _ = event(.securityNeeded(call(1)))

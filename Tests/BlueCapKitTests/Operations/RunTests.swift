@@ -267,7 +267,7 @@ final class RunTests: RandomTestCase {
         stage.connect()
         answers.answerReads(of: "2A38", .value([1], after: 10), .value([2], after: 1))
         let first: Future<UInt8> = stage.peripheral.operations.read(location)
-        let second: Future<UInt8> = stage.peripheral.operations.read(location, timeout: 2)
+        let second: Future<UInt8> = stage.peripheral.operations.read(location, timeout: .seconds(2))
         XCTAssertEqual(try stage.wait(first), 1)
         XCTAssertEqual(try stage.wait(second), 2)
     }
