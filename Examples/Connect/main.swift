@@ -5,10 +5,11 @@ let (battery, level) = (CBUUID(string: "180F"), CBUUID(string: "2A19"))
 try await manager.poweredOn()
 let found = try await manager.startScanning(forServiceUUIDs: [battery], timeout: 30).first().value
 manager.stopScanning()
-for try await (peripheral, event) in found.connect(connectionTimeout: 10).values {
-    guard event == .connect else { break }
-    let service = try await peripheral.discoverServices([battery]).value.service(battery)
-    let value = try await service?.discoverCharacteristics([level]).value.characteristic(level)?.read().value
-    print(peripheral.name, value?.dataValue?.first ?? 0, "%")
-    peripheral.disconnect()
+try await found.connect(timeout: .seconds(10))
+for service in try await found.discoverServices([battery]) {
+    for characteristic in try await service.discoverCharacteristics([level]) {
+        let percent: UInt8 = try await characteristic.read(timeout: .seconds(5))
+        print(found.name, percent, "%")
+    }
 }
+found.disconnect()

@@ -5,7 +5,7 @@ let manager = CentralManager(options: [CentralManagerOptionPairingPolicyKey: Pai
 try await manager.poweredOn(timeout: 10)
 let door = try await manager.startScanning(forServiceUUIDs: [CBUUID(string: "AA10")], timeout: 30).first().value
 manager.stopScanning()
-let isLocked: UInt8 = try await door.run(timeout: 60) { door in
+let isLocked: UInt8 = try await door.run(timeout: .seconds(60)) { door in
     try await door.pair()  // asks nothing, and needs no pairing if there is a bond
     return try await door.read(state)
 }

@@ -7,7 +7,7 @@ let manager = CentralManager()
 try await manager.poweredOn()
 let found = try await manager.startScanning(forServiceUUIDs: [CBUUID(string: "180D")], timeout: 30).first().value
 manager.stopScanning()
-let place: UInt8 = try await found.run(timeout: 30) { strap in
+let place: UInt8 = try await found.run(timeout: .seconds(30)) { strap in
     try await strap.write(UInt8(1), to: control)  // resets the energy expended
     return try await strap.read(location)
 }

@@ -15,17 +15,19 @@ extension Future where T: Sendable {
             let awaited = Future()
             onComplete(context: ImmediateContext(), cancelToken: token) { awaited.complete($0) }
             return try await withTaskCancellationHandler {
-                try await withCheckedThrowingContinuation { continuation in
-                    awaited.onComplete(context: ImmediateContext()) { outcome in
-                        switch outcome {
-                        case .success(let value): continuation.resume(returning: value)
-                        case .failure(let error): continuation.resume(throwing: error)
-                        }
-                    }
-                }
+                try await awaited.outcome.get()
             } onCancel: {
                 awaited.failure(CancellationError())
                 cancel(token)
+            }
+        }
+    }
+
+    /// The value or error. The wait continues if the task is cancelled.
+    package var outcome: Try<T> {
+        get async {
+            await withCheckedContinuation { continuation in
+                onComplete(context: ImmediateContext()) { continuation.resume(returning: $0) }
             }
         }
     }

@@ -1,21 +1,33 @@
-extension FutureStream where T: Sendable {
-    /// The values, one after the other: first the kept values, then the new ones.
+extension FutureStream: AsyncSequence {
+    public typealias Element = T
+    public typealias AsyncIterator = FutureStreamValues<T>.AsyncIterator
+
+    /// Subscribes to the stream, until the iterator is released or its task is cancelled.
+    public func makeAsyncIterator() -> AsyncIterator { values.makeAsyncIterator() }
+
+    /// The values as a sequence of its own: a loop over it is a loop over the stream.
+    ///
+    /// A stream is an `AsyncSequence` of its values, first the kept ones, then the new ones:
     ///
     /// ```swift
-    /// for try await peripheral in manager.startScanning().values { print(peripheral.name) }
+    /// for try await peripheral in manager.startScanning() { print(peripheral.name) }
     /// ```
     ///
     /// The loop ends when the stream is finished, and throws at the first failure among the elements; a loop over
-    /// ``outcomes`` continues after failures. Leaving the loop, or cancelling the task that runs it, ends the subscription.
-    /// In a cancelled task the loop ends as if the stream were finished.
+    /// ``outcomes`` continues after failures. Leaving the loop, or cancelling the task that runs it, ends the subscription
+    /// to the stream. In a cancelled task the loop ends as if the stream were finished.
     ///
-    /// While the loop is busy, at most ``watchedCapacity`` elements wait for it; then the oldest is removed first. Each loop
-    /// has its own subscription and buffer. ``values(waiting:)`` sets another limit.
+    /// While the loop is busy, at most ``watchedCapacity`` elements wait for it; if there are more, the oldest is lost.
+    /// Each loop has its own subscription and buffer. ``values(waiting:)`` sets another limit.
+    ///
+    /// The operators that a stream has itself (`map`, `flatMap`, `first()` and others) precede those of `AsyncSequence`
+    /// with the same name. Use those of `AsyncSequence` on this property.
     public var values: FutureStreamValues<T> {
         values(waiting: Self.watchedCapacity)
     }
 
-    /// As ``values``, but at most the latest `limit` elements wait for the loop.
+    /// As ``values``, but at most the latest `limit` elements wait for the loop: 1 for a loop that needs only the newest
+    /// value, `.max` for one that must lose none.
     public func values(waiting limit: Int) -> FutureStreamValues<T> {
         FutureStreamValues(outcomes: outcomes(waiting: limit))
     }
@@ -32,7 +44,7 @@ extension FutureStream where T: Sendable {
 }
 
 /// The values of a stream, for `for try await`; see ``FutureStream/values``.
-public struct FutureStreamValues<T: Sendable>: AsyncSequence, Sendable {
+public struct FutureStreamValues<T>: AsyncSequence {
     let outcomes: FutureStreamOutcomes<T>
 
     public struct AsyncIterator: AsyncIteratorProtocol {
@@ -62,7 +74,7 @@ public struct FutureStreamValues<T: Sendable>: AsyncSequence, Sendable {
 }
 
 /// The elements of a stream, for `for await`; see ``FutureStream/outcomes``.
-public struct FutureStreamOutcomes<T: Sendable>: AsyncSequence, Sendable {
+public struct FutureStreamOutcomes<T>: AsyncSequence {
     let stream: FutureStream<T>
     let limit: Int
 
@@ -84,22 +96,17 @@ public struct FutureStreamOutcomes<T: Sendable>: AsyncSequence, Sendable {
         let (elements, continuation) = AsyncStream.makeStream(
             of: Try<T>.self, bufferingPolicy: .bufferingNewest(limit))
         let token = CancelToken()
-        continuation.onTermination = { [weak stream] _ in stream?.cancel(token) }
-        stream.add(
-            StreamHandler(
-                .completion { continuation.yield($0) }, token: token, finished: { continuation.finish() }))
+        let cancel = assumeSendable { [weak stream] in _ = stream?.cancel(token) }
+        continuation.onTermination = { _ in cancel() }
+        let handler = Handler<T>.completion { element in
+            // As with a handler's context, the code that loops in another task asserts that the value may go there.
+            nonisolated(unsafe) let element = element
+            continuation.yield(element)
+        }
+        stream.add(StreamHandler(handler, token: token, finished: { continuation.finish() }))
         return AsyncIterator(elements.makeAsyncIterator())
     }
 }
 
-/// A stream is a sequence of values, of elements or of batches, and the loop says which.
-@available(
-    *, unavailable, message: "Write `for try await value in stream.values`, or `for await outcome in stream.outcomes`."
-)
-extension FutureStream: AsyncSequence {
-    public struct AsyncIterator: AsyncIteratorProtocol {
-        public mutating func next() async throws -> T? { nil }
-    }
-
-    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator() }
-}
+extension FutureStreamValues: Sendable where T: Sendable {}
+extension FutureStreamOutcomes: Sendable where T: Sendable {}

@@ -60,6 +60,10 @@ public final class FutureStream<T> {
     /// Whether the handlers have been informed that the stream is finished.
     @exclusivity(unchecked) private var hasEnded = false
 
+    /// Called when the last reader (a handler or a loop) has been cancelled, on any thread and under no lock; not if the
+    /// stream is finished before. Set it before the stream is passed on.
+    package var lastReaderEnded: (@Sendable () -> Void)?
+
     /// How many elements are kept at most.
     public let capacity: Int
 
@@ -100,6 +104,9 @@ public final class FutureStream<T> {
     /// Whether there is a handler.
     @inlinable @inline(__always)
     package var isWatched: Bool { state.flags & Flag.watched != 0 }
+
+    /// Whether the stream accepts no more elements.
+    package var isFinished: Bool { state.flags & Flag.finished != 0 }
 
     /// Whether there is a handler that was not added with this token. Can be called in a handler.
     package func isWatched(besides cancelToken: CancelToken) -> Bool {
@@ -308,13 +315,22 @@ public final class FutureStream<T> {
                 handlers = StreamHandlers(before.all.filter { !$0.isCancelled })
                 state.unlock(flags)
                 withExtendedLifetime(before) {}
+                if handlers.isEmpty, !before.isEmpty { lastReaderEnded?() }
                 continue
             }
             guard let event = inbox.removeFirst() else {
                 let rest = flags & ~(Flag.delivering | Flag.more | Flag.watched)
                 return state.unlock(handlers.isEmpty ? rest : rest | Flag.watched)
             }
-            if case .handler(let handler, _) = event { handlers = StreamHandlers(handlers.all + [handler]) }
+            if case .handler(let handler, _) = event {
+                // It may have been cancelled while another thread was delivering.
+                if handler.isCancelled {
+                    state.unlock(flags)
+                    if handlers.isEmpty { lastReaderEnded?() }
+                    continue
+                }
+                handlers = StreamHandlers(handlers.all + [handler])
+            }
             // Before anything is delivered, so that a stream that feeds this one need not check whether it is referenced.
             state.unlock(handlers.isEmpty ? flags : flags | Flag.watched)
             deliver(event)

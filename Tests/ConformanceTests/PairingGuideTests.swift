@@ -74,7 +74,7 @@ final class PairingGuideTests: XCTestCase {
     func testAValuePairsOnDemand() async throws {
         let state = state
         let value = try await run(.justWorks) { _, peripheral, _ in
-            try await peripheral.run(timeout: 20) { connected in
+            try await peripheral.run(timeout: .seconds(20)) { connected in
                 let peripheral = connected.peripheral
                 let value: Future<Data> = peripheral.read(state)  // pairs first, if the value requires it
                 return try await value.value
@@ -88,7 +88,7 @@ final class PairingGuideTests: XCTestCase {
             peripheral.whenPairingChanges().onSuccess { change in
                 if change.isBonded, change.origin == .elsewhere { print("Another program has paired with it.") }
             }
-            try await peripheral.run(timeout: 20) { try await $0.pair() }
+            try await peripheral.run(timeout: .seconds(20)) { try await $0.pair() }
             XCTAssertEqual(manager.bonds().map(\.isOurs), [true])
             await simulator.advance(by: 5)
             for bond in manager.bonds() where bond.isOurs && !bond.isConnected {
@@ -102,11 +102,11 @@ final class PairingGuideTests: XCTestCase {
     func testAPeripheralThatHasLostItsKeysIsRepaired() async throws {
         let state = state
         let isBonded = try await run(.justWorks, limit: 120, bluez: BlueZVersion(5, 86)) { _, peripheral, simulator in
-            try await peripheral.run(timeout: 20) { try await $0.pair() }
+            try await peripheral.run(timeout: .seconds(20)) { try await $0.pair() }
             simulator.simulateKeyLoss(of: "C0:5A:17:00:10:CC", side: .device)
             func userWantsToPairAgain() async -> Bool { true }
             do {
-                let value: UInt8 = try await peripheral.run(timeout: 30) { try await $0.read(state) }
+                let value: UInt8 = try await peripheral.run(timeout: .seconds(30)) { try await $0.read(state) }
                 print(value)
             } catch PeripheralError.pairing(.keyMissing) {
                 guard await userWantsToPairAgain() else { return false }
@@ -132,7 +132,7 @@ final class PairingGuideTests: XCTestCase {
         manager.pairingPolicy = .ask(.displayYesNo)  // before the service is added
         try await manager.add(lock)
         try await manager.startAdvertising("Front Door", uuids: [lock.uuid])
-        for try await request in manager.whenPairingIsRequested().values {
+        for try await request in manager.whenPairingIsRequested() {
             if case .confirm(let passkey) = request.kind, await userConfirms(passkey.digits) {
                 request.confirm()
             } else {
@@ -173,7 +173,7 @@ final class PairingGuideTests: XCTestCase {
             CentralManagerOptionPairingPolicyKey: PairingPolicy.ask,
         ])
         let user = Task(executorPreference: simulator.taskExecutor) {
-            for try await request in manager.whenPairingIsRequested().values {
+            for try await request in manager.whenPairingIsRequested() {
                 if case .confirm = request.kind { request.confirm() } else { request.reject() }
             }
         }
@@ -197,7 +197,7 @@ final class PairingGuideTests: XCTestCase {
             if isStrict {
                 manager.pairingPolicy = .reject.asDefaultAgent()
             }
-            _ = try? await peripheral.run(timeout: 20) { try await $0.read(state) }
+            _ = try? await peripheral.run(timeout: .seconds(20)) { try await $0.read(state) }
             return peripheral.isBonded
         }
     }

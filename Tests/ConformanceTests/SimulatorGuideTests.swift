@@ -113,7 +113,7 @@ final class SimulatorGuideTests: XCTestCase {
         let peripheral = try XCTUnwrap(found.result?.value)
         let state = CharacteristicIdentifier(uuid: "B002", service: ServiceIdentifier(uuid: "B001"))
         let value = Task(executorPreference: simulator.taskExecutor) {
-            try await peripheral.run(timeout: 30) { try await $0.read(state) as Data }
+            try await peripheral.run(timeout: .seconds(30)) { try await $0.read(state) as Data }
         }
         await simulator.advance(by: 20)
         let data = try await value.value

@@ -8,7 +8,7 @@ func firstLevel(_ manager: CentralManager) async throws -> UInt8 {
     try await manager.poweredOn()
     let found = try await manager.startScanning(forServiceUUIDs: [CBUUID(string: "180F")], timeout: 30).first().value
     manager.stopScanning()
-    return try await found.run(timeout: 30) { try await $0.read(level) }
+    return try await found.run(timeout: .seconds(30)) { try await $0.read(level) }
 }
 
 final class FirstLevelTests: XCTestCase {

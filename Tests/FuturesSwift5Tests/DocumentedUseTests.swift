@@ -218,4 +218,16 @@ class DocumentedUseTests: XCTestCase {
         _ = QueueContext(queue: queue)
         _ = [QueueContext.main, QueueContext.global]
     }
+
+    func testAStreamIsASequenceWithItsOwnOperators() async throws {
+        let stream = FutureStream<Peripheral>()
+        stream.success(Peripheral(name: "Strap"))
+        stream.finish()
+        let names = stream.map(context: immediate) { $0.name }
+        XCTAssertTrue(type(of: names) == FutureStream<String>.self)
+        var seen: [String] = []
+        for try await peripheral in stream { seen.append(peripheral.name) }
+        for try await name in names { seen.append(name) }
+        XCTAssertEqual(seen, ["Strap", "Strap"])
+    }
 }

@@ -81,7 +81,7 @@ final class AsyncTests: XCTestCase {
         promise.success(2)
         let task = Task {
             var seen: [Int] = []
-            for try await value in promise.stream.values {
+            for try await value in promise.stream {
                 seen.append(value)
                 if value == 2 { promise.success(3) }
                 if value == 3 { promise.finish() }
@@ -100,7 +100,7 @@ final class AsyncTests: XCTestCase {
         promise.finish()
         var values: [Int] = []
         do {
-            for try await value in promise.stream.values { values.append(value) }
+            for try await value in promise.stream { values.append(value) }
             XCTFail("A failure is thrown.")
         } catch {
             XCTAssertEqual(error as? TestError, .first)
@@ -125,7 +125,7 @@ final class AsyncTests: XCTestCase {
         let promise = StreamPromise<Int>()
         let subscribed = expectation(description: "the loop received something")
         let task = Task {
-            for try await _ in promise.stream.values { subscribed.fulfill() }
+            for try await _ in promise.stream { subscribed.fulfill() }
         }
         promise.success(1)
         await fulfillment(of: [subscribed], timeout: 60)
@@ -137,7 +137,7 @@ final class AsyncTests: XCTestCase {
     func testLeavingTheLoopEndsTheSubscription() async throws {
         let promise = StreamPromise<Int>()
         promise.success(1)
-        for try await _ in promise.stream.values { break }
+        for try await _ in promise.stream { break }
         XCTAssertFalse(promise.stream.isWatched)
     }
 }

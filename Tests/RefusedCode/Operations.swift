@@ -7,12 +7,20 @@ func use(_ peripheral: Peripheral, _ identifier: CharacteristicIdentifier) async
     let number: Int = try await peripheral.read(identifier)  // refused: write Int8, Int16, Int32 or Int64
     let count: UInt = try await peripheral.read(identifier)  // refused: write UInt8, UInt16, UInt32 or UInt64
     print(number, count)
-    for try await data in peripheral.notifications(identifier) {  // refused: for try await value in stream.values
-        print(data)
-    }
     peripheral.write(Data(), to: identifier)  // refused: not marked with 'await'
     try await peripheral.write(Data([1]), to: identifier, timeout: 5)  // refused: timeout: .seconds(5)
     let data: Data = try await peripheral.read(identifier, timeout: 5)  // refused: timeout: .seconds(5)
-    try await peripheral.pair(timeout: 60)  // refused: timeout: .seconds(60)
+    try await peripheral.pair(timeout: 60)  // refused: timeout: .seconds(5)
+    peripheral.connect()  // refused: not marked with 'await'
     print(data)
+    try await peripheral.run(timeout: 5) { connected in  // refused: timeout: .seconds(5)
+        try await connected.write(Data([1]), to: identifier, timeout: 5)  // refused: timeout: .seconds(5)
+    }
+}
+
+func use(_ characteristic: Characteristic) async throws {
+    characteristic.write(data: Data())  // refused: not marked with 'await'
+    try await characteristic.write(data: Data(), timeout: 5)  // refused: timeout: .seconds(5)
+    let data = try await characteristic.read(timeout: 5)  // refused: timeout: .seconds(5)
+    try await characteristic.descriptors[0].write(data: data, timeout: 5)  // refused: no 'async' operations
 }

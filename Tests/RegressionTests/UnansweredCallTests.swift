@@ -213,7 +213,7 @@ final class UnansweredCallTests: XCTestCase {
         simulator.simulateUnansweredAttributes(of: Self.address)
         let identifier = CharacteristicIdentifier(uuid: "2A37", service: ServiceIdentifier(uuid: "180D"))
         let run: Future<Void> = peripheral.run { connected in
-            _ = try await connected.notifications(identifier, timeout: 3)
+            _ = try await connected.notifications(identifier, timeout: .seconds(3))
         }
         XCTAssertTrue(simulator.advance(until: { run.completed }, limit: 4))
         XCTAssertEqual(error(of: run), "\(CharacteristicError.notifyTimeout)")

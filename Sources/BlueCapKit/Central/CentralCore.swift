@@ -62,11 +62,6 @@ struct CentralCore: SessionCore {
             state.list(
                 key, or: device.map { .init(device: $0, discoveredAt: session.date, lastReceived: now) },
                 into: &shell.orders)
-            let use = state.use(of: key)
-            let peripheral = state.peripherals.hold(key, in: session)
-            guard !use.state.connection.isWanted else { continue }
-            // Reconnects it until the application connects it itself: the next `connect` has the next number.
-            use.connections[use.state.connection.number + 1] = ConnectionStream(keeping: peripheral)
         }
         state.restore(kept, into: &shell.orders)
     }

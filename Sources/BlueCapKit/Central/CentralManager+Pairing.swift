@@ -8,7 +8,7 @@ extension CentralManager {
     /// ``CentralManagerOptionPairingPolicyKey`` is set.
     ///
     /// Set it before the manager connects: a link keeps the capability that BlueZ had when it was made, and
-    /// ``Peripheral/pair(trusting:timeout:)->Future<Peripheral>`` may have to end it and make another one.
+    /// ``Peripheral/pair(trusting:timeout:)`` may have to end it and make another one.
     public var pairingPolicy: PairingPolicy {
         get { session.policy }
         set { session.setPolicy(newValue) }

@@ -82,7 +82,7 @@ extension CentralManager {
     ///
     /// ```swift
     /// let options = [CBCentralManagerScanOptionAllowDuplicatesKey: true]
-    /// for try await report in manager.startScanningForReports(options: options).values {
+    /// for try await report in manager.startScanningForReports(options: options) {
     ///     print(report.date, report.peripheral.address, report.rssi ?? 127)
     /// }
     /// ```

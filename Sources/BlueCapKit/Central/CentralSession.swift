@@ -284,14 +284,16 @@ final class CentralSession: ManagerSession {
 
     /// Starts an operation of a peripheral.
     ///
-    /// The future is completed exactly once: when the operation is settled, or at once if the manager has ended.
+    /// The future is completed exactly once: when the operation is settled, or at once if the manager has ended. An operation that
+    /// ``awaiting(_:)`` starts is withdrawn if the task is cancelled.
     /// - Parameters:
     ///   - timeout: The time limit in seconds.
+    ///   - limitsItself: Whether the decision orders the time limit.
     ///   - isOperation: Whether it is an operation on an attribute.
     ///   - value: The result of the operation if it succeeds; `nil` if `convert` finds it in the outcome.
     func operation<T: Sendable>(
-        on key: PeripheralKey, timeout: TimeInterval, isOperation: Bool = false, yielding value: T? = nil,
-        converting convert: (@Sendable (Order.Outcome) -> T?)? = nil,
+        on key: PeripheralKey, timeout: TimeInterval, limitsItself: Bool = false, isOperation: Bool = false,
+        yielding value: T? = nil, converting convert: (@Sendable (Order.Outcome) -> T?)? = nil,
         _ decision: (inout PeripheralState, OperationID, inout Orders) -> Void
     ) -> Future<T> {
         let future = Future<T>()
@@ -304,15 +306,17 @@ final class CentralSession: ManagerSession {
                 future.complete(.failure(PeripheralError.disconnected))
             }
         }
+        var id = OperationID.none
         let isAccepted = decideIfOpen { core in
-            let id = core.makeOperation()
+            id = core.makeOperation()
             core.completions[id] = completion
             core.decide(key, isOperation: isOperation) {
-                if timeout.isFinite { $1.append(.limit(id, max(0, timeout))) }
+                if timeout.isFinite, !limitsItself { $1.append(.limit(id, max(0, timeout))) }
                 decision(&$0, id, &$1)
             }
         }
         if !isAccepted { complete { completion.settle(.failed(.peripheral(.disconnected))) } }
+        Withdrawal.current?.register { [reference, id] in reference.session?.withdraw(id, of: key) ?? false }
         return future
     }
 

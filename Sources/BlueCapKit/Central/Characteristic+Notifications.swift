@@ -16,7 +16,7 @@ extension Characteristic {
     /// link or the next.
     package var isSubscribed: Bool { session.use(of: peripheral.key) { $0.state.isSubscribed(id) } ?? false }
 
-    /// Subscribes to the value.
+    /// Subscribes to the value: the form with a future of ``startNotifying(over:timeout:)``.
     ///
     /// From now on the streams of ``receiveNotificationUpdates(capacity:)->FutureStream<(Characteristic,Data?)>``
     /// receive the values that the peripheral notifies or indicates.
@@ -53,14 +53,7 @@ extension Characteristic {
         subscribe(over: transport, yielding: ())
     }
 
-    /// Subscribes to the value, as ``startNotifying(over:)->Future<Characteristic>`` does, within a time limit.
-    ///
-    /// - Parameters:
-    ///   - transport: How values are delivered; see ``NotificationTransport``.
-    ///   - timeout: The time limit in seconds. When it is exceeded, the future fails with
-    ///     ``CharacteristicError/notifyTimeout``, and the subscription is cancelled unless another operation waits for
-    ///     it.
-    /// - Returns: The same as without a time limit.
+    /// Variant of ``startNotifying(over:timeout:)`` that returns a future, with a time limit in seconds.
     @discardableResult
     public func startNotifying(
         over transport: NotificationTransport = .signals, timeout: TimeInterval
@@ -103,11 +96,7 @@ extension Characteristic {
     @discardableResult
     public func stopNotifying() -> Future<Void> { unsubscribe(yielding: ()) }
 
-    /// Ends the subscription, as ``stopNotifying()->Future<Characteristic>`` does, within a time limit.
-    ///
-    /// - Parameter timeout: The time limit in seconds. When it is exceeded, the future fails with
-    ///   ``CharacteristicError/notifyTimeout``; the subscription still ends.
-    /// - Returns: The same as without a time limit.
+    /// Variant of ``stopNotifying(timeout:)`` that returns a future, with a time limit in seconds.
     @_disfavoredOverload  // `characteristic.stopNotifying` without a call is the method without a time limit
     @discardableResult
     public func stopNotifying(timeout: TimeInterval) -> Future<Characteristic> {
@@ -126,7 +115,8 @@ extension Characteristic {
 
     // MARK: Receiving
 
-    /// Returns a stream of the values that are notified or indicated from now on, in the order of their arrival.
+    /// Returns a stream of the values that are notified or indicated from now on, in the order of their arrival. The stream
+    /// of ``notificationEvents(over:capacity:timeout:)`` also subscribes.
     ///
     /// Each value is one element, with this characteristic. An element whose data is `nil` marks a gap: the
     /// subscription was interrupted and has been resumed, and values may have been missed.
@@ -197,18 +187,16 @@ extension Characteristic {
 
     // MARK: How
 
-    /// - Parameter outlivesLinks: Whether the operation waits for the next link if one is lost, instead of failing.
     func subscribe<T: Sendable>(
-        over transport: NotificationTransport, timeout: TimeInterval = .infinity, outlivesLinks: Bool = false,
-        yielding value: T
+        over transport: NotificationTransport, timeout: TimeInterval = .infinity, yielding value: T
     ) -> Future<T> {
         guard canNotify else { return session.failed(CharacteristicError.notifyNotSupported) }
         return session.operation(on: peripheral.key, timeout: timeout, yielding: value) {
-            $0.subscription(id, .startAsked($1, transport, outlivesLinks: outlivesLinks), into: &$2)
+            $0.subscription(id, .startAsked($1, transport), into: &$2)
         }
     }
 
-    private func unsubscribe<T: Sendable>(timeout: TimeInterval = .infinity, yielding value: T) -> Future<T> {
+    func unsubscribe<T: Sendable>(timeout: TimeInterval = .infinity, yielding value: T) -> Future<T> {
         guard canNotify else { return session.failed(CharacteristicError.notifyNotSupported) }
         return session.operation(on: peripheral.key, timeout: timeout, yielding: value) {
             $0.subscription(id, .stopAsked($1), into: &$2)

@@ -3,13 +3,8 @@ public import BlueCapFutures
 public import BlueCapGATT
 
 extension Characteristic {
-    /// Reads the whole value from the peripheral. When the future succeeds, ``dataValue`` contains it.
-    ///
-    /// - Parameter timeout: The time limit in seconds. When it is exceeded, the future fails with
-    ///   ``CharacteristicError/readTimeout``.
-    /// - Returns: This characteristic. The future fails at once with ``CharacteristicError/readNotSupported`` if the
-    ///   properties do not contain `read`; with ``CharacteristicError/readFailed(_:)``, which contains the ATT error,
-    ///   if the peripheral refuses; with ``CharacteristicError/invalidated``; or with ``PeripheralError/disconnected``.
+    /// Variant of ``read(timeout:)->Data`` that returns a future of this characteristic, with the time limit in seconds.
+    /// When the future succeeds, ``dataValue`` contains the value.
     @discardableResult
     public func read(timeout: TimeInterval = .infinity) -> Future<Characteristic> {
         submit(.read(offset: 0), timeout, yielding: self)
@@ -27,17 +22,10 @@ extension Characteristic {
     @discardableResult
     public func read(_ timeout: TimeInterval) -> Future<Characteristic> { read(timeout: timeout) }
 
-    /// Reads the part of the value that begins at an offset, and returns that part. ``dataValue`` does not change.
-    ///
-    /// Long values do not need this method: ``read(timeout:)->Future<Characteristic>`` reads them to their end.
-    /// This method saves time if the beginning of a value is already known.
-    /// - Parameters:
-    ///   - offset: How many bytes to skip, 1 to 512; 0 reads the whole value.
-    ///   - timeout: The time limit in seconds. When it is exceeded, the future fails with
-    ///     ``CharacteristicError/readTimeout``.
+    /// Variant of ``read(from:timeout:)->Data`` that returns a future, with the time limit in
+    /// seconds.
     public func read(from offset: Int, timeout: TimeInterval = .infinity) -> Future<Data> {
-        submit(
-            .read(offset: max(0, offset)), timeout, converting: { if case .value(let data) = $0 { data } else { nil } })
+        submit(.read(offset: max(0, offset)), timeout, converting: \.value)
     }
 
     // MARK: The value
@@ -81,27 +69,7 @@ extension Characteristic {
         case none
     }
 
-    /// Writes any number of bytes without response, in parts that fit into packets, as fast as the link can send them.
-    ///
-    /// A write without response completes when `bluetoothd` has queued it. A program that makes many such writes fills
-    /// the memory of `bluetoothd`, and does not know what has been sent. This method therefore makes a short request
-    /// after each window of writes; the reply arrives when they have been sent. The size of the window adapts to the
-    /// speed of the link. Operations on this characteristic that are requested during the transfer wait until it has
-    /// ended.
-    ///
-    /// ```swift
-    /// characteristic.transfer(firmware).onSuccess { report in
-    ///     print(report.bytes, "bytes at", report.bytesPerSecond, "bytes per second")
-    /// }
-    /// ```
-    /// - Parameters:
-    ///   - data: The bytes. The size of packets determines the parts, see ``maximumWriteValueLength(for:)``.
-    ///   - fence: The request after each window.
-    ///   - timeout: The time limit for the whole transfer, in seconds. When it is exceeded, the future fails with
-    ///     ``CharacteristicError/writeTimeout`` and no more parts are written.
-    /// - Returns: The number of bytes and the speed. The future fails at once with
-    ///   ``CharacteristicError/writeNotSupported`` if the properties do not contain `writeWithoutResponse`, and
-    ///   otherwise as that of `write(data:)` does. It is not known which parts of a failed transfer have arrived.
+    /// Variant of ``transfer(_:fence:timeout:)->TransferReport`` that returns a future, with the time limit in seconds.
     public func transfer(
         _ data: Data, fence: Fence = .automatic, timeout: TimeInterval = .infinity
     ) -> Future<TransferReport> {

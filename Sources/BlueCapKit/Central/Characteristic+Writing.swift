@@ -6,19 +6,7 @@ public import BlueCapGATT
 // of the documents. All call `submit`.
 
 extension Characteristic {
-    /// Writes bytes to the peripheral.
-    ///
-    /// With response, the future succeeds when the peripheral has accepted the value. Without response, it succeeds
-    /// when `bluetoothd` has queued the value; whether the peripheral receives it is not known.
-    /// - Parameters:
-    ///   - value: The bytes, at most ``maximumWriteValueLength(for:)``.
-    ///   - timeout: The time limit in seconds. When it is exceeded, the future fails with
-    ///     ``CharacteristicError/writeTimeout``; the value may have been written.
-    ///   - type: Whether the peripheral sends a response.
-    /// - Returns: This characteristic. The future fails at once with ``CharacteristicError/writeNotSupported`` or
-    ///   ``CharacteristicError/valueTooLong(count:maximum:)``; with ``CharacteristicError/writeFailed(_:)``, which
-    ///   contains the ATT error, if the peripheral refuses; with ``CharacteristicError/invalidated``; or with
-    ///   ``PeripheralError/disconnected``.
+    /// Variant of ``write(data:timeout:type:)->()`` that returns a future of this characteristic, with the time limit in seconds.
     @discardableResult
     public func write(
         data value: Data, timeout: TimeInterval = .infinity, type: CBCharacteristicWriteType = .withResponse
@@ -35,8 +23,8 @@ extension Characteristic {
         submit(.write(value, type, offset: 0), timeout, yielding: ())
     }
 
-    /// Writes the value that the characteristic's profile makes of texts. Fails at once with
-    /// ``CharacteristicError/notSerializable`` if the texts are not a valid value.
+    /// Variant of ``write(string:timeout:type:)->()`` that returns a future of this characteristic, with the time limit in
+    /// seconds.
     @discardableResult
     public func write(
         string stringValue: [String: String], timeout: TimeInterval = .infinity,
@@ -55,7 +43,7 @@ extension Characteristic {
         write(spelled: stringValue, timeout, type, yielding: ())
     }
 
-    /// Writes a value of a type that can be serialized.
+    /// Variant of ``write(_:timeout:type:)->()`` that returns a future of this characteristic, with the time limit in seconds.
     @discardableResult
     public func write<T: CharacteristicCodable>(
         _ value: T, timeout: TimeInterval = .infinity, type: CBCharacteristicWriteType = .withResponse

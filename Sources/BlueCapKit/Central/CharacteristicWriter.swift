@@ -17,7 +17,7 @@ import BlueCapReactor
 ///
 /// Values are sent in the order in which they were written, from any thread. While the writer is open, BlueZ refuses
 /// all other writes to the characteristic, including those of
-/// ``Characteristic/write(data:timeout:type:)->Future<Characteristic>`` in this process.
+/// ``Characteristic/write(data:timeout:type:)`` in this process.
 ///
 /// The writer ends with ``close()``; when it is released and the socket has accepted all values; when the link ends;
 /// when `bluetoothd` closes the socket; and with the manager. It is not reopened on the next link.
@@ -172,34 +172,29 @@ public final class CharacteristicWriter: Sendable {
 }
 
 extension Characteristic {
-    /// Acquires a socket for writing values without response.
-    ///
-    /// - Returns: The writer. The future fails at once with ``CharacteristicError/writeNotSupported`` if the properties
-    ///   do not contain `writeWithoutResponse`; with ``CharacteristicError/acquiredByOther(_:)`` if there is already a
-    ///   writer, in this process or in another program; with ``CharacteristicError/writeFailed(_:)``,
-    ///   ``CharacteristicError/invalidated`` or ``PeripheralError/disconnected``.
+    /// Variant of ``acquireWriter(timeout:)->CharacteristicWriter`` that returns a future, without a time limit.
     public func acquireWriter() -> Future<CharacteristicWriter> { acquireWriter(timeout: .infinity) }
 
-    /// Acquires a socket for writing values without response, as ``acquireWriter()`` does, within a time limit.
-    ///
-    /// - Parameter timeout: The time limit for the discovery of the services and BlueZ's reply together, in seconds.
-    ///   When it is exceeded, the future fails with ``PeripheralError/serviceDiscoveryTimeout`` or
-    ///   ``CharacteristicError/writeTimeout``. The future never waits longer than 35 seconds for BlueZ's reply.
-    /// - Returns: The same as without a time limit.
+    /// Variant of ``acquireWriter(timeout:)->CharacteristicWriter`` that returns a future, with the time limit in seconds.
     @_disfavoredOverload  // `characteristic.acquireWriter` without a call is the method without a time limit
     public func acquireWriter(timeout: TimeInterval) -> Future<CharacteristicWriter> {
         guard propertyEnabled(.writeWithoutResponse) else {
             return session.failed(CharacteristicError.writeNotSupported)
         }
         let promise = Promise<CharacteristicWriter>()
-        let start = session.loop.now
+        let (start, withdrawal) = (session.loop.now, Withdrawal.current)
         // Waits until the services are known, as every operation does.
         let known: Future<Void> = session.operation(on: peripheral.key, timeout: timeout, yielding: ()) {
             $0.attributes.request(.services([]), $1, into: &$2)
         }
         known.onSuccess(context: ImmediateContext()) { [self] in
-            session.loop.perform {
-                self.acquire(promise, timeout: timeout - self.session.loop.now.seconds(since: start))
+            do {
+                try withdrawal?.proceed()
+                session.loop.perform {
+                    self.acquire(promise, timeout: timeout - self.session.loop.now.seconds(since: start))
+                }
+            } catch {
+                promise.failure(error)
             }
         }
         known.onFailure(context: ImmediateContext()) { promise.failure($0) }

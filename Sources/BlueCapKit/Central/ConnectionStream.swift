@@ -32,12 +32,25 @@ struct ConnectionStream: Sendable {
 }
 
 extension ConnectionStream {
-    /// Creates the stream of a restored connection, until the application connects the peripheral itself. It reconnects
-    /// until no retries remain.
-    init(keeping peripheral: Peripheral) {
-        report = { report in
-            if report == .disconnected || report == .timedOut { peripheral.reconnect() }
+    /// Creates the stream of `stayConnected`. It ends with the connection, and fails if the application did not end that.
+    init(_ stream: FutureStream<ConnectionChange>, of peripheral: Peripheral) {
+        let finish: @Sendable () -> Void = {
+            if peripheral.session.core.withLock({ $0.shell.isClosed }) { stream.failure(PeripheralError.disconnected) }
+            stream.finish()
         }
-        finish = {}
+        self.finish = finish
+        report = { report in
+            switch (report.event, report.error) {
+            case (.connect?, _): stream.success(.connected)
+            case (.timeout?, _): stream.success(.timedOut)
+            case (.disconnect?, _): stream.success(.disconnected(peripheral.disconnectReason ?? .linkLost))
+            // Without a link, the end that the application requests is reported as the failure `disconnected`.
+            case (_?, _), (nil, .disconnected?), (nil, nil): finish()
+            case (nil, let error?):
+                stream.failure(error)
+                // Also ends the attempt that follows a loss.
+                stream.lastReaderEnded?()
+            }
+        }
     }
 }

@@ -28,12 +28,8 @@ public final class Descriptor: PeripheralAttribute {
     /// The value that was read last; `nil` if there was none yet.
     public var dataValue: Data? { session.value(of: id, peripheral.key) }
 
-    /// Reads the value from the peripheral. When the future succeeds, ``dataValue`` contains it.
-    ///
-    /// - Parameter timeout: The time limit in seconds. When it is exceeded, the future fails with
-    ///   ``CharacteristicError/readTimeout``.
-    /// - Returns: This descriptor. The future fails as that of
-    ///   ``Characteristic/read(timeout:)->Future<Characteristic>`` does.
+    /// Variant of ``read(timeout:)->Data`` that returns a future of this descriptor, with the time limit in
+    /// seconds.
     @discardableResult
     public func read(timeout: TimeInterval = .infinity) -> Future<Descriptor> {
         submit(.read(offset: 0), timeout, yielding: self)
@@ -46,16 +42,8 @@ public final class Descriptor: PeripheralAttribute {
         submit(.read(offset: 0), timeout, yielding: ())
     }
 
-    /// Writes bytes to the peripheral with response.
-    ///
-    /// BlueZ writes the descriptor 2902, which enables notifications, itself and refuses other writes to it: use
-    /// `startNotifying()`.
-    /// - Parameters:
-    ///   - value: The bytes to write, at most 512.
-    ///   - timeout: The time limit in seconds. When it is exceeded, the future fails with
-    ///     ``CharacteristicError/writeTimeout``.
-    /// - Returns: This descriptor. The future fails as that of
-    ///   ``Characteristic/write(data:timeout:type:)->Future<Characteristic>`` does.
+    /// Variant of ``write(data:timeout:)->()`` that returns a future of this descriptor, with the time limit in
+    /// seconds.
     @discardableResult
     public func write(data value: Data, timeout: TimeInterval = .infinity) -> Future<Descriptor> {
         submit(.write(value, .withResponse, offset: 0), timeout, yielding: self)

@@ -7,6 +7,8 @@ import BlueCapReactor
 ///
 /// It references the stream, not the subscriber: a stream without other references and handlers is abandoned.
 struct NotificationSink: Sendable {
+    /// Identifies the stream while the sink exists.
+    let stream: ObjectIdentifier
     /// Delivers values together, in their order.
     let deliver: @Sendable ([Data]) -> Void
     let deliverGap: @Sendable () -> Void
@@ -24,6 +26,7 @@ struct NotificationSink: Sendable {
         // Unchecked: only `isForgotten` must not be called on two threads at once. It is called on the context that
         // delivers values, which is one thread at a time.
         nonisolated(unsafe) let link = StreamLink(stream)
+        self.stream = ObjectIdentifier(stream)
         deliver = { values in link.send(contentsOf: values.map { .success(element($0)) }) }
         deliverGap = { link.send(contentsOf: [gap]) }
         fail = { link.send(contentsOf: [.failure($0)]) }
@@ -52,6 +55,27 @@ extension CentralSession {
         finish(use(of: key) { $0.sinks.removeValue(forKey: id) } ?? [], failure: failure)
     }
 
+    /// Ends a stream that nothing reads any more, or that has failed.
+    func endNotifications(to stream: ObjectIdentifier, of key: PeripheralKey) {
+        let id = use(of: key) { $0.sinks.first { $0.value.contains { $0.stream == stream } }?.key }
+        if let id { finish(removeSinks(of: id, of: key) { $0.stream == stream }) }
+    }
+
+    /// Removes streams of a characteristic, and returns them. The last one ends a subscription that is only for streams.
+    private func removeSinks(
+        of id: AttributeID, of key: PeripheralKey, where isMeant: (NotificationSink) -> Bool
+    ) -> [NotificationSink] {
+        var removed: [NotificationSink] = []
+        decide { core in
+            guard let use = core.state.peripherals.use(of: key) else { return }
+            removed = use.removeSinks(of: id, where: isMeant)
+            guard !removed.isEmpty, use.sinks[id] == nil else { return }
+            let operation = core.makeOperation()
+            core.decide(key) { $0.subscriptionChanged(id, .readersEnded(operation), into: &$1) }
+        }
+        return removed
+    }
+
     /// Ends streams of notified values.
     func finish(_ sinks: [NotificationSink], failure: (any Error)? = nil) {
         guard !sinks.isEmpty else { return }
@@ -76,8 +100,8 @@ extension CentralSession {
         complete { [self] in
             for sink in sinks { if let values { sink.deliver(values) } else { sink.deliverGap() } }
             guard sinks.contains(where: { $0.isForgotten() }) else { return }
-            let all = use(of: key) { $0.removeForgottenSinks(of: id) }
-            withExtendedLifetime(all) {}
+            let removed = removeSinks(of: id, of: key) { $0.isForgotten() }
+            withExtendedLifetime(removed) {}
         }
     }
 

@@ -5,7 +5,9 @@ public import BlueCapGATT
 /// Connects peripherals, and reconnects them.
 ///
 /// Within `connectionTimeout` the library makes as many attempts as needed; transient refusals of BlueZ are not
-/// reported. The result is reported as a ``ConnectionEvent``. To continue after `.timeout` or `.disconnect`, the
+/// reported. ``stayConnected(timeout:)`` is the form for a program that stays connected, as a loop in an `async` function.
+///
+/// The other forms report the result as a ``ConnectionEvent``. To continue after `.timeout` or `.disconnect`, the
 /// application calls ``reconnect(withDelay:)``:
 ///
 /// ```swift
@@ -19,7 +21,8 @@ public import BlueCapGATT
 /// }
 /// ```
 extension Peripheral {
-    /// Connects, and returns a stream of connection events.
+    /// Connects as ``connect(timeout:)`` does, and returns a stream of connection events, after which the application can connect
+    /// again.
     ///
     /// The stream is finished by ``terminate()``, by `.giveUp`, by the next `connect` and by the end of the manager.
     ///
@@ -116,21 +119,77 @@ extension Peripheral {
         stopPollingRSSI()
     }
 
+    /// Connects the peripheral and keeps it connected, until the last loop over the returned stream ends.
+    ///
+    /// ```swift
+    /// try await withThrowingTaskGroup(of: Void.self) { group in
+    ///     var isSubscribed = false
+    ///     for try await change in peripheral.stayConnected() where change == .connected {
+    ///         let location: UInt8? = try? await peripheral.read(bodySensorLocation)
+    ///         print("connected", location ?? 0)
+    ///         if isSubscribed { continue }
+    ///         isSubscribed = true  // also on the following links
+    ///         group.addTask {
+    ///             for try await event in peripheral.notificationEvents(heartRateMeasurement) { print(event) }
+    ///         }
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// After a lost link, or an attempt that has exceeded its time limit, the manager connects again, without a limit of
+    /// attempts: first at once, then after a delay that grows from 0.1 to 4 seconds and varies randomly by up to a quarter.
+    /// While the adapter is off, the attempt waits for it. All this also happens while the loop is busy, so the link may
+    /// already be lost when the loop receives `.connected`.
+    ///
+    /// When the last loop or handler has ended or was cancelled, the attempt or the link is ended as by ``disconnect()``; a
+    /// link that another program opened stays. The stream ends without an error with ``disconnect()``, ``terminate()`` and
+    /// the next call of this function or of `connect`, which takes the connection over.
+    ///
+    /// - Parameter timeout: The time limit of each attempt, as in `connect`; more than zero.
+    /// - Returns: The stream. It fails and ends with ``PeripheralError/connectionFailed(_:)`` if no retry can succeed, with
+    ///   ``PeripheralError/pairing(_:)`` if the keys of the bond are lost, with ``PeripheralError/disconnected`` if the
+    ///   manager has ended, and with ``PeripheralError/invalidArgument(_:)``.
+    public func stayConnected(timeout: Duration = .seconds(10)) -> FutureStream<ConnectionChange> {
+        let stream = FutureStream<ConnectionChange>(capacity: Self.keptChanges)
+        let number = Locked<ConnectionMachine.ConnectionNumber?>(nil)
+        stream.lastReaderEnded = { [weak stream, weak session, key] in
+            stream?.finish()
+            guard let number = number.withLock({ $0 }) else { return }
+            session?.decide(key) { $0.connect(.readersEnded(number), into: &$1) }
+        }
+        let begun = connect(
+            .max, .max, Duration?.some(timeout).seconds, ConnectionStream(stream, of: self), reconnects: true)
+        number.withLock { $0 = begun }
+        // It may have failed already.
+        if stream.isFinished { stream.lastReaderEnded?() }
+        return stream
+    }
+
+    /// How many changes are kept for a loop that begins later.
+    private static let keptChanges = 16
+
+    /// Returns the number of the connection; `nil` if there is none.
+    @discardableResult
     private func connect(
-        _ timeoutRetries: UInt, _ disconnectRetries: UInt, _ timeout: TimeInterval, _ stream: ConnectionStream
-    ) {
+        _ timeoutRetries: UInt, _ disconnectRetries: UInt, _ timeout: TimeInterval, _ stream: ConnectionStream,
+        reconnects: Bool = false
+    ) -> ConnectionMachine.ConnectionNumber? {
         guard timeout > 0 else {
-            return end(stream, .invalidArgument("A connection's timeout is more than zero seconds, not \(timeout)."))
+            end(stream, .invalidArgument("A connection's timeout is more than zero seconds, not \(timeout)."))
+            return nil
         }
         let policy = ConnectionPolicy(
             timeoutRetries: timeoutRetries, disconnectRetries: disconnectRetries,
-            timeout: timeout < Self.endlessTimeout ? timeout : nil)
+            timeout: timeout < Self.endlessTimeout ? timeout : nil, reconnects: reconnects)
+        var number: ConnectionMachine.ConnectionNumber?
         let isOpen = session.decideIfOpen { core in
             core.decide(key) { $0.connect(.connectAsked(policy), into: &$1) }
             let use = core.state.use(of: key)
+            number = use.state.connection.number
             use.connections[use.state.connection.number] = stream
         }
         if !isOpen { end(stream, .disconnected) }
+        return number
     }
 
     /// In seconds; a value of this size or more means no time limit.

@@ -27,22 +27,14 @@ import BlueCapReactor
 extension Peripheral {
     // MARK: Finding
 
-    /// Returns the service, and discovers it if it is not known yet.
-    /// - Parameters:
-    ///   - identifier: The service, by its UUID.
-    ///   - timeout: The time limit for the discovery, in seconds. When it is exceeded, the future fails with
-    ///     ``PeripheralError/serviceDiscoveryTimeout``.
+    /// Variant of ``service(_:timeout:)->Service`` that returns a future, with the time limit in seconds.
     public func service(
         _ identifier: ServiceIdentifier, timeout: TimeInterval = .infinity
     ) -> Future<Service> {
         find(timeout, missing: ServiceError.invalidated) { try AttributeName(identifier) }
     }
 
-    /// Returns the characteristic, and discovers it if it is not known yet.
-    /// - Parameters:
-    ///   - identifier: The characteristic, by its UUID and that of its service.
-    ///   - timeout: The time limit for the discovery, in seconds. When it is exceeded, the future fails with
-    ///     ``PeripheralError/serviceDiscoveryTimeout``.
+    /// Variant of ``characteristic(_:timeout:)->Characteristic`` that returns a future, with the time limit in seconds.
     public func characteristic(
         _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity
     ) -> Future<Characteristic> {
@@ -76,37 +68,30 @@ extension Peripheral {
         _ identifier: CharacteristicIdentifier, for use: CBCharacteristicProperties, _ timeout: TimeInterval,
         _ operation: @escaping @Sendable (Characteristic, TimeInterval) throws -> Future<T>
     ) -> Future<T> {
-        let start = session.loop.now
+        let (start, withdrawal) = (session.loop.now, Withdrawal.current)
         return characteristic(identifier, for: use, timeout: timeout).flatMap(context: ImmediateContext()) {
-            [session] in
-            try operation($0, timeout - session.loop.now.seconds(since: start))
+            [session] characteristic in
+            try withdrawal?.proceed()
+            return try Withdrawal.$current.withValue(withdrawal) {
+                try operation(characteristic, timeout - session.loop.now.seconds(since: start))
+            }
         }
     }
 
     // MARK: Reading
 
-    /// Reads the whole value.
-    /// - Parameters:
-    ///   - identifier: The characteristic, by its UUID and that of its service.
-    ///   - timeout: The time limit for the discovery and the read together, in seconds.
-    /// - Returns: The value that this read returned. The future fails as that of
-    ///   ``Characteristic/read(timeout:)->Future<Characteristic>`` does.
+    /// Variant of ``read(_:timeout:)->Data`` that returns a future, with the time limit in seconds.
     public func read(
         _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity
     ) -> Future<Data> {
         with(identifier, for: .read, timeout) { $0.read(from: 0, timeout: $1) }
     }
 
-    /// Reads the value as a value of a type.
+    /// Variant of ``read(_:timeout:)->T`` that returns a future, with the time limit in seconds.
     ///
     /// ```swift
     /// let level: Future<UInt8> = peripheral.read(batteryLevel)
     /// ```
-    /// - Parameters:
-    ///   - identifier: The characteristic, by its UUID and that of its service.
-    ///   - timeout: The time limit for the discovery and the read together, in seconds.
-    /// - Returns: The value. The future fails as that of the variant that returns data does, and with
-    ///   ``CharacteristicError/notDeserializable(_:)`` if the bytes are not a valid value of that type.
     public func read<T: CharacteristicCodable>(
         _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity
     ) -> Future<T> {
@@ -119,14 +104,7 @@ extension Peripheral {
 
     // MARK: Writing
 
-    /// Writes bytes.
-    /// - Parameters:
-    ///   - data: The bytes, at most ``maximumWriteValueLength(for:)``.
-    ///   - identifier: The characteristic, by its UUID and that of its service.
-    ///   - timeout: The time limit for the discovery and the write together, in seconds.
-    ///   - type: Whether the peripheral sends a response.
-    /// - Returns: A future that succeeds and fails as that of
-    ///   ``Characteristic/write(data:timeout:type:)->Future<Characteristic>`` does.
+    /// Variant of ``write(_:to:timeout:type:)->()`` that returns a future, with the time limit in seconds.
     @discardableResult
     public func write(
         _ data: Data, to identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity,
@@ -147,68 +125,6 @@ extension Peripheral {
     }
 
     // MARK: Notifications
-
-    /// Subscribes to the value, and returns a stream of the values that the peripheral notifies or indicates.
-    ///
-    /// ```swift
-    /// for try await data in peripheral.notifications(heartRateMeasurement).values { print(data) }
-    /// ```
-    ///
-    /// All subscribers of a characteristic share one subscription. It is resumed after a lost link, as
-    /// ``Characteristic/startNotifying(over:)->Future<Characteristic>`` describes. ``stopNotifications(_:timeout:)``
-    /// ends the subscription and the streams. The failure ``CharacteristicError/notificationsInterrupted`` in the
-    /// stream marks a gap in which values may have been missed; the stream continues. If the characteristic is not
-    /// found or the subscription is refused, that failure is the last element.
-    ///
-    /// If the link is lost before the subscription has begun, the subscription is retried on each following link until
-    /// it succeeds. If links end one after the other while it is requested, the peripheral may refuse it, for example
-    /// because it needs a pairing: from the third on, each is the failure ``PeripheralError/disconnected`` in the
-    /// stream, which continues. The same applies if this method is called while the peripheral is being connected or is to be
-    /// reconnected. If there is no link and no connection was requested, the stream fails with
-    /// ``PeripheralError/disconnected``.
-    /// - Parameters:
-    ///   - identifier: The characteristic, by its UUID and that of its service.
-    ///   - transport: How values are delivered; see ``NotificationTransport``.
-    ///   - capacity: How many values are kept for handlers that are added later, as with
-    ///     ``Characteristic/receiveNotificationUpdates(capacity:)->FutureStream<(Characteristic,Data?)>``.
-    ///   - timeout: The time limit for the start of the subscription, in seconds, including all waiting for links. When
-    ///     it is exceeded, the stream fails with ``PeripheralError/serviceDiscoveryTimeout`` or
-    ///     ``CharacteristicError/notifyTimeout``, and ends.
-    public func notifications(
-        _ identifier: CharacteristicIdentifier, over transport: NotificationTransport = .signals,
-        capacity: Int = .max, timeout: TimeInterval = .infinity
-    ) -> FutureStream<Data> {
-        let stream = FutureStream<Data>(capacity: max(0, capacity))
-        let end: @Sendable (any Error) -> Void = { error in
-            // An end that the application requested is not a failure.
-            if !(error is CancellationError) { stream.failure(error) }
-            stream.finish()
-        }
-        let name: AttributeName
-        do {
-            name = try AttributeName(identifier, for: [.notify, .indicate])
-        } catch {
-            session.complete { end(error) }
-            return stream
-        }
-        let search = AttributeSearch(self, name, timeout)
-        let isLinkExpected = session.use(of: key) { $0.state.isLinkExpected } ?? false
-        let found = search.found(outlivesLinks: isLinkExpected)
-        found.onFailure(context: ImmediateContext(), completion: end)
-        found.onSuccess(context: ImmediateContext()) { [self] id in
-            // This also applies if the link has been lost since: the subscription waits for the next link.
-            let found: [Characteristic] = objects { _ in [id] }
-            guard let characteristic = found.first else { return end(CharacteristicError.invalidated) }
-            let sink = NotificationSink(
-                stream, gap: .failure(CharacteristicError.notificationsInterrupted)
-            ) { $0 }
-            session.feed(sink, id, of: key)
-            let subscription: Future<Void> = characteristic.subscribe(
-                over: transport, timeout: search.remaining, outlivesLinks: true, yielding: ())
-            subscription.onFailure(context: ImmediateContext(), completion: end)
-        }
-        return stream
-    }
 
     /// Ends the subscription to a characteristic and all streams of its values, including those of subscriptions that
     /// have not begun.
@@ -246,7 +162,7 @@ extension Peripheral {
 }
 
 /// A search for an attribute by its name, within a time limit.
-private struct AttributeSearch: Sendable {
+struct AttributeSearch: Sendable {
     /// How long the descriptions for the error of an ambiguous identifier may take, in seconds.
     private static let descriptionTimeout = 5.0
 
@@ -254,6 +170,7 @@ private struct AttributeSearch: Sendable {
     private let name: AttributeName
     private let timeout: TimeInterval
     private let start: Instant
+    private let withdrawal = Withdrawal.current
 
     private var session: CentralSession { peripheral.session }
     /// The rest of the time limit, in seconds.
@@ -273,6 +190,7 @@ private struct AttributeSearch: Sendable {
         }
         return found.recoverWith(context: ImmediateContext()) { [self] error in
             guard case PeripheralError.ambiguous(_, let candidates) = error else { throw error }
+            try withdrawal?.proceed()
             return describe(candidates)
         }
     }

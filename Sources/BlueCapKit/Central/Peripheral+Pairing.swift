@@ -18,19 +18,8 @@ import BlueCapReactor
 ///
 /// A bond replaces a private address of the peripheral: ``address`` changes, and this object and ``identifier`` stay.
 extension Peripheral {
-    /// Pairs, and stores the keys in BlueZ (bonds), so that later links are encrypted without a pairing.
-    ///
-    /// Connects if there is no link, and joins a pairing that is under way, also one of another manager or program. Succeeds
-    /// when the link is encrypted: at once if this link is encrypted with the keys of a bond. If there is a bond and no such
-    /// link, makes one, and fails with ``PairingError/keyMissing(isCertain:)`` if none can be encrypted. The link stays up until
-    /// ``disconnect()``, ``terminate()`` or the end of the manager.
-    ///
-    /// BlueZ does not report which protection a pairing has. Without a passkey or a comparison of numbers there is none
-    /// against a device in the middle.
-    /// - Parameters:
-    ///   - isTrusting: Whether ``isTrusted`` is set after the pairing.
-    ///   - timeout: The time limit in seconds, which includes the answers of the user.
-    /// - Returns: This peripheral. The future fails with a ``PairingError``.
+    /// Variant of ``pair(trusting:timeout:)->()`` that returns a future of this peripheral, with the time limit in
+    /// seconds.
     @discardableResult
     public func pair(trusting isTrusting: Bool = false, timeout: TimeInterval = 60) -> Future<Peripheral> {
         request(.pair(trusting: isTrusting), timeout: timeout)
@@ -41,20 +30,13 @@ extension Peripheral {
     /// Of a pairing that BlueZ has begun for an operation, the requests that the application has not answered are rejected.
     public func cancelPairing() { session.decide(key) { $0.cancelPairing(into: &$1) } }
 
-    /// Ends the link, and removes the bond and the device from BlueZ.
-    ///
-    /// The peripheral keeps its keys. It may refuse a new pairing until its user removes them too.
-    /// - Parameter timeout: The time limit in seconds.
-    /// - Returns: This peripheral. The future fails with a ``PairingError``.
+    /// Variant of ``unpair(timeout:)->()`` that returns a future of this peripheral, with the time limit in
+    /// seconds.
     @discardableResult
     public func unpair(timeout: TimeInterval = 30) -> Future<Peripheral> { request(.unpair, timeout: timeout) }
 
-    /// Removes the bond as ``unpair(timeout:)`` does, waits until the peripheral is received, and pairs again.
-    ///
-    /// Use this after ``PairingError/keyMissing(isCertain:)``, if the user agrees: the device may be another one with the
-    /// same address.
-    /// - Parameter timeout: The time limit for the whole operation, in seconds.
-    /// - Returns: This peripheral. The future fails with a ``PairingError``.
+    /// Variant of ``repair(timeout:)->()`` that returns a future of this peripheral, with the time limit in
+    /// seconds.
     @discardableResult
     public func repair(timeout: TimeInterval = 60) -> Future<Peripheral> { request(.repair, timeout: timeout) }
 
@@ -95,8 +77,7 @@ extension Peripheral {
         set { setTrusted(newValue) }
     }
 
-    /// Sets ``isTrusted``.
-    /// - Returns: This peripheral. The future fails with a ``PairingError``.
+    /// Variant of ``setTrusted(_:)->()`` that returns a future of this peripheral.
     @discardableResult
     public func setTrusted(_ isTrusted: Bool) -> Future<Peripheral> {
         let future = Future<Peripheral>()

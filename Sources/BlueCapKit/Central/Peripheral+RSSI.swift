@@ -10,10 +10,7 @@ import BlueCapReactor
 /// and most peripherals do not advertise while they are connected. Without a value the methods fail with
 /// ``PeripheralError/rssiUnavailable``.
 extension Peripheral {
-    /// Returns the newest signal strength in dBm, at once.
-    ///
-    /// The future fails with ``PeripheralError/disconnected`` if there is no connection, and with
-    /// ``PeripheralError/rssiUnavailable`` if BlueZ has no value.
+    /// Variant of ``readRSSI()->Int`` that returns a future.
     public func readRSSI() -> Future<Int> {
         session.settled(session.rssi(of: key))
     }

@@ -5,7 +5,7 @@ import BlueCapReactor
 /// Executes several operations as one unit, with exclusive use of the peripheral's queue.
 ///
 /// ```swift
-/// let location = try await peripheral.run(timeout: 30) { connected in
+/// let location = try await peripheral.run(timeout: .seconds(30)) { connected in
 ///     try await connected.write(UInt8(1), to: controlPoint)
 ///     return try await connected.read(bodySensorLocation)
 /// }
@@ -15,7 +15,7 @@ extension Peripheral {
     ///
     /// No other operation of the queue is executed at the same time. Runs of one peripheral wait for each other, in the
     /// order of the calls; runs of different peripherals are executed concurrently. Operations outside the queue, such
-    /// as ``Characteristic/read(timeout:)->Future<Characteristic>``, do not wait for runs.
+    /// as ``Characteristic/read(timeout:)->Data``, do not wait for runs.
     ///
     /// If there is no link when the turn of the run comes, the run connects, with the arguments of the last `connect`,
     /// or waits for the attempt that is active. While the adapter is off, the run waits for it. The next run uses a
@@ -56,24 +56,24 @@ extension Peripheral {
     /// Executes `work` when it is first in the peripheral's queue and there is a link, and returns when `work` has
     /// ended.
     ///
-    /// The run takes its position in the queue when this method is called. The compiler chooses the other variant if
-    /// the type of a future is written explicitly, and outside of `async` code. Cancelling the task that waits cancels
-    /// the run.
+    /// The run takes its position in the queue when this method is called. The compiler chooses the form with a future, which
+    /// describes the queue and the link, outside of `async` code and if the type of a future is written explicitly.
+    /// Cancelling the task that waits withdraws a run that waits, and cancels the task of `work`.
     ///
     /// This method waits for the end of `work` even if the run has failed, so no operation of the run continues after
     /// it has returned. If `work` waits for anything other than its ``ConnectedPeripheral``, it must respond to
     /// cancellation itself, as in a task group.
     /// - Parameters:
-    ///   - timeout: The time limit in seconds, more than zero. It begins when the turn of the run comes, and includes
+    ///   - timeout: The time limit, more than zero; `nil` for none. It begins when the turn of the run comes, and includes
     ///     connecting.
     ///   - work: The operations to execute.
     /// - Returns: The value that `work` returns.
-    /// - Throws: The error that `work` throws, or an error of the other variant's future.
+    /// - Throws: The error that `work` throws, or an error of the other form's future.
     public func run<T: Sendable>(
-        timeout: TimeInterval = .infinity, _ work: @escaping @Sendable (ConnectedPeripheral) async throws -> T
+        timeout: Duration? = nil, _ work: @escaping @Sendable (ConnectedPeripheral) async throws -> T
     ) async throws -> T {
         try Task.checkCancellation()
-        let (run, future) = PeripheralRun.begin(self, timeout, work)
+        let (run, future) = PeripheralRun.begin(self, timeout.seconds, work)
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 future.onComplete(context: ImmediateContext()) { continuation.resume(returning: $0) }

@@ -23,15 +23,8 @@ extension Peripheral {
 
     // MARK: Discovering
 
-    /// Discovers all services.
-    ///
-    /// BlueZ discovers the services when the link is established, and reports them one after another. The future
-    /// succeeds when BlueZ has finished; all services and their characteristics are then available. Any number of
-    /// discoveries may be active at once.
-    /// - Parameter timeout: The time limit in seconds. When it is exceeded, the future fails with
-    ///   ``PeripheralError/serviceDiscoveryTimeout``.
-    /// - Returns: This peripheral. The future fails with ``PeripheralError/noServices`` if BlueZ found none, and with
-    ///   ``PeripheralError/disconnected`` if there is no link or the link is lost.
+    /// Variant of ``discoverAllServices(timeout:)->[Service]`` that returns a future of this peripheral, with the time limit in
+    /// seconds.
     @discardableResult
     public func discoverAllServices(timeout: TimeInterval = .infinity) -> Future<Peripheral> {
         discover(nil, timeout, yielding: self)
@@ -44,13 +37,8 @@ extension Peripheral {
         discover(nil, timeout, yielding: ())
     }
 
-    /// Discovers the services with these UUIDs, or all services if the list is empty or `nil`.
-    ///
-    /// A service that the peripheral does not have is not a failure: check ``services``.
-    /// - Parameters:
-    ///   - services: The UUIDs.
-    ///   - timeout: The time limit in seconds. When it is exceeded, the future fails with
-    ///     ``PeripheralError/serviceDiscoveryTimeout``.
+    /// Variant of ``discoverServices(_:timeout:)->[Service]`` that returns a future of this peripheral, with the time limit in
+    /// seconds.
     @discardableResult
     public func discoverServices(_ services: [CBUUID]?, timeout: TimeInterval = .infinity) -> Future<Peripheral> {
         discover(services, timeout, yielding: self)
@@ -101,23 +89,8 @@ extension Peripheral {
         session.stream(\.changes.ofServices, of: key, capacity: 0)
     }
 
-    /// Removes the peripheral from BlueZ, connects it again and discovers all services.
-    ///
-    /// BlueZ keeps a peripheral's services from one connection to the next. If a peripheral has new firmware and does
-    /// not report that its services have changed, BlueZ exports the old services until it removes the peripheral.
-    ///
-    /// The stream of the last `connect` reports `.forceDisconnect` and then `.connect`. The peripheral must advertise
-    /// in between to be found. `disconnect()` and `terminate()` cancel the operation: the future fails with
-    /// ``PeripheralError/forcedDisconnect``, and the peripheral is not connected again. If `bluetoothd` does not end
-    /// the link or does not remove the peripheral, the future fails with its ``BusFailure``, and the peripheral is
-    /// connected again.
-    /// - Parameters:
-    ///   - forgettingBond: Whether a bonded peripheral may be removed; it must then be paired again. If false, the
-    ///     future of a bonded peripheral fails with ``PeripheralError/invalidArgument(_:)``.
-    ///   - timeout: The time limit for the whole operation, in seconds. When it is exceeded, the future fails with
-    ///     ``PeripheralError/serviceDiscoveryTimeout``.
-    /// - Returns: This peripheral. The future also fails as that of
-    ///   ``discoverAllServices(timeout:)->Future<Peripheral>`` does.
+    /// Variant of ``refreshServices(forgettingBond:timeout:)->[Service]`` that returns a future of this peripheral, with the time limit in
+    /// seconds.
     @discardableResult
     public func refreshServices(forgettingBond: Bool = false, timeout: TimeInterval = 60) -> Future<Peripheral> {
         guard forgettingBond || session.read(key, { $0.isPaired }) != true else {

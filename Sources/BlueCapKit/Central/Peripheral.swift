@@ -58,9 +58,9 @@ public final class Peripheral: Sendable {
             ?? .distantPast
     }
 
-    /// The smoothed interval between sightings in seconds; `nil` until there have been two.
-    public var advertisingInterval: TimeInterval? {
-        session.readRecord(key) { $0.interval }.flatMap { $0 > 0 ? $0 : nil }
+    /// The smoothed interval between sightings; `nil` until there have been two.
+    public var advertisingInterval: Duration? {
+        session.readRecord(key) { $0.interval }.flatMap { $0 > 0 ? .seconds($0) : nil }
     }
 }
 

@@ -29,38 +29,38 @@ public struct PeripheralOperations: Sendable {
     /// Reads the whole value.
     /// - Parameters:
     ///   - identifier: The characteristic, by its UUID and that of its service.
-    ///   - timeout: The time limit in seconds. It begins when the turn of the operation comes, and includes connecting
+    ///   - timeout: The time limit; `nil` for none. It begins when the turn of the operation comes, and includes connecting
     ///     and discovery.
-    public func read(_ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity) -> Future<Data> {
-        peripheral.run(timeout: timeout) { try await $0.read(identifier) }
+    public func read(_ identifier: CharacteristicIdentifier, timeout: Duration? = nil) -> Future<Data> {
+        peripheral.run(timeout: timeout.seconds) { try await $0.read(identifier) }
     }
 
     /// Reads the value as a value of a type.
     public func read<T: CharacteristicCodable>(
-        _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity
+        _ identifier: CharacteristicIdentifier, timeout: Duration? = nil
     ) -> Future<T> {
-        peripheral.run(timeout: timeout) { try await $0.read(identifier) }
+        peripheral.run(timeout: timeout.seconds) { try await $0.read(identifier) }
     }
 
     /// Writes bytes.
     /// - Parameters:
     ///   - data: The bytes, at most ``Peripheral/maximumWriteValueLength(for:)``.
     ///   - identifier: The characteristic, by its UUID and that of its service.
-    ///   - timeout: The time limit in seconds. It begins when the turn of the operation comes, and includes connecting
+    ///   - timeout: The time limit; `nil` for none. It begins when the turn of the operation comes, and includes connecting
     ///     and discovery.
     ///   - type: Whether the peripheral sends a response.
     @discardableResult
     public func write(
-        _ data: Data, to identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity,
+        _ data: Data, to identifier: CharacteristicIdentifier, timeout: Duration? = nil,
         type: CBCharacteristicWriteType = .withResponse
     ) -> Future<Void> {
-        peripheral.run(timeout: timeout) { try await $0.write(data, to: identifier, type: type) }
+        peripheral.run(timeout: timeout.seconds) { try await $0.write(data, to: identifier, type: type) }
     }
 
     /// Writes a value of a type that can be serialized.
     @discardableResult
     public func write<T: CharacteristicCodable>(
-        _ value: T, to identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity,
+        _ value: T, to identifier: CharacteristicIdentifier, timeout: Duration? = nil,
         type: CBCharacteristicWriteType = .withResponse
     ) -> Future<Void> {
         write(value.serialize(), to: identifier, timeout: timeout, type: type)

@@ -202,12 +202,15 @@ final class PeripheralUse {
         return sinks.sorted { $0.key < $1.key }.flatMap(\.value)
     }
 
-    /// Removes sinks without readers. Returns all sinks of the characteristic, so that none is released under a lock.
-    func removeForgottenSinks(of characteristic: AttributeID) -> [NotificationSink] {
-        guard let all = sinks[characteristic] else { return [] }
-        let kept = all.filter { !$0.isForgotten() }
+    /// Removes sinks of a characteristic, and returns them, so that none is released under a lock.
+    func removeSinks(
+        of characteristic: AttributeID, where isMeant: (NotificationSink) -> Bool
+    ) -> [NotificationSink] {
+        var kept: [NotificationSink] = []
+        var removed: [NotificationSink] = []
+        for sink in sinks[characteristic] ?? [] { if isMeant(sink) { removed.append(sink) } else { kept.append(sink) } }
         sinks[characteristic] = kept.isEmpty ? nil : kept
-        return all
+        return removed
     }
 
     // MARK: Writers

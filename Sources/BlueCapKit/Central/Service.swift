@@ -61,10 +61,8 @@ public final class Service: PeripheralAttribute {
         return found.isEmpty ? nil : found
     }
 
-    /// Discovers all characteristics.
-    /// - Parameter timeout: The time limit in seconds. When it is exceeded, the future fails with
-    ///   ``ServiceError/characteristicDiscoveryTimeout``.
-    /// - Returns: This service. The future fails with ``PeripheralError/disconnected`` if there is no link.
+    /// Variant of ``discoverAllCharacteristics(timeout:)->[Characteristic]`` that returns a future of this service, with the time limit in
+    /// seconds.
     @discardableResult
     public func discoverAllCharacteristics(timeout: TimeInterval = .infinity) -> Future<Service> {
         discover(nil, timeout, yielding: self)
@@ -78,13 +76,8 @@ public final class Service: PeripheralAttribute {
         discover(nil, timeout, yielding: ())
     }
 
-    /// Discovers the characteristics with these UUIDs, or all characteristics if the list is empty or `nil`.
-    ///
-    /// A characteristic that the service does not have is not a failure: check ``characteristics``.
-    /// - Parameters:
-    ///   - characteristics: The UUIDs.
-    ///   - timeout: The time limit in seconds. When it is exceeded, the future fails with
-    ///     ``ServiceError/characteristicDiscoveryTimeout``.
+    /// Variant of ``discoverCharacteristics(_:timeout:)->[Characteristic]`` that returns a future of this service, with the time
+    /// limit in seconds.
     @discardableResult
     public func discoverCharacteristics(
         _ characteristics: [CBUUID]?, timeout: TimeInterval = .infinity

@@ -410,9 +410,11 @@ struct AttributeState {
         send(lanes.replied(id, .success(.done), into: &orders), &orders)
     }
 
-    mutating func timedOut(_ id: OperationID, into orders: inout Orders) {
-        guard let failure = requests.timeoutError(of: id) else { return lanes.timedOut(id, into: &orders) }
-        requests.settle(id, .failed(failure), &orders)
+    /// Ends an operation whose time limit is exceeded, or that is withdrawn, as ``OperationLanes/end(_:_:into:)`` does.
+    mutating func end(_ id: OperationID, _ failure: OperationFailure, into orders: inout Orders) -> Bool {
+        guard let timeout = requests.timeoutError(of: id) else { return lanes.end(id, failure, into: &orders) }
+        requests.settle(id, .failed(failure == .withdrawn ? .cancelled : timeout), &orders)
+        return true
     }
 
     // MARK: The discovery

@@ -10,6 +10,9 @@ struct ConnectionPolicy: Equatable {
     /// Seconds from the moment at which the radio begins to connect, or cannot begin because it has no power; `nil` for
     /// no limit.
     var timeout: TimeInterval?
+    /// Whether the peripheral is connected again after time-outs and disconnections, without a `reconnect`, while the
+    /// connection is wanted.
+    var reconnects = false
 }
 
 /// Connects one peripheral, keeps it connected and disconnects it: behaviours B1 to B8 and F1 to F3 of
@@ -35,6 +38,10 @@ struct ConnectionMachine: Equatable {
         case reconnectAsked(delay: TimeInterval)
         case disconnectAsked
         case terminateAsked
+        /// Nothing reads the stream of this connection any more, which was to last as long as that.
+        case readersEnded(ConnectionNumber)
+        /// The callers that the try was made for no longer wait. `leavingFor`: what else needs its link.
+        case connectWithdrawn(Report, leavingFor: Purpose?)
         /// A run needs a link, or a pairing does to find out whether a bond holds.
         case linkNeeded(Purpose)
         /// No run needs the link any more, or the bond is known. A link that is up stays for a pairing.
@@ -182,6 +189,17 @@ struct ConnectionMachine: Equatable {
     /// Whether a link of ours exists, or may appear.
     var hasOwnLink: Bool { if case .connecting = state { true } else { isOurs } }
 
+    /// Whether a time-out or a disconnection has been reported after which the peripheral is connected again.
+    var isReconnectDue: Bool { state == .disconnected && isWanted && policy.reconnects }
+
+    /// Whether there is a link, or one is being made.
+    var isLinkAhead: Bool {
+        switch state {
+        case .connected, .connecting, .waiting, .ending(_, .connect): true
+        case .disconnected, .ending, .closed: false
+        }
+    }
+
     /// Whether the peripheral is connected or to be connected, or the end of its connection is still under way.
     var isInUse: Bool { state != .disconnected && state != .closed }
 
@@ -191,11 +209,14 @@ struct ConnectionMachine: Equatable {
         switch event {
         case .connectAsked(let policy): connectAsked(policy, &orders)
         case .reconnectAsked(let delay):
+            if !isWanted { policy.reconnects = false }
             isWanted = state != .closed
             purpose = .application
             reconnect(after: delay, &orders)
         case .disconnectAsked: disconnectAsked(&orders)
         case .terminateAsked: terminateAsked(&orders)
+        case .readersEnded(let number): if number == self.number, !isFinished { readersEnded(&orders) }
+        case .connectWithdrawn(let report, let purpose): connectWithdrawn(report, leavingFor: purpose, &orders)
         case .linkNeeded(let purpose): linkNeeded(purpose, &orders)
         case .linkNotNeeded(let purpose): linkNotNeeded(purpose, &orders)
         case .linkMade(let isOurs): linkMade(isOurs: isOurs, &orders)
@@ -302,6 +323,29 @@ struct ConnectionMachine: Equatable {
         case .waiting, .connecting, .connected: end(.forced, then: .finish, &orders)
         }
         orders.append(.forget)
+    }
+
+    private mutating func readersEnded(_ orders: inout Orders) {
+        finish(&orders)
+        isWanted = false
+        switch state {
+        case .waiting, .connecting: end(.forced, then: .rest, &orders)
+        // A link that another program established before stays.
+        case .connected where isOurs: end(.forced, then: .rest, &orders)
+        case .ending(let report, .connect): state = .ending(report, .rest)
+        case .disconnected, .connected, .ending, .closed: break
+        }
+    }
+
+    private mutating func connectWithdrawn(_ report: Report, leavingFor new: Purpose?, _ orders: inout Orders) {
+        isWanted = false
+        if let new {
+            purpose = new
+        } else if case .ending(_, .connect) = state {
+            state = .ending(report, .rest)
+        } else if state != .connected {
+            end(report, then: .rest, &orders)
+        }
     }
 
     /// Ends the present try or link: at the request of the application, because nothing needs it, because its time is over,

@@ -4,6 +4,8 @@ import BlueCapGATT
 /// Why an operation on an attribute failed, before it is translated to a documented error.
 enum OperationFailure: Error, Hashable {
     case timedOut
+    /// Its caller no longer waits.
+    case withdrawn
     /// The link was lost, or did not exist.
     case linkLost
     /// The link was lost, since the peripheral or the adapter no longer has the keys of the bond.
@@ -52,7 +54,7 @@ extension OperationFailure {
     var isAboutSecurity: Bool {
         switch self {
         case .needsSecurity, .unanswered: true
-        case .timedOut, .linkLost, .keysMissing, .linkEnded, .invalidated, .busy, .refused: false
+        case .timedOut, .withdrawn, .linkLost, .keysMissing, .linkEnded, .invalidated, .busy, .refused: false
         }
     }
 }
@@ -99,6 +101,7 @@ extension PeripheralFailure {
             case .linkLost, .keysMissing, .linkEnded: .peripheral(failure.linkError)
             case .invalidated: .characteristic(.invalidated)
             case .timedOut: .characteristic(timeout)
+            case .withdrawn: .cancelled
             case .busy(let error), .refused(let error): .characteristic(refusal(BusFailure(error)))
             case .needsSecurity(let error):
                 .characteristic(.pairingRequired(isPaired ? .authentication : .encryption, BusFailure(error)))

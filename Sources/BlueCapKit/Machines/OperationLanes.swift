@@ -95,22 +95,26 @@ struct OperationLanes {
         return operation
     }
 
-    /// Settles an operation that has exceeded its time limit. The first one of a lane leaves it when BlueZ has replied, or
-    /// when its pause is over.
-    mutating func timedOut(_ id: OperationID, into orders: inout Orders) {
-        guard let key = places[id], var lane = lanes.removeValue(forKey: key) else { return }
+    /// Settles an operation that has exceeded its time limit, or is withdrawn. The first one of a lane leaves it when BlueZ has
+    /// replied, or when its pause is over. BlueZ cannot take an operation back, so the one that it is executing is withdrawn only
+    /// if it is a transfer, of which nothing more is written.
+    /// - Returns: Whether there is such an operation that was not settled.
+    mutating func end(_ id: OperationID, _ failure: OperationFailure, into orders: inout Orders) -> Bool {
+        guard let key = places[id], var lane = lanes.removeValue(forKey: key) else { return false }
         defer { if !lane.isIdle { lanes[key] = lane } }
         let operation: Operation
         if let head = lane.head, head.id == id {
-            guard !lane.isSettled else { return }
+            guard !lane.isSettled else { return false }
+            if failure == .withdrawn, lane.phase == .called, lane.transfer == nil { return true }
             operation = head
             (lane.isSettled, lane.transfer) = (true, nil)
         } else {
-            guard let waiting = lane.waiting.remove(where: { $0.id == id }) else { return }
+            guard let waiting = lane.waiting.remove(where: { $0.id == id }) else { return false }
             operation = waiting
             places[id] = nil
         }
-        fail(operation, .timedOut, &orders)
+        fail(operation, failure, &orders)
+        return true
     }
 
     // MARK: Replies of BlueZ

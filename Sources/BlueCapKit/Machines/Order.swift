@@ -47,6 +47,9 @@ struct Order: Equatable {
         case found(AttributeID)
         case transferred(TransferReport)
         case failed(PeripheralFailure)
+
+        /// The value that a read returned; `nil` of other outcomes.
+        var value: Data? { if case .value(let data) = self { data } else { nil } }
     }
 
     enum Action: Equatable {

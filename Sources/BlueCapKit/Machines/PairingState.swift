@@ -148,6 +148,18 @@ struct PairingState {
         return true
     }
 
+    /// Removes a request whose caller no longer waits, unless BlueZ is pairing or removing the device for it. Returns false if
+    /// it is settled.
+    mutating func withdraw(_ id: OperationID, into orders: inout Orders) -> Bool {
+        guard let index = waiters.firstIndex(where: { $0.id == id }) else { return false }
+        let isPair = waiters[index].request.isPair
+        if isPairing && !isCancelling && isPair || isRemoving && !isPair { return true }
+        orders.append(.settle(id, .failed(.cancelled)))
+        waiters.remove(at: index)
+        if waiters.isEmpty, !isNeeded { withdraw(&orders) }
+        return true
+    }
+
     /// Ends a step that nothing waits for any more. A removal cannot be ended.
     private mutating func withdraw(_ orders: inout Orders) {
         switch step {

@@ -55,6 +55,7 @@ struct PeripheralState {
     /// BlueZ's reason for the end of the last link, from 5.83 on.
     private(set) var linkEnd: LinkEnd?
 
+    private var linkRequests = LinkRequests()
     /// The operations that need the link exclusively, one after the other.
     private var runs = OperationQueueMachine<OperationID, PeripheralFailure?>()
     /// The time limits of runs that are not settled, in seconds.
@@ -148,8 +149,17 @@ struct PeripheralState {
         if runs.position(of: id) != nil {
             return cancelRun(id, .peripheral(runs.running == id ? .runTimeout : .connectionTimeout), into: &orders)
         }
-        if subscriptions.timedOut(id, into: &orders) || pairing.timedOut(id, obstacle, into: &orders) { return }
-        attributes.timedOut(id, into: &orders)
+        _ =
+            subscriptions.end(id, .timedOut(id), into: &orders) || pairing.timedOut(id, obstacle, into: &orders)
+            || endLinkRequest(id, .peripheral(.connectionTimeout), into: &orders)
+            || attributes.end(id, .timedOut, into: &orders)
+    }
+
+    /// The caller of an operation no longer waits: ends the operation, unless BlueZ is executing it. Returns false if the
+    /// operation is settled.
+    mutating func withdraw(_ id: OperationID, into orders: inout Orders) -> Bool {
+        subscriptions.end(id, .withdrawn(id), into: &orders) || pairing.withdraw(id, into: &orders)
+            || endLinkRequest(id, .cancelled, into: &orders) || attributes.end(id, .withdrawn, into: &orders)
     }
 
     /// Applies the consequences of an event to the subscriptions and the runs. Called after every event.
@@ -157,10 +167,12 @@ struct PeripheralState {
         if attributes.isLinkDead || pairing.isLinkDead, connection.state == .connected {
             connect(.linkDied, into: &orders)
         }
+        if connection.isReconnectDue { connect(.reconnectAsked(delay: 0), into: &orders) }
         if !connection.isInUse, pairing.isIdle {
             attributes.linkUnwanted(into: &orders)
             subscriptions.linkUnwanted(into: &orders)
         }
+        linkRequests.follow(connection, into: &orders)
         followRuns(into: &orders)
         followVerification(into: &orders)
         subscriptions.follow(attributes, isPairing: !pairing.isIdle && isUsable, into: &orders)
@@ -214,6 +226,37 @@ struct PeripheralState {
             default: break
             }
         }
+    }
+
+    /// A caller waits for a link, for which a try begins unless there is one.
+    /// - Parameter timeout: The time limit of the try, in seconds.
+    mutating func linkAsked(_ id: OperationID, timeout: TimeInterval, into orders: inout Orders) {
+        let isOwnTry = connection.number == linkRequests.number && connection.state != .connected
+        if connection.isWanted, connection.isLinkAhead, !isOwnTry {
+            connect(.reconnectAsked(delay: 0), into: &orders)
+        } else {
+            let longest = max(timeout, isOwnTry ? linkRequests.longestTimeout : 0)
+            let policy = ConnectionPolicy(
+                timeoutRetries: 0, disconnectRetries: 0, timeout: longest.isFinite ? longest : nil)
+            connect(.connectAsked(policy), into: &orders)
+            linkRequests.number = connection.number
+        }
+        linkRequests.add(id, timeout: timeout)
+    }
+
+    /// Ends the wait of a caller for a link. The try ends too if it was made for such calls alone. Returns false if the caller does
+    /// not wait.
+    private mutating func endLinkRequest(
+        _ id: OperationID, _ failure: PeripheralFailure, into orders: inout Orders
+    ) -> Bool {
+        guard linkRequests.remove(id) else { return false }
+        orders.append(.settle(id, .failed(failure)))
+        if linkRequests.isEmpty, connection.number == linkRequests.number {
+            let purpose: ConnectionMachine.Purpose? = !runs.isIdle ? .run : pairing.isVerifying ? .pairing : nil
+            let report: ConnectionMachine.Report = failure == .cancelled ? .forced : .timedOut
+            connect(.connectWithdrawn(report, leavingFor: purpose), into: &orders)
+        }
+        return true
     }
 
     private mutating func linkWentUp(into orders: inout Orders) {
@@ -543,7 +586,7 @@ struct PeripheralState {
         restored = kept.subscriptions.map { ($0, false) }
         let policy = ConnectionPolicy(
             timeoutRetries: kept.timeoutRetries ?? .max, disconnectRetries: kept.disconnectRetries ?? .max,
-            timeout: kept.connectionTimeout)
+            timeout: kept.connectionTimeout, reconnects: true)
         connect(.connectAsked(policy), into: &orders)
     }
 

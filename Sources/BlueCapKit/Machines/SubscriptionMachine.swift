@@ -39,9 +39,12 @@ struct SubscriptionMachine {
     typealias Failure = PeripheralFailure
 
     enum Event: Hashable, Sendable {
-        /// `outlivesLinks`: a lost link does not settle it; the subscription begins on the next one.
-        case startAsked(OperationID, NotificationTransport, outlivesLinks: Bool = false)
+        /// `outlivesLinks`: a lost link does not settle it; the subscription begins on the next one. `isForStream`: the
+        /// subscription may end with the last stream.
+        case startAsked(OperationID, NotificationTransport, outlivesLinks: Bool = false, isForStream: Bool = false)
         case stopAsked(OperationID)
+        /// The last stream has ended: the subscription ends, unless it was requested for more than streams.
+        case readersEnded(OperationID)
         /// A subscription of an earlier process is resumed, on this link or on the next one.
         case restored(NotificationTransport)
         /// BlueZ notifies, for the first time or again.
@@ -66,6 +69,8 @@ struct SubscriptionMachine {
         case attribute(Attribute, PeripheralError = .disconnected, keepsSecuring: Bool = false)
         /// The time limit of a request is exceeded.
         case timedOut(OperationID)
+        /// The caller of a request no longer waits.
+        case withdrawn(OperationID)
         /// The manager ends, or releases the peripheral.
         case closed
     }
@@ -96,6 +101,8 @@ struct SubscriptionMachine {
     private var operations: [Operation] = []
     /// Whether the subscription continues without an operation that waits for it: it has begun, or was restored.
     private var isEstablished = false
+    /// Whether the subscription is only for streams that end it.
+    private var isForStreams = false
     /// Whether the next start follows an earlier one, on this link or before; then its failure concerns the streams too.
     private var isResumption = false
     /// Whether the present subscription has delivered values, or may have: then a gap is possible.
@@ -129,17 +136,21 @@ struct SubscriptionMachine {
     mutating func event(_ event: Event, into orders: inout Orders) {
         orders.subject.attribute = key
         switch event {
-        case .startAsked(let id, let transport, let outlivesLinks):
+        case .startAsked(let id, let transport, let outlivesLinks, let isForStream):
+            let isFirst = state == .off && waiting.isEmpty
+            isForStreams = isForStream && (isFirst || isForStreams)
             if let refusal, attribute == .invalid || !outlivesLinks { return settle(id, refusal, &orders) }
             // An existing subscription keeps its transport.
             let used = state != .off && isResumption ? self.transport : transport
             operations.append(Operation(id: id, transport: used, outlivesLinks: outlivesLinks))
             proceed(&orders)
-        case .stopAsked(let id):
+        case .readersEnded where !isForStreams: break
+        case .stopAsked(let id), .readersEnded(let id):
             operations.append(Operation(id: id))
             proceed(&orders)
         case .restored(let transport):
             guard state == .off else { return }
+            isForStreams = false
             reset(transport)
             (isEstablished, isResumption) = (true, true)
             resume(&orders)
@@ -168,7 +179,8 @@ struct SubscriptionMachine {
             operations.removeAll { $0.ending == call }
         case .attribute(let attribute, let error, let keepsSecuring):
             changed(to: attribute, error, keepsSecuring: keepsSecuring, &orders)
-        case .timedOut(let id): timedOut(id, &orders)
+        case .timedOut(let id): end(id, .characteristic(.notifyTimeout), &orders)
+        case .withdrawn(let id): end(id, .cancelled, &orders)
         case .closed:
             attribute = .away
             end(.peripheral(.disconnected), &orders)
@@ -228,10 +240,11 @@ struct SubscriptionMachine {
         return true
     }
 
-    private mutating func timedOut(_ id: OperationID, _ orders: inout Orders) {
+    /// Ends one request. A start that nothing else waits for is cancelled.
+    private mutating func end(_ id: OperationID, _ failure: Failure, _ orders: inout Orders) {
         guard let index = operations.firstIndex(where: { $0.id == id }) else { return }
         operations.remove(at: index)
-        settle(id, .characteristic(.notifyTimeout), &orders)
+        settle(id, failure, &orders)
         if waiting.isEmpty, !isEstablished {
             leave(&orders)
             state = .off

@@ -47,10 +47,12 @@ struct Subscriptions {
         send(id, event, into: &orders)
     }
 
-    /// An operation has exceeded its time limit. Returns false if it does not wait for a subscription.
-    mutating func timedOut(_ operation: OperationID, into orders: inout Orders) -> Bool {
+    /// An operation has exceeded its time limit, or is withdrawn. Returns false if it does not wait for a subscription.
+    mutating func end(
+        _ operation: OperationID, _ event: SubscriptionMachine.Event, into orders: inout Orders
+    ) -> Bool {
         guard let id = machines.first(where: { $0.value.isAwaited(by: operation) })?.key else { return false }
-        send(id, .timedOut(operation), into: &orders)
+        send(id, event, into: &orders)
         return true
     }
 

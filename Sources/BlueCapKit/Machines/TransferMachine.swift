@@ -63,7 +63,7 @@ struct TransferMachine: Equatable {
     private(set) var fences = 0
     /// What was transferred so far, in the seconds from the first reply to the last one.
     var report: TransferReport {
-        TransferReport(bytes: sent, seconds: start.map { end.seconds(since: $0) } ?? 0, fences: fences)
+        TransferReport(bytes: sent, duration: .seconds(start.map { end.seconds(since: $0) } ?? 0), fences: fences)
     }
     private var start: Instant?
     private var end = Instant.origin
@@ -106,7 +106,7 @@ struct TransferMachine: Equatable {
             return proceed()
         case .fencing:
             switch failure {
-            case .linkLost?, .keysMissing?, .linkEnded?, .timedOut?, .unanswered?: return finish(failure)
+            case .linkLost?, .keysMissing?, .linkEnded?, .timedOut?, .withdrawn?, .unanswered?: return finish(failure)
             // An error is a reply, too.
             case .busy?, .refused?, .needsSecurity?, .invalidated?, nil: break
             }

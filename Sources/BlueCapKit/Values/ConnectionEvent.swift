@@ -14,6 +14,16 @@ public enum ConnectionEvent: Hashable, Sendable, CaseIterable {
     case giveUp
 }
 
+/// A change of a connection, as ``Peripheral/stayConnected(timeout:)`` reports it.
+public enum ConnectionChange: Hashable, Sendable {
+    /// The link is up.
+    case connected
+    /// The link was lost; the next attempt follows. ``Peripheral/disconnectDetail`` has BlueZ's cause.
+    case disconnected(DisconnectReason)
+    /// The link did not come up within the time limit of an attempt; the next one follows.
+    case timedOut
+}
+
 /// Why a peripheral's last link ended.
 public enum DisconnectReason: Hashable, Sendable {
     /// The peripheral, the radio, or another program ended it: ``Peripheral/disconnectDetail`` has the cause, if BlueZ

@@ -1,3 +1,5 @@
+public import Foundation
+
 /// The way in which `bluetoothd` delivers the values of a subscription.
 public enum NotificationTransport: Hashable, Sendable, CaseIterable {
     /// One D-Bus signal for each value (`StartNotify`): the default. It supports notifications and indications, shares
@@ -17,4 +19,12 @@ public enum NotificationTransport: Hashable, Sendable, CaseIterable {
     /// no reply. The peripheral receives three writes of its configuration, and what it sends after the first one is
     /// lost.
     case socket
+}
+
+/// An element of ``Characteristic/notificationEvents(over:capacity:timeout:)``.
+public enum NotificationEvent: Hashable, Sendable {
+    /// A value that the peripheral has notified or indicated.
+    case value(Data)
+    /// The subscription was interrupted and has been resumed: values may have been missed.
+    case gap
 }

@@ -65,7 +65,7 @@ public enum RequiredSecurity: Hashable, Sendable {
 public struct PairingChange: Hashable, Sendable {
     /// The cause of a change.
     public enum Origin: Hashable, Sendable {
-        /// The application called ``Peripheral/pair(trusting:timeout:)->Future<Peripheral>``, ``Peripheral/unpair(timeout:)`` or
+        /// The application called ``Peripheral/pair(trusting:timeout:)``, ``Peripheral/unpair(timeout:)`` or
         /// ``Peripheral/repair(timeout:)``. In the peripheral role: BlueZ has asked this manager, or the application called
         /// ``PeripheralManager/forget(_:)``.
         case application

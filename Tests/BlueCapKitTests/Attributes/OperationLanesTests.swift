@@ -54,9 +54,19 @@ final class OperationLanesTests: XCTestCase {
 
     private func timedOut(_ number: UInt64) -> [String] {
         words { orders in
-            lanes.timedOut(id(number), into: &orders)
+            _ = lanes.end(id(number), .timedOut, into: &orders)
             return []
         }
+    }
+
+    /// `true` or `false` after the orders: whether the operation was not settled.
+    private func withdrawn(_ number: UInt64) -> [String] {
+        var isUnsettled = false
+        let orders = words { orders in
+            isUnsettled = lanes.end(id(number), .withdrawn, into: &orders)
+            return []
+        }
+        return orders + ["\(isUnsettled)"]
     }
 
     // MARK: Order
@@ -98,6 +108,33 @@ final class OperationLanesTests: XCTestCase {
         XCTAssertEqual(replied(1), [])
         XCTAssertEqual(replied(2), ["done 2"])
         XCTAssertTrue(lanes.isIdle)
+    }
+
+    func testWhatIsWithdrawnWhileItWaitsIsNeverSent() {
+        _ = submit(1)
+        _ = submit(2)
+        XCTAssertEqual(withdrawn(2), ["failed 2", "true"])
+        XCTAssertEqual(withdrawn(2), ["false"])
+        XCTAssertEqual(replied(1), ["done 1"])
+        XCTAssertTrue(lanes.isIdle)
+    }
+
+    func testWhatBlueZExecutesIsNotWithdrawn() {
+        _ = submit(1)
+        _ = submit(2)
+        XCTAssertEqual(withdrawn(1), ["true"])
+        XCTAssertEqual(replied(1), ["done 1", "send 2"])
+        XCTAssertEqual(withdrawn(1), ["false"])
+        XCTAssertEqual(timedOut(2), ["timed out 2"])
+        XCTAssertEqual(withdrawn(2), ["false"])
+    }
+
+    func testWhatWaitsForItsRepetitionIsWithdrawn() {
+        _ = submit(1)
+        _ = submit(2)
+        XCTAssertEqual(replied(1, inProgress), ["retry 1"])
+        XCTAssertEqual(withdrawn(1), ["failed 1", "true"])
+        XCTAssertEqual(words(lanes.retry(lane)), ["send 2"])
     }
 
     func testWhatTimesOutWhileItWaitsIsNeverSent() {

@@ -114,6 +114,34 @@ final class ConnectionMachineTests: RandomTestCase {
             ])
     }
 
+    // MARK: Callers that no longer wait
+
+    func testAWithdrawnConnectEndsItsAttempt() {
+        var machine = connecting(timeout: 10, retries: 0)
+        XCTAssertEqual(
+            machine.event(.connectWithdrawn(.forced, leavingFor: nil)), [.cancelTimer(.timeout), .cancelConnect])
+        XCTAssertFalse(machine.isWanted)
+        XCTAssertEqual(machine.event(.connectReplied(1, cancelled)), [.report(1, .forced)])
+        XCTAssertEqual(machine.state, .disconnected)
+    }
+
+    func testAWithdrawnConnectLeavesItsAttemptToARun() {
+        var machine = connecting(timeout: 10, retries: 0)
+        XCTAssertEqual(machine.event(.connectWithdrawn(.forced, leavingFor: .run)), [])
+        XCTAssertEqual(machine.purpose, .run)
+        XCTAssertEqual(machine.event(.linkNotNeeded(.run)), [.cancelTimer(.timeout), .cancelConnect])
+    }
+
+    func testAConnectThatIsWithdrawnDuringTheEndOfALinkDoesNotFollowIt() {
+        var machine = connected()
+        _ = machine.event(.disconnectAsked)
+        _ = machine.event(.connectAsked(ConnectionPolicy()))
+        XCTAssertEqual(machine.state, .ending(nil, .connect(after: 0)))
+        XCTAssertEqual(machine.event(.connectWithdrawn(.forced, leavingFor: nil)), [])
+        XCTAssertEqual(machine.event(.disconnectReplied), [.report(2, .forced)])
+        XCTAssertEqual(machine.state, .disconnected)
+    }
+
     // MARK: Counts
 
     func testTimeOutsInARowBeyondTheCountGiveUp() {

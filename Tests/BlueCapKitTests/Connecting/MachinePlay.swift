@@ -25,7 +25,7 @@ struct MachinePlay {
             BlueZError(name: "org.bluez.Error.InProgress"), BlueZError(name: "org.bluez.Error.AuthenticationFailed"),
             BlueZError(name: "org.bluez.Error.Something"),
         ]
-        switch Int.random(in: 0..<18, using: &random) {
+        switch Int.random(in: 0..<20, using: &random) {
         case 0:
             send(.connectAsked(ConnectionPolicy(timeoutRetries: 2, disconnectRetries: 2, timeout: 10)))
         case 1: send(.reconnectAsked(delay: Bool.random(using: &random) ? 0 : 1))
@@ -49,6 +49,10 @@ struct MachinePlay {
         case 15:
             send(.linkNotNeeded(.run))
             check(machine.purpose != .run, "A link stays for runs that have ended.")
+        case 17: send(.readersEnded(machine.number))
+        case 16:
+            let report = Bool.random(using: &random) ? ConnectionMachine.Report.forced : .timedOut
+            send(.connectWithdrawn(report, leavingFor: Bool.random(using: &random) ? .run : nil))
         default:
             guard let timer = Self.inOrder(timers).randomElement(using: &random) else { return }
             timers.remove(timer)

@@ -57,6 +57,48 @@ final class SubscriptionMachineTests: XCTestCase {
         XCTAssertEqual(event(.stopAsked(id(2))), [.settle(id(2), .peripheral(.disconnected))])
     }
 
+    // MARK: Streams
+
+    func testTheLastStreamEndsASubscriptionForStreams() {
+        _ = event(.startAsked(id(1), .signals, isForStream: true))
+        _ = event(.began(call(1)))
+        XCTAssertEqual(event(.readersEnded(id(2))), [.unsubscribe(call(1))])
+        XCTAssertEqual(event(.stopped(call(1), nil)), [.settle(id(2), nil)])
+        XCTAssertEqual(machine.state, .off)
+    }
+
+    func testTheLastStreamEndsARequest() {
+        _ = event(.startAsked(id(1), .signals, outlivesLinks: true, isForStream: true))
+        XCTAssertEqual(event(.readersEnded(id(2))), [.settle(id(1), .cancelled), .unsubscribe(call(1))])
+    }
+
+    func testTheLastStreamDoesNotEndASubscriptionForMore() {
+        let stream = SubscriptionMachine.Event.startAsked(id(1), .signals, isForStream: true)
+        let more = SubscriptionMachine.Event.startAsked(id(2), .signals)
+        for requests in [[more], [stream, more], [more, stream]] {
+            machine = SubscriptionMachine(isReady: true)
+            for request in requests { _ = event(request) }
+            _ = event(.began(call(1)))
+            XCTAssertEqual(event(.readersEnded(id(3))), [])
+            XCTAssertTrue(machine.isNotifying)
+        }
+    }
+
+    func testASubscriptionForStreamsFollowsOneForMoreThatHasEnded() {
+        turnOn()
+        _ = event(.stopAsked(id(1)))
+        _ = event(.stopped(call(1), nil))
+        _ = event(.startAsked(id(2), .signals, isForStream: true))
+        _ = event(.began(call(2)))
+        XCTAssertEqual(event(.readersEnded(id(3))), [.unsubscribe(call(2))])
+    }
+
+    func testARestoredSubscriptionStays() {
+        _ = event(.restored(.signals))
+        _ = event(.began(call(1)))
+        XCTAssertEqual(event(.readersEnded(id(1))), [])
+    }
+
     // MARK: Stopping
 
     func testStoppingWaitsForBlueZ() {
@@ -201,6 +243,16 @@ final class SubscriptionMachineTests: XCTestCase {
         _ = event(.securityNeeded(call(1)))
         XCTAssertEqual(event(.linkWentDown(.disconnected)), [.settle(id(1), .peripheral(.disconnected))])
         XCTAssertEqual(machine.state, .off)
+    }
+
+    func testAWithdrawnStartEndsTheSubscriptionUnlessAnotherWaitsForIt() {
+        _ = event(.startAsked(id(1), .signals))
+        _ = event(.startAsked(id(2), .signals))
+        XCTAssertEqual(event(.withdrawn(id(1))), [.settle(id(1), .cancelled)])
+        XCTAssertEqual(machine.state, .starting)
+        XCTAssertEqual(event(.withdrawn(id(2))), [.settle(id(2), .cancelled), .unsubscribe(call(1))])
+        XCTAssertEqual(machine.state, .off)
+        XCTAssertFalse(machine.isAwaited(by: id(2)))
     }
 
     func testATimeOutEndsTheWaitForAPairing() {

@@ -267,7 +267,7 @@ final class RunTests: RandomTestCase {
         stage.connect()
         answers.answerReads(of: "2A38", .value([1], after: 10), .value([2], after: 1))
         let first: Future<UInt8> = stage.peripheral.operations.read(location)
-        let second: Future<UInt8> = stage.peripheral.operations.read(location, timeout: 2)
+        let second: Future<UInt8> = stage.peripheral.operations.read(location, timeout: .seconds(2))
         XCTAssertEqual(try stage.wait(first), 1)
         XCTAssertEqual(try stage.wait(second), 2)
     }
@@ -427,7 +427,7 @@ final class RunTests: RandomTestCase {
         let stage = try stage()
         let (peripheral, location) = (stage.peripheral, location)
         let (_, future) = task(stage) { () -> UInt8 in
-            let value: UInt8 = try await peripheral.run(timeout: 10) { try await $0.read(location) }
+            let value: UInt8 = try await peripheral.run(timeout: .seconds(10)) { try await $0.read(location) }
             let again: Future<UInt8> = peripheral.run { try await $0.read(location) }
             return try await value + again.value
         }

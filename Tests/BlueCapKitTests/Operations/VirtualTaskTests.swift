@@ -74,7 +74,7 @@ final class VirtualTaskTests: XCTestCase {
             let first = Task(executorPreference: simulator.taskExecutor) { try await found(by: manager) }
             await simulator.advance(by: 2)
             let peripheral = try await first.value
-            peripheral.connect()
+            peripheral.connect(timeoutRetries: .max)
             await simulator.advance(until: { peripheral.state == .connected }, limit: 10)
             let tasks = (0..<4).map { number in
                 Task(executorPreference: simulator.taskExecutor) {

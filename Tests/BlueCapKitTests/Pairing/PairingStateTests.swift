@@ -211,6 +211,21 @@ final class PairingStateTests: XCTestCase {
         XCTAssertEqual(reply(nil, 2), [.settle(id(3), .done)])
     }
 
+    func testAPairingThatHasBegunIsNotWithdrawnAndOneThatWaitsIs() {
+        func withdrawn(_ number: UInt64) -> [Order.Action] {
+            Orders.given { XCTAssertTrue(state.withdraw(id(number), into: &$0)) }
+        }
+        _ = ask()
+        XCTAssertEqual(withdrawn(1), [])
+        XCTAssertTrue(state.isPairing)
+        XCTAssertTrue(state.timedOut(id(1), into: &unused))
+        _ = ask(.pair(trusting: false), 2)
+        XCTAssertEqual(withdrawn(2), [.settle(id(2), .failed(.cancelled))])
+        XCTAssertFalse(state.withdraw(id(2), into: &unused))
+        _ = reply(.cancelled)
+        XCTAssertTrue(state.isIdle)
+    }
+
     private var unused = Orders()
 
     func testCancellingFailsEveryRequest() {

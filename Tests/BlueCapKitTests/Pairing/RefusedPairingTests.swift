@@ -428,6 +428,23 @@ final class RefusedPairingTests: LockTestCase {
         XCTAssertEqual(try outcome(read(encrypted, of: peripheral))?.get(), Data([2]))
     }
 
+    func testStayingConnectedThrowsWhenTheKeysAreMissing() throws {
+        let peripheral = try lock(.justWorks, VirtualSecurity(confirmsJustWorksRepairing: true), isConnected: false)
+        XCTAssertNil(error(of: peripheral.pair()))
+        peripheral.disconnect()
+        XCTAssertTrue(simulator.advance(until: { peripheral.state == .disconnected }, limit: 10))
+        simulator.simulateKeyLoss(of: address)
+        let before = simulator.statistics.count(of: "Connect")
+        guard case .pairing(.keyMissing)? = error(of: peripheral.stayConnected().collect()) as? PeripheralError else {
+            return XCTFail("no error")
+        }
+        let tries = simulator.statistics.count(of: "Connect")
+        XCTAssertLessThanOrEqual(tries - before, 3)
+        simulator.advance(by: 120)
+        XCTAssertEqual(simulator.statistics.count(of: "Connect"), tries)
+        XCTAssertEqual(peripheral.state, .disconnected)
+    }
+
     func testARejectedPairingInPlaceOfLostKeysEndsTheLink() throws {
         let peripheral = try lock(.ask, VirtualSecurity(.displayYesNo), isConnected: false)
         answers.withLock { $0 = [{ $0.confirm() }] }

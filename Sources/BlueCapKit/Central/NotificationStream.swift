@@ -1,0 +1,239 @@
+public import BlueCapFutures
+import BlueCapGATT
+public import Foundation
+
+extension Characteristic {
+    // MARK: Values as a sequence
+
+    /// Subscribes to the value, and returns a stream of the values that the peripheral notifies or indicates, and of the
+    /// gaps between them.
+    ///
+    /// ```swift
+    /// for try await event in characteristic.notificationEvents() {
+    ///     switch event {
+    ///     case .value(let data): print(data)
+    ///     case .gap: print("values may have been missed")
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// Use this form in a program that continues after lost links. The subscription is resumed on each following link, and
+    /// the next element is a gap. ``notifications(over:capacity:timeout:)`` throws at a gap.
+    ///
+    /// When the last loop over the stream, or its last handler, has ended or was cancelled, the stream is finished, and the
+    /// subscription ends, unless ``startNotifying(over:timeout:)`` or another stream of the characteristic needs it.
+    ///
+    /// - Parameters:
+    ///   - transport: How values are delivered. An existing subscription keeps its transport.
+    ///   - capacity: How many elements are kept for a loop that begins later.
+    ///   - timeout: The time limit for the start of the subscription, including all waiting for links; `nil` for none.
+    /// - Returns: The stream. It receives the failures of ``startNotifying(over:)->Future<Characteristic>`` if the
+    ///   subscription is refused or cannot be resumed, and ends if it has never begun.
+    public func notificationEvents(
+        over transport: NotificationTransport = .signals, capacity: Int = .max, timeout: Duration? = nil
+    ) -> FutureStream<NotificationEvent> {
+        NotificationStream(eventsOf: peripheral, capacity).subscribed(to: self, over: transport, timeout.seconds)
+    }
+
+    /// As ``notificationEvents(over:capacity:timeout:)``, but with the values alone; the failure
+    /// ``CharacteristicError/notificationsInterrupted``, at which a loop throws, marks a gap.
+    ///
+    /// Use this form in a program that needs all values, or gives up when the link is lost.
+    public func notifications(
+        over transport: NotificationTransport = .signals, capacity: Int = .max, timeout: Duration? = nil
+    ) -> FutureStream<Data> {
+        NotificationStream(valuesOf: peripheral, capacity, endsSubscription: true)
+            .subscribed(to: self, over: transport, timeout.seconds)
+    }
+
+    // MARK: Subscribing without a stream
+
+    /// Subscribes to the value until ``stopNotifying(timeout:)``, whatever reads the values. Returns when the peripheral has
+    /// confirmed the subscription.
+    ///
+    /// Cancelling the task cancels a subscription that has not begun and that nothing else waits for, and otherwise ends
+    /// the wait.
+    /// - Parameters:
+    ///   - transport: How values are delivered; see ``NotificationTransport``.
+    ///   - timeout: The time limit; `nil` for none. When it is exceeded, this throws ``CharacteristicError/notifyTimeout``,
+    ///     and the subscription is cancelled unless another operation waits for it.
+    /// - Throws: An error of ``startNotifying(over:)->Future<Characteristic>``, or `CancellationError`.
+    public func startNotifying(
+        over transport: NotificationTransport = .signals, timeout: Duration? = nil
+    ) async throws {
+        try await session.awaiting { subscribe(over: transport, timeout: timeout.seconds, yielding: ()) }
+    }
+
+    /// Ends the subscription, and returns when BlueZ has confirmed that.
+    ///
+    /// Cancelling the task or exceeding the time limit ends the wait; the subscription still ends.
+    /// - Parameter timeout: The time limit; `nil` for none.
+    /// - Throws: An error of ``stopNotifying()->Future<Characteristic>``, or `CancellationError`.
+    public func stopNotifying(timeout: Duration? = nil) async throws {
+        try await session.awaiting { unsubscribe(timeout: timeout.seconds, yielding: ()) }
+    }
+}
+
+extension Peripheral {
+    // MARK: Notifications
+
+    /// Finds the characteristic, subscribes to its value, and returns a stream of the values and of the gaps between them:
+    /// the variant of ``Characteristic/notificationEvents(over:capacity:timeout:)`` with an identifier.
+    ///
+    /// ```swift
+    /// for try await event in peripheral.notificationEvents(heartRateMeasurement) { print(event) }
+    /// ```
+    ///
+    /// If there is no link and no connection was requested, the stream fails with ``PeripheralError/disconnected``;
+    /// otherwise it waits for the link. The time limit includes the discovery.
+    public func notificationEvents(
+        _ identifier: CharacteristicIdentifier, over transport: NotificationTransport = .signals,
+        capacity: Int = .max, timeout: Duration? = nil
+    ) -> FutureStream<NotificationEvent> {
+        NotificationStream(eventsOf: self, capacity).subscribed(to: identifier, over: transport, timeout.seconds)
+    }
+
+    /// Subscribes to the value, and returns a stream of the values that the peripheral notifies or indicates.
+    ///
+    /// ```swift
+    /// for try await data in peripheral.notifications(heartRateMeasurement) { print(data) }
+    /// ```
+    ///
+    /// The subscription stays when a loop or a handler has ended: ``stopNotifications(_:timeout:)`` ends it and the streams.
+    /// The failure ``CharacteristicError/notificationsInterrupted`` marks a gap in which values may have been missed; the
+    /// stream continues, but a loop throws. A loop that continues, and ends the subscription with itself, is one over
+    /// ``notificationEvents(_:over:capacity:timeout:)``.
+    ///
+    /// If the characteristic is not found or the subscription is refused, that failure is the last element. If the link is
+    /// lost before the subscription has begun, it is retried on each following link. If links end one after the other while
+    /// it is requested, the peripheral may refuse it, for example because it needs a pairing: from the third on, each is
+    /// the failure ``PeripheralError/disconnected`` in the stream, which continues. The same applies if this method is
+    /// called while the peripheral is being connected or is to be reconnected. If there is no link and no connection was
+    /// requested, the stream fails with ``PeripheralError/disconnected``.
+    /// - Parameters:
+    ///   - identifier: The characteristic, by its UUID and that of its service.
+    ///   - transport: How values are delivered; see ``NotificationTransport``.
+    ///   - capacity: How many values are kept for handlers that are added later, as with
+    ///     ``Characteristic/receiveNotificationUpdates(capacity:)->FutureStream<(Characteristic,Data?)>``.
+    ///   - timeout: The time limit for the start of the subscription, including all waiting for links; `nil` for none. When
+    ///     it is exceeded, the stream fails with ``PeripheralError/serviceDiscoveryTimeout`` or
+    ///     ``CharacteristicError/notifyTimeout``, and ends.
+    public func notifications(
+        _ identifier: CharacteristicIdentifier, over transport: NotificationTransport = .signals,
+        capacity: Int = .max, timeout: Duration? = nil
+    ) -> FutureStream<Data> {
+        NotificationStream(valuesOf: self, capacity).subscribed(to: identifier, over: transport, timeout.seconds)
+    }
+
+    /// Variant of ``notifications(_:over:capacity:timeout:)`` with a time limit in seconds.
+    public func notifications(
+        _ identifier: CharacteristicIdentifier, over transport: NotificationTransport = .signals,
+        capacity: Int = .max, timeout: TimeInterval
+    ) -> FutureStream<Data> {
+        NotificationStream(valuesOf: self, capacity).subscribed(to: identifier, over: transport, timeout)
+    }
+}
+
+/// A stream of notified values that begins its subscription itself.
+struct NotificationStream<T: Sendable>: Sendable {
+    let stream: FutureStream<T>
+    private let peripheral: Peripheral
+    private let gap: Try<T>
+    private let element: @Sendable (Data) -> T
+    /// Whether the subscription ends with the last reader of the stream.
+    private let endsSubscription: Bool
+
+    private var session: CentralSession { peripheral.session }
+
+    private init(
+        _ peripheral: Peripheral, _ capacity: Int, endsSubscription: Bool, gap: Try<T>,
+        element: @escaping @Sendable (Data) -> T
+    ) {
+        (self.peripheral, self.endsSubscription, self.gap, self.element) = (peripheral, endsSubscription, gap, element)
+        stream = FutureStream<T>(capacity: max(0, capacity))
+        guard endsSubscription else { return }
+        stream.lastReaderEnded = { [weak stream, weak session = peripheral.session, key = peripheral.key] in
+            guard let stream else { return }
+            // First the stream, for a subscription that is about to be requested.
+            stream.finish()
+            session?.endNotifications(to: ObjectIdentifier(stream), of: key)
+        }
+    }
+
+    /// Subscribes to the characteristic that has the identifier, when that is found.
+    func subscribed(
+        to identifier: CharacteristicIdentifier, over transport: NotificationTransport, _ timeout: TimeInterval
+    ) -> FutureStream<T> {
+        let name: AttributeName
+        do {
+            name = try AttributeName(identifier, for: [.notify, .indicate])
+        } catch {
+            session.complete { end(error) }
+            return stream
+        }
+        let search = AttributeSearch(peripheral, name, timeout)
+        let found = search.found(outlivesLinks: isLinkExpected)
+        found.onFailure(context: ImmediateContext()) { end($0) }
+        found.onSuccess(context: ImmediateContext()) { id in
+            // This also applies if the link has been lost since: the subscription waits for the next link.
+            let found: [Characteristic] = peripheral.objects { _ in [id] }
+            guard let characteristic = found.first else { return end(CharacteristicError.invalidated) }
+            subscribe(to: characteristic, over: transport, timeout: search.remaining, outlivesLinks: true)
+        }
+        return stream
+    }
+
+    func subscribed(
+        to characteristic: Characteristic, over transport: NotificationTransport, _ timeout: TimeInterval
+    ) -> FutureStream<T> {
+        subscribe(to: characteristic, over: transport, timeout: timeout, outlivesLinks: isLinkExpected)
+        return stream
+    }
+
+    /// - Parameter outlivesLinks: Whether the request waits for the next link if one is lost, instead of failing.
+    /// - Returns: A future that succeeds when the subscription has begun, and fails as the stream does.
+    @discardableResult
+    func subscribe(
+        to characteristic: Characteristic, over transport: NotificationTransport, timeout: TimeInterval,
+        outlivesLinks: Bool
+    ) -> Future<Void> {
+        let (key, id, canNotify) = (peripheral.key, characteristic.id, characteristic.canNotify)
+        session.feed(NotificationSink(stream, gap: gap, element: element), id, of: key)
+        let begun: Future<Void> = session.operation(on: key, timeout: timeout, yielding: ()) {
+            guard canNotify else { return $2.append(.settle($1, .failed(.characteristic(.notifyNotSupported)))) }
+            // The last reader may have ended before.
+            if stream.isFinished { return $2.append(.settle($1, .failed(.cancelled))) }
+            let event = SubscriptionMachine.Event.startAsked(
+                $1, transport, outlivesLinks: outlivesLinks, isForStream: endsSubscription)
+            $0.subscription(id, event, into: &$2)
+        }
+        begun.onFailure(context: ImmediateContext()) { error in
+            end(error)
+            session.endNotifications(to: ObjectIdentifier(stream), of: key)
+        }
+        return begun
+    }
+
+    private var isLinkExpected: Bool { session.use(of: peripheral.key) { $0.state.isLinkExpected } ?? false }
+
+    private func end(_ error: any Error) {
+        // An end that the application requested is not a failure.
+        if !(error is CancellationError) { stream.failure(error) }
+        stream.finish()
+    }
+}
+
+extension NotificationStream where T == Data {
+    init(valuesOf peripheral: Peripheral, _ capacity: Int, endsSubscription: Bool = false) {
+        self.init(
+            peripheral, capacity, endsSubscription: endsSubscription,
+            gap: .failure(CharacteristicError.notificationsInterrupted)
+        ) { $0 }
+    }
+}
+
+extension NotificationStream where T == NotificationEvent {
+    init(eventsOf peripheral: Peripheral, _ capacity: Int) {
+        self.init(peripheral, capacity, endsSubscription: true, gap: .success(.gap)) { .value($0) }
+    }
+}
