@@ -62,7 +62,7 @@ extension Peripheral {
     ///   - isTrusting: Whether ``isTrusted`` is set after the pairing.
     ///   - timeout: The time limit, which includes the answers of the user.
     public func pair(trusting isTrusting: Bool = false, timeout: Duration = .seconds(60)) async throws {
-        let paired: Future<Peripheral> = pair(trusting: isTrusting, timeout: Duration?.some(timeout).seconds)
+        let paired: Future<Peripheral> = pair(trusting: isTrusting, timeout: timeout.seconds)
         _ = try await paired.value
     }
 }
@@ -110,13 +110,5 @@ extension Peripheral {
     public func pair(trusting isTrusting: Bool = false, timeout: TimeInterval) async throws {
         let paired: Future<Peripheral> = pair(trusting: isTrusting, timeout: timeout)
         _ = try await paired.value
-    }
-}
-
-extension Duration? {
-    /// The time limit in seconds; infinite for none.
-    fileprivate var seconds: TimeInterval {
-        guard let (seconds, attoseconds) = self?.components else { return .infinity }
-        return TimeInterval(seconds) + TimeInterval(attoseconds) / 1e18
     }
 }
