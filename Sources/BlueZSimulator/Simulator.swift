@@ -11,7 +11,7 @@ package import BlueCapReactor
 ///
 /// ```swift
 /// let simulator = try Simulator.onPrivateBus(room: .named("room"))
-/// let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+/// let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
 /// ```
 ///
 /// In process it runs in virtual time, which passes only in `run()` and `advance(by:)`: minutes of radio take

@@ -15,7 +15,7 @@ final class CapabilityVersionTests: XCTestCase {
     private func stage(_ bluez: BlueZVersion) throws -> AttributeStage { try AttributeStage([heartRate], bluez: bluez) }
 
     private func manager(on simulator: Simulator) -> CentralManager {
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = try! CentralManager(configuration: .init(busAddress: simulator.address))
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
         return manager
     }

@@ -173,11 +173,11 @@ final class CentralTests: CoreBluetoothCase, @unchecked Sendable {
         XCTAssertEqual(simulator.links, [])
     }
 
-    func testTheCauseOfALossIsItsErrorWithANewerBlueZ() {
+    func testTheCauseOfALossIsItsErrorWithANewerBlueZ() throws {
         let simulator = Simulator.inProcess(room: .empty, bluez: .v5_87)
         simulator.add(Self.virtual(), behavior: strap)
-        let central = CBCentralManager(
-            delegate: recorder, queue: callbacks, options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let central = try CBCentralManager(
+            delegate: recorder, queue: callbacks, configuration: .init(busAddress: simulator.address))
         recorder.onState = { $0.scanForPeripherals(withServices: nil) }
         func wait(for text: String) {
             for _ in 0..<2_000 where !seen.texts.contains(text) {

@@ -13,7 +13,6 @@ final class PeripheralManagerTests: CoreBluetoothCase, @unchecked Sendable {
 
     override func setUp() {
         super.setUp()
-        CBManager.defaultOptions[PeripheralManagerOptionBusAddressKey] = simulator.address
         server = Server(seen)
     }
 
@@ -125,7 +124,9 @@ final class PeripheralManagerTests: CoreBluetoothCase, @unchecked Sendable {
         XCTAssertEqual(manager.blueCap.pairingPolicy, .justWorks)
     }
 
+    @available(*, deprecated)
     func testDefaultOptionsOfTheCentralRoleCountForThePeripheralRole() {
+        defer { CBManager.defaultOptions = [:] }
         CBManager.defaultOptions = [
             CentralManagerOptionBusAddressKey: simulator.address, CentralManagerOptionAdapterKey: "hci7",
             CentralManagerOptionPairingPolicyKey: PairingPolicy.ask,
@@ -495,7 +496,7 @@ final class PeripheralManagerTests: CoreBluetoothCase, @unchecked Sendable {
             at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         let options: [String: Any] = [
             CBPeripheralManagerOptionRestoreIdentifierKey: "strap",
-            PeripheralManagerOptionStateDirectoryKey: folder.path,
+            OptionKey.Peripheral.stateDirectory: folder.path,
         ]
         serve(options: options)
         XCTAssertFalse(seen.texts.contains { $0.hasPrefix("restore") })

@@ -10,7 +10,7 @@ final class SilentRegistrationTests: XCTestCase {
     private let simulator = Simulator.inProcess(room: .empty)
 
     private func poweredOnManager() -> PeripheralManager {
-        let manager = PeripheralManager(options: [PeripheralManagerOptionBusAddressKey: simulator.address])
+        let manager = try! PeripheralManager(configuration: .init(busAddress: simulator.address))
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
         return manager
     }

@@ -50,9 +50,10 @@ final class CentralSession: ManagerSession {
 
     init(
         queue: DispatchQueue?, profileManager: ProfileManager?,
-        _ options: (CentralManager.Configuration, problem: CentralManagerError?)
+        _ options: (CentralManager.Configuration, problem: String?)
     ) {
-        (configuration, problem) = options
+        configuration = options.0
+        problem = options.problem.map { .invalidOption($0) }
         self.queue = queue.map { DispatchQueue(label: "bluecap.manager", target: $0) }
         self.profileManager = profileManager
         log = configuration.logger.map { CentralLog($0) }

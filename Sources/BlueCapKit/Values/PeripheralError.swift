@@ -92,7 +92,7 @@ extension PeripheralError: LocalizedError, CustomStringConvertible {
             error.description
         case .rssiUnavailable:
             "BlueZ does not report the signal strength of a connection, and has received no advertisement of the "
-                + "peripheral recently: scan with CBCentralManagerScanOptionAllowDuplicatesKey while it advertises."
+                + "peripheral recently: scan with ScanOptions.allowsDuplicates while it advertises."
         case .serviceNotFound(let uuid, let available):
             "The peripheral does not have the service \(uuid.named(AssignedNumbers.serviceName)): it has "
                 + available.listed(AssignedNumbers.serviceName) + "."

@@ -191,9 +191,8 @@ final class CentralPairingTests: XCTestCase {
     }
 
     func testTheAgentLeavesWithTheLastManager() throws {
-        var manager: CentralManager? = CentralManager(options: [
-            CentralManagerOptionBusAddressKey: daemon.bus.address, CentralManagerOptionPairingPolicyKey: "ask",
-        ])
+        var manager: CentralManager? = try CentralManager(
+            configuration: .init(busAddress: daemon.bus.address, pairingPolicy: .ask))
         XCTAssertTrue(daemon.loop.advance(until: { self.daemon.pairingCalls == ["RegisterAgent"] }, limit: 5))
         XCTAssertEqual(manager?.pairingPolicy, .ask)
         manager = nil
@@ -202,7 +201,7 @@ final class CentralPairingTests: XCTestCase {
 
     func testAWrongPolicyIsNamed() {
         let manager = CentralManager(options: [
-            CentralManagerOptionBusAddressKey: daemon.bus.address, CentralManagerOptionPairingPolicyKey: "always",
+            OptionKey.Central.busAddress: daemon.bus.address, OptionKey.Central.pairingPolicy: "always",
         ])
         XCTAssertTrue(manager.stateExplanation.contains("CentralManagerOptionPairingPolicyKey"))
         XCTAssertEqual(manager.pairingPolicy, .reject)

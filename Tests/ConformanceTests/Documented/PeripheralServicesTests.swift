@@ -62,7 +62,7 @@ final class PeripheralServicesTests: PeripheralCase, @unchecked Sendable {
         let manager = PeripheralManager(options: [
             CBPeripheralManagerOptionRestoreIdentifierKey: "us.gnos.BlueCap.peripheral-manager-documentation"
                 as NSString,
-            PeripheralManagerOptionBusAddressKey: simulator.address,
+            OptionKey.Peripheral.busAddress: simulator.address,
         ])
 
         let stateChangeFuture = manager.whenStateChanges()

@@ -77,12 +77,10 @@ final class PeripheralManagerSession: ManagerSession {
     let pairingRequests = StreamPromise<PairingRequest>(capacity: 0)
     let pairingChanges = StreamPromise<(central: Central, change: PairingChange)>(capacity: 0)
 
-    init(
-        queue: DispatchQueue?, _ configuration: (PeripheralManager.Configuration, problem: PeripheralManagerError?)
-    ) {
+    init(queue: DispatchQueue?, _ configuration: (PeripheralManager.Configuration, problem: String?)) {
         let (configuration, problem) = configuration
         self.queue = queue.map { DispatchQueue(label: "bluecap.peripheral-manager", target: $0) }
-        self.problem = problem
+        self.problem = problem.map { .invalidOption($0) }
         log = configuration.logger.map { PeripheralManagerLog($0) }
         keeper = StateKeeper(identifier: configuration.restoreIdentifier, folder: configuration.stateDirectory)
         client = BlueZClient.shared(at: configuration.busAddress)
