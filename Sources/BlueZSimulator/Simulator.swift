@@ -261,6 +261,8 @@ public final class Simulator: Sendable {
 }
 
 /// Why a simulator could not start.
+///
+/// A later version may add cases: a `switch` needs a `default`.
 public enum SimulatorError: Error, Hashable, Sendable {
     /// There is no bus at the address, or none could be started; the reason says why.
     case noBus(String)

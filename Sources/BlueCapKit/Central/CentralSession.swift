@@ -33,8 +33,6 @@ final class CentralSession: ManagerSession {
         nonisolated(unsafe) fileprivate(set) weak var session: CentralSession?
     }
 
-    static let restoreOption = "CBCentralManagerOptionRestoreIdentifierKey"
-
     let profileManager: ProfileManager?
     let configuration: CentralManager.Configuration
     let problem: CentralManagerError?

@@ -14,6 +14,8 @@ public enum PairingParty: Hashable, Sendable {
 }
 
 /// Why a pairing failed.
+///
+/// A later version may add cases: a `switch` needs a `default`.
 public enum PairingError: Swift.Error, Hashable, Sendable {
     /// The application called ``Peripheral/cancelPairing()``, or another program cancelled the pairing. In the peripheral
     /// role: the pairing ended before this program had answered.

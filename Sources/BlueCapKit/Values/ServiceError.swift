@@ -4,6 +4,8 @@ public import BlueCapGATT
 /// Why a request to a ``Service`` failed.
 ///
 /// If the link is the reason, the error is ``PeripheralError/disconnected`` or ``PeripheralError/forcedDisconnect``.
+///
+/// A later version may add cases: a `switch` needs a `default`.
 public enum ServiceError: Swift.Error, Hashable, Sendable {
     /// The characteristics were not discovered within the time-out.
     case characteristicDiscoveryTimeout

@@ -69,7 +69,9 @@ public struct CentralValue: Hashable, Sendable {
 }
 
 /// Why a request of a central failed.
-public enum CentralFailure: Error, Hashable, Sendable {
+///
+/// A later version may add cases: a `switch` needs a `default`.
+public enum CentralLinkError: Error, Hashable, Sendable {
     /// An error code of the attribute protocol (core specification 5.3, volume 3, part F, 3.4.1.1).
     case attribute(UInt8)
     /// There is no link, or it ended before the response.
@@ -158,3 +160,7 @@ extension ServedService {
             })
     }
 }
+
+/// The former name of ``CentralLinkError``.
+@available(*, deprecated, renamed: "CentralLinkError")
+public typealias CentralFailure = CentralLinkError

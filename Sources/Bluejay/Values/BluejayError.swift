@@ -5,6 +5,8 @@ public import Foundation
 ///
 /// If the peripheral, the radio or BlueZ is the cause, the request fails with an error of BlueCapKit, such as
 /// `CharacteristicError.readFailed` or `PeripheralError.connectionFailed`.
+///
+/// A later version may add cases: a `switch` needs a `default`.
 public enum BluejayError: Swift.Error, Hashable, Swift.Sendable {
     /// Bluetooth is off, blocked, or not present.
     case bluetoothUnavailable

@@ -76,6 +76,12 @@ final class DiagnosisTests: XCTestCase {
         return await task.value
     }
 
+    func testAnInvalidConfigurationIsAFinding() async {
+        let diagnosis = await BlueCapDiagnosis.report(configuration: .init(adapter: "hci 0"))
+        XCTAssertEqual(diagnosis.findings.map(\.subject), ["configuration"])
+        XCTAssertTrue(diagnosis.hasProblem)
+    }
+
     private func subjects(_ diagnosis: BlueCapDiagnosis, _ severity: BlueCapDiagnosis.Severity) -> [String] {
         diagnosis.findings.filter { $0.severity == severity }.map(\.subject)
     }

@@ -103,7 +103,7 @@ class PeripheralStage: RandomTestCase {
     /// Asks until it is answered.
     func result(
         of request: CentralRequest, within limit: TimeInterval = 40, file: StaticString = #filePath, line: UInt = #line
-    ) -> Result<[UInt8], CentralFailure>? {
+    ) -> Result<[UInt8], CentralLinkError>? {
         wait(limit, file: file, line: line) { request.result != nil }
         return request.result
     }

@@ -283,7 +283,7 @@ final class RestorationBehaviourTests: ConnectionStage {
 
     func testWithoutAnIdentifierTheFutureSaysWhatIsMissing() throws {
         guard case .invalidOption(let text) = failure(manager()) else { return XCTFail("restored") }
-        XCTAssertTrue(text.contains("CBCentralManagerOptionRestoreIdentifierKey"), text)
+        XCTAssertTrue(text.contains("restoreIdentifier"), text)
     }
 
     func testWrongOptionsAreNamed() {

@@ -47,7 +47,7 @@ class PeripheralCase: DocumentedCase, @unchecked Sendable {
         return link
     }
 
-    func answer(to request: CentralRequest) -> Result<[UInt8], CentralFailure>? {
+    func answer(to request: CentralRequest) -> Result<[UInt8], CentralLinkError>? {
         eventually("an answer") { request.result != nil }
         return request.result
     }

@@ -17,7 +17,7 @@ final class SecureServingTests: XCTestCase, StartsPrograms {
         return link
     }
 
-    private func code(_ result: Result<[UInt8], CentralFailure>?) -> UInt8? {
+    private func code(_ result: Result<[UInt8], CentralLinkError>?) -> UInt8? {
         guard case .failure(.attribute(let code))? = result else { return nil }
         return code
     }

@@ -63,8 +63,6 @@ final class PeripheralManagerSession: ManagerSession {
         }
     }
 
-    static let restoreOption = "CBPeripheralManagerOptionRestoreIdentifierKey"
-
     let problem: PeripheralManagerError?
     let client: BlueZClient
     let core: Locked<Core>
