@@ -60,7 +60,7 @@ final class CapabilityTests: XCTestCase {
     }
 
     func testARefusedWriteNamesTheServicesThatBlueZUsesItself() {
-        let refusal = BusFailure(
+        let refusal = BusError(
             name: "org.bluez.Error.NotAuthorized", message: "Operation Not Authorized",
             attError: .insufficientAuthorization)
         XCTAssertTrue(CharacteristicError.writeFailed(refusal).description.contains("ExportClaimedServices"))

@@ -39,7 +39,7 @@ final class SilentRegistrationTests: XCTestCase {
         let added = manager.add(MutableService(uuid: "180F"))
         let started = manager.startAdvertising("Battery")
         simulator.advance(by: 0.4)
-        let failure = BusFailure(name: strange.name, message: strange.message)
+        let failure = BusError(name: strange.name, message: strange.message)
         XCTAssertEqual(error(added), .serviceRefused(failure))
         XCTAssertEqual(error(started), .advertisementRefused(failure))
         withExtendedLifetime(manager) {}

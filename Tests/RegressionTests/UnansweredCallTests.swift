@@ -144,7 +144,7 @@ final class UnansweredCallTests: XCTestCase {
                 XCTAssertEqual(peripheral.state, .disconnected, operation.name)
                 let unanswered = CharacteristicError.pairingRequired(
                     .encryption,
-                    BusFailure(name: "org.freedesktop.DBus.Error.NoReply", message: "No answer came in time."))
+                    BusError(name: "org.freedesktop.DBus.Error.NoReply", message: "No answer came in time."))
                 XCTAssertEqual(error(of: future), "\(timeout.isFinite ? operation.timeOut : unanswered)")
                 simulator.simulateUnansweredAttributes(false, of: Self.address)
                 peripheral.reconnect()

@@ -108,7 +108,7 @@ extension Peripheral {
                 session.complete { [self] in
                     switch result {
                     case .success: future.success(self)
-                    case .failure(let error): future.failure(PairingError.trustFailed(BusFailure(error)))
+                    case .failure(let error): future.failure(PairingError.trustFailed(BusError(error)))
                     }
                 }
             }

@@ -109,7 +109,7 @@ extension Peripheral {
     /// The stream of the last `connect` reports `.forceDisconnect` and then `.connect`. The peripheral must advertise
     /// in between to be found. `disconnect()` and `terminate()` cancel the operation: the future fails with
     /// ``PeripheralError/forcedDisconnect``, and the peripheral is not connected again. If `bluetoothd` does not end
-    /// the link or does not remove the peripheral, the future fails with its ``BusFailure``, and the peripheral is
+    /// the link or does not remove the peripheral, the future fails with its ``BusError``, and the peripheral is
     /// connected again.
     /// - Parameters:
     ///   - forgettingBond: Whether a bonded peripheral may be removed; it must then be paired again. If false, the

@@ -17,7 +17,7 @@ public enum PeripheralError: Swift.Error, Hashable, Sendable {
     case noServices
     /// `bluetoothd` refused to connect, and would refuse again: pairing is missing or was refused, the adapter has as
     /// many links as it can, or the device is not connectable.
-    case connectionFailed(BusFailure)
+    case connectionFailed(BusError)
     /// The peripheral or the adapter no longer has the keys of the bond, so no link can be used:
     /// ``PairingError/keyMissing(isCertain:)``.
     case pairing(PairingError)

@@ -356,7 +356,7 @@ enum RemoteFailure {
                 "If the value needs a pairing with a passkey, `bluecap unpair \(peripheral.address)`, then pair again.")
         }
         if circumstances.wasAsked {
-            let failure = BusFailure(name: "org.bluez.Error.AuthenticationFailed", message: "")
+            let failure = BusError(name: "org.bluez.Error.AuthenticationFailed", message: "")
             return ofPairing(PairingError.failed(failure), peripheral, circumstances) ?? error
         }
         return ToolFailure(

@@ -273,7 +273,7 @@ final class ConnectionBehaviourTests: ConnectionStage {
             journal.peripheralErrors,
             [
                 .connectionFailed(
-                    BusFailure(name: "org.bluez.Error.Failed", message: "le-connection-concurrent-connection-limit"))
+                    BusError(name: "org.bluez.Error.Failed", message: "le-connection-concurrent-connection-limit"))
             ])
         XCTAssertEqual(strap.state, .disconnected)
         strap.reconnect()

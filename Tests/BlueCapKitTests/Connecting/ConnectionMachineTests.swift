@@ -187,7 +187,7 @@ final class ConnectionMachineTests: RandomTestCase {
         var machine = connecting(timeout: 30)
         XCTAssertEqual(
             machine.event(.connectReplied(1, refusal)),
-            [.cancelTimer(.timeout), .reportFailure(1, .connectionFailed(BusFailure(refusal)))])
+            [.cancelTimer(.timeout), .reportFailure(1, .connectionFailed(BusError(refusal)))])
         XCTAssertEqual(machine.state, .disconnected)
     }
 
@@ -198,7 +198,7 @@ final class ConnectionMachineTests: RandomTestCase {
             _ = machine.event(.timerFired(.wait))
         }
         XCTAssertEqual(
-            machine.event(.connectReplied(3, unknown)).last, .reportFailure(1, .connectionFailed(BusFailure(unknown))))
+            machine.event(.connectReplied(3, unknown)).last, .reportFailure(1, .connectionFailed(BusError(unknown))))
     }
 
     func testAnAttemptThatSomebodyLeftBehindIsTakenBack() {

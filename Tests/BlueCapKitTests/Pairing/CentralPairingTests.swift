@@ -85,7 +85,7 @@ final class CentralPairingTests: XCTestCase {
     func testWithRejectARefusedReadSaysWhichSecurityItNeeds() throws {
         let peripheral = try peripheral(.reject)
         daemon.refusals["ReadValue"] = "org.bluez.Error.NotPermitted"
-        let failure = BusFailure(name: "org.bluez.Error.NotPermitted", message: "Not paired")
+        let failure = BusError(name: "org.bluez.Error.NotPermitted", message: "Not paired")
         let read: Future<Data> = peripheral.read(location)
         XCTAssertEqual(daemon.error(of: read) as? CharacteristicError, .pairingRequired(.encryption, failure))
         bond()

@@ -26,11 +26,11 @@ public enum PeripheralManagerError: Swift.Error, Hashable, Sendable {
     /// characteristic and the version that is needed. The service is not offered.
     case securityNotEnforced(String)
     /// BlueZ or the bus refused the pairing agent, which ``PeripheralManager/pairingPolicy`` needs.
-    case pairingAgentRefused(BusFailure)
+    case pairingAgentRefused(BusError)
     /// The service was removed before it was registered.
     case serviceRemoved
     /// `bluetoothd` refused to register the service.
-    case serviceRefused(BusFailure)
+    case serviceRefused(BusError)
     /// `bluetoothd` did not reply within the time-out to the request to register the service.
     case serviceTimeout
     /// The adapter cannot offer services, or `bluetoothd` does not permit it.
@@ -45,7 +45,7 @@ public enum PeripheralManagerError: Swift.Error, Hashable, Sendable {
     /// The adapter cannot advertise, or `bluetoothd` does not permit it.
     case advertisingNotSupported
     /// `bluetoothd` refused to advertise.
-    case advertisementRefused(BusFailure)
+    case advertisementRefused(BusError)
     /// `bluetoothd` did not reply within the time-out to the request to advertise.
     case startAdvertisingTimeout
     /// `bluetoothd` did not report within the time-out what the adapter can advertise.

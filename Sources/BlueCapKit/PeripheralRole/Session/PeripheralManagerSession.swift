@@ -137,7 +137,7 @@ final class PeripheralManagerSession: ManagerSession {
             guard let error, policy.needsAgent else { return registerNow(number) }
             // The policy has changed, and the loop requests the agent only after this.
             if error == .noAgent, decideIfOpen({ _ in }) { return self.register(number) }
-            decide { $0.state.refused(number, .pairingAgentRefused(BusFailure(error)), into: &$0.shell.orders) }
+            decide { $0.state.refused(number, .pairingAgentRefused(BusError(error)), into: &$0.shell.orders) }
         }
     }
 
