@@ -260,9 +260,7 @@ public final class Simulator: Sendable {
     package var loop: any EventLoop { stage.loop }
 }
 
-/// Why a simulator could not start.
-///
-/// A later version may add cases: a `switch` needs a `default`.
+/// Why a simulator could not start. A later version may add cases.
 public enum SimulatorError: Error, Hashable, Sendable {
     /// There is no bus at the address, or none could be started; the reason says why.
     case noBus(String)

@@ -56,16 +56,12 @@ open class CBCentralManager: CBManager {
 
     private static let defaults = Locked(CentralManager.Configuration(pairingPolicy: .justWorks))
 
-    /// The configuration of all managers of this class that the process creates from now on with options or without; an
-    /// option that a manager is created with precedes.
-    ///
-    /// A program sets it once when it starts, and its code for iOS stays as it is:
+    /// The configuration of the managers that the process creates from now on without one; their options precede. Its policy
+    /// is `PairingPolicy.justWorks`. An invalid value makes each scan fail.
     ///
     /// ```swift
-    /// CBCentralManager.defaultConfiguration.adapter = "hci1"
+    /// CBCentralManager.defaultConfiguration.adapter = "hci1"  // once, when the program starts
     /// ```
-    ///
-    /// Its policy is `PairingPolicy.justWorks`. An invalid value makes each scan fail.
     public static var defaultConfiguration: CentralManager.Configuration {
         get { defaults.withLock { $0 } }
         set { defaults.withLock { $0 = newValue } }
@@ -83,7 +79,7 @@ open class CBCentralManager: CBManager {
         fields = Locked(Fields(delegate: delegate))
         let configuration =
             options?[Self.configurationKey] as? CentralManager.Configuration ?? Self.defaultConfiguration
-        let options = Self.options(options, of: .central)
+        let options = Self.options(options, of: "Central")
         blueCap = CentralManager(queue: callbacks.queue, options: options, over: configuration)
         super.init()
         let manager = Handle(self)

@@ -78,32 +78,20 @@ open class CBManager: NSObject {
         }
     }
 
-    enum Role { case central, peripheral }
-
-    /// The options that both roles have, which may be given under either key.
-    private static let commonKeys: [(central: String, peripheral: String)] = [
-        (OptionKey.Central.busAddress, OptionKey.Peripheral.busAddress),
-        (OptionKey.Central.adapter, OptionKey.Peripheral.adapter),
-        (OptionKey.Central.stateDirectory, OptionKey.Peripheral.stateDirectory),
-        (OptionKey.Central.pairingPolicy, OptionKey.Peripheral.pairingPolicy),
-    ]
-
     /// The key under which an initializer with a configuration passes it to the one with options, so that a subclass need
     /// override only that one.
     static let configurationKey = "BlueCapConfiguration"
 
-    /// Returns the options of a new manager: its own, then the defaults under its own key, then those under the other
-    /// role's key. None if it is created with a configuration.
-    static func options(_ own: [String: Any]?, of role: Role) -> [String: Any] {
+    /// Returns the options of a new manager: its own, then the defaults, under the key of either role. None if it is created
+    /// with a configuration.
+    static func options(_ own: [String: Any]?, of role: String) -> [String: Any] {
         if own?[configurationKey] != nil { return [:] }
-        let defaults = defaults.withLock { $0 }.value
-        var options = defaults.merging(own ?? [:]) { _, own in own }
-        for keys in commonKeys {
-            let (key, other) =
-                role == .central ? (keys.central, keys.peripheral) : (keys.peripheral, keys.central)
-            if options[key] == nil { options[key] = own?[other] ?? defaults[other] }
+        let options = defaults.withLock { $0 }.value.merging(own ?? [:]) { _, own in own }
+        let other = role == "Central" ? "Peripheral" : "Central"
+        let others = options.map {
+            ($0.key.replacingOccurrences(of: "\(other)Manager", with: "\(role)Manager"), $0.value)
         }
-        return options
+        return options.merging(others) { own, _ in own }
     }
 
     /// A closure in a structure: stored bare in the generic `Locked`, it would be wrapped in another closure by each access,

@@ -30,17 +30,9 @@ open class CBPeripheralManager: CBManager {
 
     private static let defaults = Locked(PeripheralManager.Configuration())
 
-    /// The configuration of all managers of this class that the process creates from now on with options or without; an
-    /// option that a manager is created with precedes.
-    ///
-    /// A program sets it once when it starts, and its code for iOS stays as it is:
-    ///
-    /// ```swift
-    /// CBPeripheralManager.defaultConfiguration.adapter = "hci1"
-    /// ```
-    ///
-    /// If its policy is `PairingPolicy.reject`, as at first, the policy of a manager becomes `PairingPolicy.justWorks` when
-    /// a service is added that needs encryption. An invalid value makes each `add` and `startAdvertising` fail.
+    /// The configuration of the managers that the process creates from now on without one; their options precede. If its
+    /// policy is `PairingPolicy.reject`, as at first, that of a manager becomes `PairingPolicy.justWorks` when a service is
+    /// added that needs encryption. An invalid value makes each `add` and `startAdvertising` fail.
     public static var defaultConfiguration: PeripheralManager.Configuration {
         get { defaults.withLock { $0 } }
         set { defaults.withLock { $0 = newValue } }
@@ -70,9 +62,10 @@ open class CBPeripheralManager: CBManager {
     ) {
         let own = options?[Self.configurationKey] as? PeripheralManager.Configuration
         let configuration = own ?? Self.defaultConfiguration
-        let options = CBManager.options(options, of: .peripheral)
+        let options = CBManager.options(options, of: "Peripheral")
         hasPolicy =
-            own != nil || configuration.pairingPolicy != .reject || options[OptionKey.Peripheral.pairingPolicy] != nil
+            own != nil || configuration.pairingPolicy != .reject
+            || options["PeripheralManagerOptionPairingPolicyKey"] != nil
         callbacks = DelegateQueue(queue)
         blueCap = PeripheralManager(queue: callbacks.queue, options: options, over: configuration)
         super.init()

@@ -347,7 +347,7 @@ final class ScanBehaviourTests: XCTestCase {
 
     func testAWrongOptionIsNamed() {
         let manager = CentralManager(options: [
-            OptionKey.Central.busAddress: simulator.address, OptionKey.Central.adapter: 7,
+            "CentralManagerOptionBusAddressKey": simulator.address, "CentralManagerOptionAdapterKey": 7,
         ])
         journal.watch(manager.startScanning())
         simulator.run()

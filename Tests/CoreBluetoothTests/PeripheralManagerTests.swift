@@ -518,7 +518,7 @@ final class PeripheralManagerTests: CoreBluetoothCase, @unchecked Sendable {
             at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         let options: [String: Any] = [
             CBPeripheralManagerOptionRestoreIdentifierKey: "strap",
-            OptionKey.Peripheral.stateDirectory: folder.path,
+            "PeripheralManagerOptionStateDirectoryKey": folder.path,
         ]
         serve(options: options)
         XCTAssertFalse(seen.texts.contains { $0.hasPrefix("restore") })

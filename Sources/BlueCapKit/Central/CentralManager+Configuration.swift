@@ -73,16 +73,16 @@ extension CentralManager {
 extension CentralManager.Configuration: OptionSettable {
     package static let standard = Self()
     package static let rules: [OptionRule<Self>] = [
-        OptionRule("busAddress", OptionKey.Central.busAddress, \.busAddress, .busAddress),
-        OptionRule("adapter", OptionKey.Central.adapter, \.adapter, .adapter),
-        OptionRule("pairingPolicy", OptionKey.Central.pairingPolicy, \.pairingPolicy, .pairingPolicy),
+        OptionRule("busAddress", "CentralManagerOptionBusAddressKey", \.busAddress, .busAddress),
+        OptionRule("adapter", "CentralManagerOptionAdapterKey", \.adapter, .adapter),
+        OptionRule("pairingPolicy", "CentralManagerOptionPairingPolicyKey", \.pairingPolicy, .pairingPolicy),
         OptionRule(
-            "maximumPeripherals", OptionKey.Central.maximumPeripherals, \.maximumPeripherals,
+            "maximumPeripherals", "CentralManagerOptionMaximumPeripheralsKey", \.maximumPeripherals,
             .integer(1...1_000_000, "peripherals")),
-        OptionRule("keepsLinks", OptionKey.Central.keepsLinks, \.keepsLinks, .bool),
-        OptionRule("logger", OptionKey.Central.logger, \.logger, .logger),
+        OptionRule("keepsLinks", "CentralManagerOptionKeepsLinksKey", \.keepsLinks, .bool),
+        OptionRule("logger", "CentralManagerOptionLoggerKey", \.logger, .logger),
         OptionRule(
             "restoreIdentifier", CBCentralManagerOptionRestoreIdentifierKey, \.restoreIdentifier, .notEmpty),
-        OptionRule("stateDirectory", OptionKey.Central.stateDirectory, \.stateDirectory, .absolutePath),
+        OptionRule("stateDirectory", "CentralManagerOptionStateDirectoryKey", \.stateDirectory, .absolutePath),
     ]
 }

@@ -92,9 +92,11 @@ extension ScanRequest {
     var restoredOptions: [String: AnyObject] {
         var options: [String: AnyObject] = [:]
         if allowsDuplicates { options[CBCentralManagerScanOptionAllowDuplicatesKey] = NSNumber(value: true) }
-        if let rssiThreshold { options[OptionKey.Scan.rssiThreshold] = NSNumber(value: rssiThreshold) }
-        if let pattern { options[OptionKey.Scan.pattern] = NSString(string: pattern) }
-        if watchdog != ScanRequest().watchdog { options[OptionKey.Scan.watchdog] = NSNumber(value: watchdog) }
+        if let rssiThreshold { options["CentralManagerScanOptionRSSIThresholdKey"] = NSNumber(value: rssiThreshold) }
+        if let pattern { options["CentralManagerScanOptionPatternKey"] = NSString(string: pattern) }
+        if watchdog != ScanRequest().watchdog {
+            options["CentralManagerScanOptionWatchdogKey"] = NSNumber(value: watchdog)
+        }
         return options
     }
 }

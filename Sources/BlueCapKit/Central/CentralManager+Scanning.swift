@@ -108,8 +108,8 @@ extension CentralManager {
         forServiceUUIDs uuids: [CBUUID]? = nil, capacity: Int = .max, timeout: Duration? = nil,
         options: ScanOptions = ScanOptions()
     ) -> FutureStream<ScanReport> {
-        scanForReports(capacity, timeout.seconds) {
-            try ScanRequest(services: uuids, options: options, wantsReports: true)
+        scan(capacity, timeout.seconds, { try ScanRequest(services: uuids, options: options, wantsReports: true) }) {
+            ScanReport($0)
         }
     }
 
@@ -119,9 +119,9 @@ extension CentralManager {
         forServiceUUIDs uuids: [CBUUID]? = nil, capacity: Int = .max, timeout: TimeInterval = .infinity,
         options: [String: Any]? = nil
     ) -> FutureStream<ScanReport> {
-        scanForReports(capacity, timeout) {
-            try ScanRequest(services: uuids, options: ScanOptions(options), wantsReports: true)
-        }
+        scan(
+            capacity, timeout,
+            { try ScanRequest(services: uuids, options: ScanOptions(options), wantsReports: true) }, { ScanReport($0) })
     }
 
     /// Starts a scan with typed options and a number of seconds, and returns a stream of its reports.
@@ -129,13 +129,8 @@ extension CentralManager {
     public func startScanningForReports(
         forServiceUUIDs uuids: [CBUUID]? = nil, capacity: Int = .max, timeout: TimeInterval, options: ScanOptions
     ) -> FutureStream<ScanReport> {
-        scanForReports(capacity, timeout) { try ScanRequest(services: uuids, options: options, wantsReports: true) }
-    }
-
-    private func scanForReports(
-        _ capacity: Int, _ timeout: TimeInterval, _ makeRequest: () throws -> ScanRequest
-    ) -> FutureStream<ScanReport> {
-        scan(capacity, timeout, makeRequest) { ScanReport($0) }
+        startScanningForReports(
+            forServiceUUIDs: uuids, capacity: capacity, timeout: Duration(seconds: timeout), options: options)
     }
 
     /// Stops the scan and ends its stream. BlueZ stops its discovery when no other manager of this process scans.

@@ -1,8 +1,6 @@
 public import Foundation
 
-/// Why a request to a ``CentralManager`` failed.
-///
-/// A later version may add cases: a `switch` needs a `default`.
+/// Why a request to a ``CentralManager`` failed. A later version may add cases.
 public enum CentralManagerError: Swift.Error, Hashable, Sendable {
     /// A scan is running already; a manager runs one at a time.
     case isScanning

@@ -1,10 +1,8 @@
 public import Foundation
 
-/// Why a request to a ``Characteristic`` or a ``Descriptor`` failed.
+/// Why a request to a ``Characteristic`` or a ``Descriptor`` failed. A later version may add cases.
 ///
 /// If the link is the reason, the error is ``PeripheralError/disconnected`` or ``PeripheralError/forcedDisconnect``.
-///
-/// A later version may add cases: a `switch` needs a `default`.
 public enum CharacteristicError: Swift.Error, Hashable, Sendable {
     /// The peripheral did not reply to the read within the time-out.
     case readTimeout

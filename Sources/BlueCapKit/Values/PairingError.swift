@@ -13,9 +13,7 @@ public enum PairingParty: Hashable, Sendable {
     case system
 }
 
-/// Why a pairing failed.
-///
-/// A later version may add cases: a `switch` needs a `default`.
+/// Why a pairing failed. A later version may add cases.
 public enum PairingError: Swift.Error, Hashable, Sendable {
     /// The application called ``Peripheral/cancelPairing()``, or another program cancelled the pairing. In the peripheral
     /// role: the pairing ended before this program had answered.

@@ -1,9 +1,7 @@
 public import Foundation
 public import BlueCapGATT
 
-/// Why a request to a ``Peripheral`` failed.
-///
-/// A later version may add cases: a `switch` needs a `default`.
+/// Why a request to a ``Peripheral`` failed. A later version may add cases.
 public enum PeripheralError: Swift.Error, Hashable, Sendable {
     /// There is no link to the peripheral, or it was lost.
     case disconnected

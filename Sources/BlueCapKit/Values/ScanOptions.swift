@@ -47,8 +47,9 @@ extension ScanOptions: OptionSettable {
     package static let standard = Self()
     package static let rules: [OptionRule<Self>] = [
         OptionRule("allowsDuplicates", CBCentralManagerScanOptionAllowDuplicatesKey, \.allowsDuplicates, .bool),
-        OptionRule("rssiThreshold", OptionKey.Scan.rssiThreshold, \.rssiThreshold, .integer(-127...20, "dBm")),
-        OptionRule("pattern", OptionKey.Scan.pattern, \.pattern, .text),
-        OptionRule("watchdog", OptionKey.Scan.watchdog, \.watchdog, .seconds),
+        OptionRule(
+            "rssiThreshold", "CentralManagerScanOptionRSSIThresholdKey", \.rssiThreshold, .integer(-127...20, "dBm")),
+        OptionRule("pattern", "CentralManagerScanOptionPatternKey", \.pattern, .text),
+        OptionRule("watchdog", "CentralManagerScanOptionWatchdogKey", \.watchdog, .seconds),
     ]
 }

@@ -1,11 +1,9 @@
 public import Foundation
 public import BlueCapGATT
 
-/// Why a request to a ``Service`` failed.
+/// Why a request to a ``Service`` failed. A later version may add cases.
 ///
 /// If the link is the reason, the error is ``PeripheralError/disconnected`` or ``PeripheralError/forcedDisconnect``.
-///
-/// A later version may add cases: a `switch` needs a `default`.
 public enum ServiceError: Swift.Error, Hashable, Sendable {
     /// The characteristics were not discovered within the time-out.
     case characteristicDiscoveryTimeout

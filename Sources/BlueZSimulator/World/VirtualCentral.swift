@@ -68,9 +68,7 @@ public struct CentralValue: Hashable, Sendable {
     public var seconds: TimeInterval
 }
 
-/// Why a request of a central failed.
-///
-/// A later version may add cases: a `switch` needs a `default`.
+/// Why a request of a central failed. A later version may add cases.
 public enum CentralLinkError: Error, Hashable, Sendable {
     /// An error code of the attribute protocol (core specification 5.3, volume 3, part F, 3.4.1.1).
     case attribute(UInt8)

@@ -182,7 +182,7 @@ final class BluejaySession: Swift.Sendable {
         case .new(let options):
             var managerOptions = options.managerOptions
             managerOptions[CBCentralManagerOptionRestoreIdentifierKey] = options.backgroundRestore.identifier
-            if let policy { managerOptions[OptionKey.Central.pairingPolicy] = policy }
+            if let policy { managerOptions["CentralManagerOptionPairingPolicyKey"] = policy }
             let manager = CentralManager(queue: nil, options: managerOptions, over: options.managerConfiguration)
             start(with: manager, options.backgroundRestore)
         case .use(let manager, let peripheral):

@@ -1,12 +1,10 @@
 public import BlueCapKit
 public import Foundation
 
-/// The reason why a request to ``Bluejay`` failed.
+/// The reason why a request to ``Bluejay`` failed. A later version may add cases.
 ///
 /// If the peripheral, the radio or BlueZ is the cause, the request fails with an error of BlueCapKit, such as
 /// `CharacteristicError.readFailed` or `PeripheralError.connectionFailed`.
-///
-/// A later version may add cases: a `switch` needs a `default`.
 public enum BluejayError: Swift.Error, Hashable, Swift.Sendable {
     /// Bluetooth is off, blocked, or not present.
     case bluetoothUnavailable

@@ -222,7 +222,7 @@ final class ConfigurationTests: XCTestCase {
     /// What a program of Core Bluetooth gets from its default configuration.
     func testADictionaryReplacesWhatItHasOfAConfiguration() {
         let base = CentralManager.Configuration(adapter: "hci1", pairingPolicy: .justWorks)
-        let read = CentralManager.Configuration.reading([OptionKey.Central.adapter: "hci2"], over: base)
+        let read = CentralManager.Configuration.reading(["CentralManagerOptionAdapterKey": "hci2"], over: base)
         XCTAssertEqual("\(read.0)", "\(CentralManager.Configuration(adapter: "hci2", pairingPolicy: .justWorks))")
         XCTAssertNil(read.problem)
         let invalid = CentralManager.Configuration.reading([:], over: .init(maximumPeripherals: -1))

@@ -201,7 +201,7 @@ final class CentralPairingTests: XCTestCase {
 
     func testAWrongPolicyIsNamed() {
         let manager = CentralManager(options: [
-            OptionKey.Central.busAddress: daemon.bus.address, OptionKey.Central.pairingPolicy: "always",
+            "CentralManagerOptionBusAddressKey": daemon.bus.address, "CentralManagerOptionPairingPolicyKey": "always",
         ])
         XCTAssertTrue(manager.stateExplanation.contains("CentralManagerOptionPairingPolicyKey"))
         XCTAssertEqual(manager.pairingPolicy, .reject)

@@ -324,7 +324,7 @@ final class ServingTests: PeripheralStage {
     }
 
     func testWrongOptionsFailWhatIsAskedFor() {
-        let manager = PeripheralManager(options: [OptionKey.Peripheral.adapter: 1])
+        let manager = PeripheralManager(options: ["PeripheralManagerOptionAdapterKey": 1])
         guard case .invalidOption(let text)? = managerError(of: manager.add(Self.heart())) else {
             return XCTFail("It was taken.")
         }

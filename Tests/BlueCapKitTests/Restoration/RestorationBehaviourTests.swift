@@ -266,7 +266,7 @@ final class RestorationBehaviourTests: ConnectionStage {
         let restored = try XCTUnwrap(future.result).get()
         XCTAssertEqual(restored.scannedServices, [CBUUID(string: "180D")])
         XCTAssertEqual(restored.options[CBCentralManagerScanOptionAllowDuplicatesKey] as? Bool, true)
-        XCTAssertEqual(restored.options[OptionKey.Scan.rssiThreshold] as? Int, -70)
+        XCTAssertEqual(restored.options["CentralManagerScanOptionRSSIThresholdKey"] as? Int, -70)
         XCTAssertEqual(restored.options.count, 2)
         XCTAssertFalse(manager.isScanning)
     }
@@ -289,11 +289,11 @@ final class RestorationBehaviourTests: ConnectionStage {
     func testWrongOptionsAreNamed() {
         for (key, value) in [
             (CBCentralManagerOptionRestoreIdentifierKey, ""), (CBCentralManagerOptionRestoreIdentifierKey, 5),
-            (OptionKey.Central.stateDirectory, "relative"),
+            ("CentralManagerOptionStateDirectoryKey", "relative"),
         ] as [(String, Any)] {
             guard
                 case .invalidOption(let text) = failure(
-                    CentralManager(options: [OptionKey.Central.busAddress: simulator.address, key: value]))
+                    CentralManager(options: ["CentralManagerOptionBusAddressKey": simulator.address, key: value]))
             else {
                 XCTFail("\(value) was taken")
                 continue

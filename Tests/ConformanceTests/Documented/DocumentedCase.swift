@@ -46,7 +46,7 @@ class DocumentedCase: XCTestCase, @unchecked Sendable {
     func documentedManager() -> CentralManager {
         CentralManager(options: [
             CBCentralManagerOptionRestoreIdentifierKey: "us.gnos.BlueCap.documentation-manager" as NSString,
-            OptionKey.Central.busAddress: simulator.address,
+            "CentralManagerOptionBusAddressKey": simulator.address,
         ])
     }
 

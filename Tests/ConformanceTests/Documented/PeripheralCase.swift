@@ -9,7 +9,7 @@ class PeripheralCase: DocumentedCase, @unchecked Sendable {
         PeripheralManager(options: [
             CBPeripheralManagerOptionRestoreIdentifierKey: "us.gnos.BlueCap.peripheral-manager-documentation"
                 as NSString,
-            OptionKey.Peripheral.busAddress: simulator.address,
+            "PeripheralManagerOptionBusAddressKey": simulator.address,
         ])
     }
 

@@ -62,7 +62,7 @@ final class PeripheralServicesTests: PeripheralCase, @unchecked Sendable {
         let manager = PeripheralManager(options: [
             CBPeripheralManagerOptionRestoreIdentifierKey: "us.gnos.BlueCap.peripheral-manager-documentation"
                 as NSString,
-            OptionKey.Peripheral.busAddress: simulator.address,
+            "PeripheralManagerOptionBusAddressKey": simulator.address,
         ])
 
         let stateChangeFuture = manager.whenStateChanges()

@@ -62,12 +62,12 @@ extension PeripheralManager {
 extension PeripheralManager.Configuration: OptionSettable {
     package static let standard = Self()
     package static let rules: [OptionRule<Self>] = [
-        OptionRule("busAddress", OptionKey.Peripheral.busAddress, \.busAddress, .busAddress),
-        OptionRule("adapter", OptionKey.Peripheral.adapter, \.adapter, .adapter),
-        OptionRule("pairingPolicy", OptionKey.Peripheral.pairingPolicy, \.pairingPolicy, .pairingPolicy),
-        OptionRule("logger", OptionKey.Peripheral.logger, \.logger, .logger),
+        OptionRule("busAddress", "PeripheralManagerOptionBusAddressKey", \.busAddress, .busAddress),
+        OptionRule("adapter", "PeripheralManagerOptionAdapterKey", \.adapter, .adapter),
+        OptionRule("pairingPolicy", "PeripheralManagerOptionPairingPolicyKey", \.pairingPolicy, .pairingPolicy),
+        OptionRule("logger", "PeripheralManagerOptionLoggerKey", \.logger, .logger),
         OptionRule(
             "restoreIdentifier", CBPeripheralManagerOptionRestoreIdentifierKey, \.restoreIdentifier, .notEmpty),
-        OptionRule("stateDirectory", OptionKey.Peripheral.stateDirectory, \.stateDirectory, .absolutePath),
+        OptionRule("stateDirectory", "PeripheralManagerOptionStateDirectoryKey", \.stateDirectory, .absolutePath),
     ]
 }

@@ -2,9 +2,7 @@ import BlueCapBlueZ
 public import Foundation
 import BlueCapGATT
 
-/// Why a request to a ``PeripheralManager`` failed.
-///
-/// A later version may add cases: a `switch` needs a `default`.
+/// Why a request to a ``PeripheralManager`` failed. A later version may add cases.
 public enum PeripheralManagerError: Swift.Error, Hashable, Sendable {
     /// A name or a beacon region is being advertised already.
     case isAdvertising

@@ -1,16 +1,12 @@
 public import Foundation
 
-/// Why a request to a ``MutableService`` failed.
-///
-/// A later version may add cases: a `switch` needs a `default`.
+/// Why a request to a ``MutableService`` failed. A later version may add cases.
 public enum MutableServiceError: Swift.Error, Hashable, Sendable {
     /// The service was not added to a ``PeripheralManager``.
     case unconfigured
 }
 
-/// Why a request to a ``MutableCharacteristic`` failed.
-///
-/// A later version may add cases: a `switch` needs a `default`.
+/// Why a request to a ``MutableCharacteristic`` failed. A later version may add cases.
 public enum MutableCharacteristicError: Swift.Error, Hashable, Sendable {
     /// Its service was not added to a ``PeripheralManager``.
     case unconfigured
@@ -27,9 +23,7 @@ public enum MutableCharacteristicError: Swift.Error, Hashable, Sendable {
     case directedUpdateRefused(DirectedUpdateError)
 }
 
-/// Why an update for some of the subscribed centrals cannot be sent.
-///
-/// A later version may add cases: a `switch` needs a `default`.
+/// Why an update for some of the subscribed centrals cannot be sent. A later version may add cases.
 public enum DirectedUpdateError: Swift.Error, Hashable, Sendable, CaseIterable {
     /// This `bluetoothd` sends each update to all subscribers: 5.76 is the first that can send to one.
     case notSupported
