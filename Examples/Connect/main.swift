@@ -2,7 +2,7 @@ import BlueCapKit
 
 let manager = CentralManager()
 let (battery, level) = (CBUUID(string: "180F"), CBUUID(string: "2A19"))
-try await manager.poweredOn()
+try await manager.waitUntilPoweredOn()
 let found = try await manager.startScanning(forServiceUUIDs: [battery], timeout: 30).first().value
 manager.stopScanning()
 try await found.connect(timeout: .seconds(10))

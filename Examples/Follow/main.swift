@@ -3,7 +3,7 @@ import Dispatch
 
 // Follows a heart rate strap. After a crash or a restart it restores its connection and subscription.
 let (heartRate, measurement) = (CBUUID(string: "180D"), CBUUID(string: "2A37"))
-let manager = CentralManager(options: [CBCentralManagerOptionRestoreIdentifierKey: "us.gnos.BlueCap.follow"])
+let manager = try CentralManager(configuration: .init(restoreIdentifier: "us.gnos.BlueCap.follow"))
 
 /// Receives measurements from a strap. `isNew` is true if no earlier process has subscribed to it.
 @Sendable func follow(_ strap: Peripheral, isNew: Bool) {

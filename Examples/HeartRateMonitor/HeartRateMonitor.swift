@@ -52,8 +52,7 @@ final class HeartRateMonitor: NSObject {
 
     private func search() {
         status = .searching
-        centralManager.scanForPeripherals(
-            withServices: [Self.heartRateService], options: [CBCentralManagerScanOptionAllowDuplicatesKey: false])
+        centralManager.scanForPeripherals(withServices: [Self.heartRateService])
     }
 
     private func reading(from data: Data) -> Reading? {

@@ -2,7 +2,7 @@ import BlueCapKit
 import Dispatch
 
 let keys = CharacteristicIdentifier(uuid: "AA12", service: ServiceIdentifier(uuid: "AA10"))
-let manager = CentralManager(options: [CentralManagerOptionPairingPolicyKey: PairingPolicy.ask])
+let manager = try CentralManager(configuration: .init(pairingPolicy: .ask))
 let terminal = QueueContext(queue: DispatchQueue(label: "terminal"))  // its handler waits for the user
 manager.whenPairingIsRequested().onSuccess(context: terminal) { request in
     switch request.kind {
@@ -19,7 +19,7 @@ manager.whenPairingIsRequested().onSuccess(context: terminal) { request in
         if readLine() == "y" { request.confirm() } else { request.reject() }
     }
 }
-try await manager.poweredOn()
+try await manager.waitUntilPoweredOn()
 let found = try await manager.startScanning(forServiceUUIDs: [CBUUID(string: "AA10")], timeout: 30).first().value
 manager.stopScanning()
 do {

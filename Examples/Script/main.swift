@@ -4,7 +4,7 @@ let heartRate = ServiceIdentifier(uuid: "180D")
 let location = CharacteristicIdentifier(uuid: "2A38", service: heartRate)
 let control = CharacteristicIdentifier(uuid: "2A39", service: heartRate)
 let manager = CentralManager()
-try await manager.poweredOn()
+try await manager.waitUntilPoweredOn()
 let found = try await manager.startScanning(forServiceUUIDs: [CBUUID(string: "180D")], timeout: 30).first().value
 manager.stopScanning()
 let place: UInt8 = try await found.run(timeout: .seconds(30)) { strap in

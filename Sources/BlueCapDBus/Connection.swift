@@ -12,6 +12,9 @@ package enum BusAddress: Hashable, Sendable {
     /// Any address in the form of the D-Bus specification, or "loopback:name=…" for a `LoopbackBus` of this process.
     case custom(String)
 
+    /// Whether a text has the form of an address, `method:key=value,…`, of which there may be several, with `;` between them.
+    package static func isWellFormed(_ text: String) -> Bool { isValid(text, cdbus_is_address) }
+
     /// The address's text. An empty variable counts as one that is not set.
     package func resolved(environment: [String: String] = ProcessInfo.processInfo.environment) -> String {
         func value(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }

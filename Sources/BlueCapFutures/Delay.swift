@@ -24,7 +24,7 @@ struct DispatchClock: DelayClock {
 }
 
 /// The error of the future that ``Future/timeout(_:)`` returns, if the time was too short.
-public struct FutureTimedOut: Error, Hashable, Sendable {
+public struct FutureTimedOutError: Error, Hashable, Sendable {
     /// The time-out, in seconds.
     public let seconds: Double
 
@@ -37,7 +37,7 @@ public struct FutureTimedOut: Error, Hashable, Sendable {
 }
 
 extension Future {
-    /// Returns a future of the same outcome, or of the failure ``FutureTimedOut`` if there is none within `seconds`.
+    /// Returns a future of the same outcome, or of the failure ``FutureTimedOutError`` if there is none within `seconds`.
     ///
     /// A time-out does not cancel this future, nor the operation that will complete it.
     public func timeout(_ seconds: Double) -> Future<T> {
@@ -56,7 +56,7 @@ extension Future {
             })
         clock.after(seconds) {
             let late = undecided.withLock { $0.take() }
-            late?.failure(FutureTimedOut(seconds: seconds))
+            late?.failure(FutureTimedOutError(seconds: seconds))
         }
         return timed
     }
@@ -146,3 +146,7 @@ private func tryOnce<T>(
             if wait > 0 { clock.after(wait, assumeSendable(again)) } else { again() }
         })
 }
+
+/// The former name of ``FutureTimedOutError``.
+@available(*, deprecated, renamed: "FutureTimedOutError")
+public typealias FutureTimedOut = FutureTimedOutError

@@ -110,7 +110,7 @@ public final class CentralLink: Sendable {
     @discardableResult
     public func read(
         _ characteristic: AttributeSelector, descriptor: String? = nil, offset: Int = 0,
-        completion: (@Sendable (Result<[UInt8], CentralFailure>) -> Void)? = nil
+        completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)? = nil
     ) -> CentralRequest {
         request(characteristic, descriptor, completion) { .read(handle: $0, offset: offset) }
     }
@@ -120,7 +120,7 @@ public final class CentralLink: Sendable {
     @discardableResult
     public func write(
         _ bytes: [UInt8], to characteristic: AttributeSelector, descriptor: String? = nil, offset: Int = 0,
-        type: VirtualWriteType = .request, completion: (@Sendable (Result<[UInt8], CentralFailure>) -> Void)? = nil
+        type: VirtualWriteType = .request, completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)? = nil
     ) -> CentralRequest {
         request(characteristic, descriptor, completion) {
             .write(handle: $0, offset: offset, bytes: bytes, type: type)
@@ -131,7 +131,7 @@ public final class CentralLink: Sendable {
     @discardableResult
     public func subscribe(
         to characteristic: AttributeSelector, indications: Bool = false,
-        completion: (@Sendable (Result<[UInt8], CentralFailure>) -> Void)? = nil
+        completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)? = nil
     ) -> CentralRequest {
         request(characteristic, nil, completion) { .configure(characteristic: $0 - 1, bits: indications ? 2 : 1) }
     }
@@ -140,14 +140,14 @@ public final class CentralLink: Sendable {
     @discardableResult
     public func unsubscribe(
         from characteristic: AttributeSelector,
-        completion: (@Sendable (Result<[UInt8], CentralFailure>) -> Void)? = nil
+        completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)? = nil
     ) -> CentralRequest {
         request(characteristic, nil, completion) { .configure(characteristic: $0 - 1, bits: 0) }
     }
 
     /// Encrypts the link: with the keys that it has of the adapter, or else with a pairing, for which the adapter asks an agent.
     @discardableResult
-    public func pair(completion: (@Sendable (Result<[UInt8], CentralFailure>) -> Void)? = nil) -> CentralRequest {
+    public func pair(completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)? = nil) -> CentralRequest {
         let request = CentralRequest(completion)
         let isFirst = contents.withLock { contents -> Bool? in
             guard contents.state == .connected else { return nil }
@@ -184,7 +184,7 @@ public final class CentralLink: Sendable {
     /// - Parameter kind: makes the request with the attribute's handle.
     private func request(
         _ characteristic: AttributeSelector, _ descriptor: String?,
-        _ completion: (@Sendable (Result<[UInt8], CentralFailure>) -> Void)?,
+        _ completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)?,
         _ kind: (UInt16) -> AttributeRequest.Kind
     ) -> CentralRequest {
         let request = CentralRequest(completion)
@@ -210,7 +210,7 @@ public final class CentralLink: Sendable {
         return request
     }
 
-    private func settle(_ request: CentralRequest, _ result: Result<[UInt8], CentralFailure>) {
+    private func settle(_ request: CentralRequest, _ result: Result<[UInt8], CentralLinkError>) {
         stage.loop.post { request.settle(result) }
     }
 
@@ -243,15 +243,15 @@ public final class CentralLink: Sendable {
 
 /// A request of a central.
 public final class CentralRequest: Sendable {
-    private let held = Locked<Result<[UInt8], CentralFailure>?>(nil)
-    private let completion: (@Sendable (Result<[UInt8], CentralFailure>) -> Void)?
+    private let held = Locked<Result<[UInt8], CentralLinkError>?>(nil)
+    private let completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)?
 
-    init(_ completion: (@Sendable (Result<[UInt8], CentralFailure>) -> Void)?) {
+    init(_ completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)?) {
         self.completion = completion
     }
 
     /// The result; nil while the request is under way. A write that succeeded has no bytes.
-    public var result: Result<[UInt8], CentralFailure>? { held.withLock { $0 } }
+    public var result: Result<[UInt8], CentralLinkError>? { held.withLock { $0 } }
 
     /// The bytes of a read that succeeded.
     public var bytes: [UInt8]? {
@@ -260,12 +260,12 @@ public final class CentralRequest: Sendable {
     }
 
     /// The failure; nil while the request is under way, and if it succeeded.
-    public var failure: CentralFailure? {
+    public var failure: CentralLinkError? {
         guard case .failure(let failure)? = result else { return nil }
         return failure
     }
 
-    func settle(_ result: Result<[UInt8], CentralFailure>) {
+    func settle(_ result: Result<[UInt8], CentralLinkError>) {
         let isFirst = held.withLock { held in
             guard held == nil else { return false }
             held = result

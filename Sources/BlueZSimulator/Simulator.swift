@@ -11,7 +11,7 @@ package import BlueCapReactor
 ///
 /// ```swift
 /// let simulator = try Simulator.onPrivateBus(room: .named("room"))
-/// let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+/// let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
 /// ```
 ///
 /// In process it runs in virtual time, which passes only in `run()` and `advance(by:)`: minutes of radio take
@@ -260,7 +260,7 @@ public final class Simulator: Sendable {
     package var loop: any EventLoop { stage.loop }
 }
 
-/// Why a simulator could not start, or ended an operation.
+/// Why a simulator could not start, or ended an operation. A later version may add cases.
 public enum SimulatorError: Error, Hashable, Sendable {
     /// There is no bus at the address, or none could be started; the reason says why.
     case noBus(String)

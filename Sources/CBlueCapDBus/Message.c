@@ -13,6 +13,13 @@ static cdbus_message *ours(DBusMessage *message) { return (cdbus_message *)messa
 void cdbus_get_version(int *major, int *minor, int *micro) { dbus_get_version(major, minor, micro); }
 void cdbus_free(char *string) { dbus_free(string); }
 
+bool cdbus_is_address(const char *text) {
+    DBusAddressEntry **entries;
+    int count;
+    if (!dbus_parse_address(text, &entries, &count, NULL)) return false;
+    dbus_address_entries_free(entries);
+    return true;
+}
 bool cdbus_is_path(const char *text) { return dbus_validate_path(text, NULL); }
 bool cdbus_is_interface(const char *text) { return dbus_validate_interface(text, NULL); }
 bool cdbus_is_member(const char *text) { return dbus_validate_member(text, NULL); }

@@ -54,23 +54,37 @@ open class CBCentralManager: CBManager {
     let callbacks: DelegateQueue
     private let fields: Locked<Fields>
 
+    private static let defaults = Locked(CentralManager.Configuration(pairingPolicy: .justWorks))
+
+    /// The configuration of the managers that the process creates from now on without one; their options precede. Its policy
+    /// is `PairingPolicy.justWorks`. An invalid value makes each scan fail.
+    ///
+    /// ```swift
+    /// CBCentralManager.defaultConfiguration.adapter = "hci1"  // once, when the program starts
+    /// ```
+    public static var defaultConfiguration: CentralManager.Configuration {
+        get { defaults.withLock { $0 } }
+        set { defaults.withLock { $0 = newValue } }
+    }
+
     /// Creates a manager without a delegate, whose queue is the main queue.
     override public convenience init() { self.init(delegate: nil, queue: nil) }
 
     /// - Parameters:
     ///   - delegate: Is not retained.
     ///   - queue: The queue on which the delegate is called; `nil` for the main queue.
-    ///   - options: `CBCentralManagerOptionRestoreIdentifierKey`, and BlueCapKit's options such as
-    ///     `CentralManagerOptionAdapterKey`. Without `CentralManagerOptionPairingPolicyKey` the policy is
-    ///     `PairingPolicy.justWorks`.
+    ///   - options: `CBCentralManagerOptionRestoreIdentifierKey`. The rest is that of ``defaultConfiguration``.
     public init(delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?, options: [String: Any]? = nil) {
         callbacks = DelegateQueue(queue)
         fields = Locked(Fields(delegate: delegate))
-        let options = Self.options(options, of: .central, otherwise: .justWorks)
-        blueCap = CentralManager(queue: callbacks.queue, options: options)
+        let configuration =
+            options?[Self.configurationKey] as? CentralManager.Configuration ?? Self.defaultConfiguration
+        let options = Self.options(options, of: "Central")
+        blueCap = CentralManager(queue: callbacks.queue, options: options, over: configuration)
         super.init()
         let manager = Handle(self)
-        guard options[CBCentralManagerOptionRestoreIdentifierKey] != nil else {
+        guard configuration.restoreIdentifier != nil || options[CBCentralManagerOptionRestoreIdentifierKey] != nil
+        else {
             followState()
             return
         }
@@ -83,6 +97,15 @@ open class CBCentralManager: CBManager {
             }
             manager.object?.followState()
         }
+    }
+
+    /// Creates a manager with a configuration of BlueCapKit, in place of the default one.
+    /// - Throws: `ConfigurationError` if the configuration has an invalid value.
+    public convenience init(
+        delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?, configuration: CentralManager.Configuration
+    ) throws(ConfigurationError) {
+        try configuration.check()
+        self.init(delegate: delegate, queue: queue, options: [Self.configurationKey: configuration])
     }
 
     /// Receives the manager's events. It is not retained.
@@ -102,7 +125,7 @@ open class CBCentralManager: CBManager {
     /// Starts a scan, or replaces the present one.
     /// - Parameters:
     ///   - serviceUUIDs: The services of which a peripheral must advertise one; `nil` for all peripherals.
-    ///   - options: `CBCentralManagerScanOptionAllowDuplicatesKey`, and BlueCapKit's options of a scan.
+    ///   - options: `CBCentralManagerScanOptionAllowDuplicatesKey`.
     open func scanForPeripherals(withServices serviceUUIDs: [CBUUID]?, options: [String: Any]? = nil) {
         guard isReady(for: "scanForPeripherals") else { return }
         defer { callbacks.propertyChanged() }

@@ -260,7 +260,7 @@ func coreBluetoothError(_ error: any Error) -> any Error {
     case let error as CharacteristicError: coreBluetoothError(error)
     case let error as PairingError: coreBluetoothError(error)
     case let error as PeripheralManagerError: coreBluetoothError(error)
-    case let error as BusFailure: attError(error, .unlikelyError)
+    case let error as BusError: attError(error, .unlikelyError)
     case let error as CBError: error
     case let error as CBATTError: error
     case ServiceError.invalidated: CBError(.invalidHandle, error)
@@ -320,7 +320,7 @@ private func coreBluetoothError(_ error: PairingError) -> any Error {
 
 /// Returns the ATT error of a refusal.
 /// - Parameter notPermitted: The code of BlueZ's error "not permitted", which has no number.
-private func attError(_ failure: BusFailure, _ notPermitted: CBATTError.Code) -> CBATTError {
+private func attError(_ failure: BusError, _ notPermitted: CBATTError.Code) -> CBATTError {
     if let code = failure.attError { return CBATTError(code) }
     switch failure.name {
     case "org.bluez.Error.NotPermitted": return CBATTError(notPermitted)

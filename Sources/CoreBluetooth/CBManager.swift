@@ -65,15 +65,11 @@ open class CBManager: NSObject {
 
     private static let defaults = Locked(Retained<[String: Any]>([:]))
 
-    /// Options of all managers that the process creates from now on; an option that a manager is created with precedes.
-    ///
-    /// They are BlueCapKit's options, which have no equivalent on iOS: the bus address, the adapter, the pairing policy,
-    /// the folder of saved states. An option that both roles have counts for both, under the key of either. A program
-    /// sets them once when it starts, and its code for iOS stays as it is:
-    ///
-    /// ```swift
-    /// CBManager.defaultOptions = [CentralManagerOptionAdapterKey: "hci1"]
-    /// ```
+    /// Options of all managers that the process creates from now on; an option that a manager is created with precedes, and
+    /// these precede the default configurations. An option that both roles have counts for both, under the key of either.
+    @available(
+        *, deprecated, message: "Use defaultConfiguration of CBCentralManager and of CBPeripheralManager."
+    )
     public static var defaultOptions: [String: Any] {
         get { defaults.withLock { $0 }.value }
         set {
@@ -82,32 +78,20 @@ open class CBManager: NSObject {
         }
     }
 
-    enum Role { case central, peripheral }
+    /// The key under which an initializer with a configuration passes it to the one with options, so that a subclass need
+    /// override only that one.
+    static let configurationKey = "BlueCapConfiguration"
 
-    /// The options that both roles have, which may be given under either key.
-    private static let commonKeys: [(central: String, peripheral: String)] = [
-        (CentralManagerOptionBusAddressKey, PeripheralManagerOptionBusAddressKey),
-        (CentralManagerOptionAdapterKey, PeripheralManagerOptionAdapterKey),
-        (CentralManagerOptionStateDirectoryKey, PeripheralManagerOptionStateDirectoryKey),
-        (CentralManagerOptionPairingPolicyKey, PeripheralManagerOptionPairingPolicyKey),
-    ]
-
-    /// Returns the options of a new manager: its own, then the defaults under its own key, then those under the other
-    /// role's key.
-    /// - Parameter policy: The pairing policy if none of these has one; `nil` for BlueCapKit's.
-    static func options(
-        _ own: [String: Any]?, of role: Role, otherwise policy: PairingPolicy? = nil
-    ) -> [String: Any] {
-        let defaults = defaultOptions
-        var options = defaults.merging(own ?? [:]) { _, own in own }
-        for keys in commonKeys {
-            let (key, other) =
-                role == .central ? (keys.central, keys.peripheral) : (keys.peripheral, keys.central)
-            if options[key] == nil { options[key] = own?[other] ?? defaults[other] }
+    /// Returns the options of a new manager: its own, then the defaults, under the key of either role. None if it is created
+    /// with a configuration.
+    static func options(_ own: [String: Any]?, of role: String) -> [String: Any] {
+        if own?[configurationKey] != nil { return [:] }
+        let options = defaults.withLock { $0 }.value.merging(own ?? [:]) { _, own in own }
+        let other = role == "Central" ? "Peripheral" : "Central"
+        let others = options.map {
+            ($0.key.replacingOccurrences(of: "\(other)Manager", with: "\(role)Manager"), $0.value)
         }
-        let key = role == .central ? CentralManagerOptionPairingPolicyKey : PeripheralManagerOptionPairingPolicyKey
-        if options[key] == nil { options[key] = policy }
-        return options
+        return options.merging(others) { own, _ in own }
     }
 
     /// A closure in a structure: stored bare in the generic `Locked`, it would be wrapped in another closure by each access,

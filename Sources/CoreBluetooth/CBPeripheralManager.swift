@@ -28,6 +28,16 @@ open class CBPeripheralManager: CBManager {
     /// The same manager in BlueCap's interface.
     public let blueCap: PeripheralManager
 
+    private static let defaults = Locked(PeripheralManager.Configuration())
+
+    /// The configuration of the managers that the process creates from now on without one; their options precede. If its
+    /// policy is `PairingPolicy.reject`, as at first, that of a manager becomes `PairingPolicy.justWorks` when a service is
+    /// added that needs encryption. An invalid value makes each `add` and `startAdvertising` fail.
+    public static var defaultConfiguration: PeripheralManager.Configuration {
+        get { defaults.withLock { $0 } }
+        set { defaults.withLock { $0 = newValue } }
+    }
+
     /// Creates a manager without a delegate, whose callbacks run on the main queue.
     public convenience override init() { self.init(delegate: nil, queue: nil) }
 
@@ -45,20 +55,23 @@ open class CBPeripheralManager: CBManager {
     /// - Parameters:
     ///   - delegate: Receives the callbacks; it is not retained.
     ///   - queue: Where it is called; `nil` for the main queue.
-    ///   - options: `CBPeripheralManagerOptionRestoreIdentifierKey`, and the options of `PeripheralManager`, such as
-    ///     `PeripheralManagerOptionAdapterKey`. Without `PeripheralManagerOptionPairingPolicyKey` the policy is
-    ///     `PairingPolicy.reject` until a service is added that needs encryption, and then `PairingPolicy.justWorks`.
+    ///   - options: `CBPeripheralManagerOptionRestoreIdentifierKey`. The rest is that of ``defaultConfiguration``.
     ///     `CBPeripheralManagerOptionShowPowerAlertKey` has no effect.
     public init(
         delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?, options: [String: Any]?
     ) {
-        let options = CBManager.options(options, of: .peripheral)
-        hasPolicy = options[PeripheralManagerOptionPairingPolicyKey] != nil
+        let own = options?[Self.configurationKey] as? PeripheralManager.Configuration
+        let configuration = own ?? Self.defaultConfiguration
+        let options = CBManager.options(options, of: "Peripheral")
+        hasPolicy =
+            own != nil || configuration.pairingPolicy != .reject
+            || options["PeripheralManagerOptionPairingPolicyKey"] != nil
         callbacks = DelegateQueue(queue)
-        blueCap = PeripheralManager(queue: callbacks.queue, options: options)
+        blueCap = PeripheralManager(queue: callbacks.queue, options: options, over: configuration)
         super.init()
         self.delegate = delegate
-        guard options[CBPeripheralManagerOptionRestoreIdentifierKey] != nil else {
+        guard configuration.restoreIdentifier != nil || options[CBPeripheralManagerOptionRestoreIdentifierKey] != nil
+        else {
             followState()
             return
         }
@@ -71,6 +84,17 @@ open class CBPeripheralManager: CBManager {
             }
             self.followState()
         }
+    }
+
+    /// Creates a manager with a configuration of BlueCapKit, in place of the default one. Its pairing policy does not change
+    /// when services are added.
+    /// - Throws: `ConfigurationError` if the configuration has an invalid value.
+    public convenience init(
+        delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?,
+        configuration: PeripheralManager.Configuration
+    ) throws(ConfigurationError) {
+        try configuration.check()
+        self.init(delegate: delegate, queue: queue, options: [Self.configurationKey: configuration])
     }
 
     /// Receives the callbacks. It is not retained.

@@ -10,7 +10,7 @@ final class CapabilityTests: XCTestCase {
     private let simulator = Simulator.inProcess(room: .empty)
 
     private func central() -> CentralManager {
-        CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        try! CentralManager(configuration: .init(busAddress: simulator.address))
     }
 
     func testCapabilitiesAreKnownWhenTheAdapterIs() {
@@ -28,17 +28,17 @@ final class CapabilityTests: XCTestCase {
         XCTAssertTrue(manager.capabilities.serviceFilter)
     }
 
-    func testBothRolesHaveTheSame() {
+    func testBothRolesHaveTheSame() throws {
         let manager = central()
-        let peripheral = PeripheralManager(options: [PeripheralManagerOptionBusAddressKey: simulator.address])
+        let peripheral = try PeripheralManager(configuration: .init(busAddress: simulator.address))
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn && peripheral.poweredOn }, limit: 5))
         XCTAssertEqual(manager.capabilities, peripheral.capabilities)
         XCTAssertNotEqual(peripheral.capabilities, BluetoothCapabilities())
     }
 
-    func testARestartedDaemonGetsANewValue() {
+    func testARestartedDaemonGetsANewValue() throws {
         let manager = central()
-        let peripheral = PeripheralManager(options: [PeripheralManagerOptionBusAddressKey: simulator.address])
+        let peripheral = try PeripheralManager(configuration: .init(busAddress: simulator.address))
         let reported = Locked<[[BluetoothCapabilities]]>([[], []])
         manager.whenCapabilitiesChange().onSuccess(context: ImmediateContext()) { value in
             reported.withLock { $0[0].append(value) }
@@ -60,7 +60,7 @@ final class CapabilityTests: XCTestCase {
     }
 
     func testARefusedWriteNamesTheServicesThatBlueZUsesItself() {
-        let refusal = BusFailure(
+        let refusal = BusError(
             name: "org.bluez.Error.NotAuthorized", message: "Operation Not Authorized",
             attError: .insufficientAuthorization)
         XCTAssertTrue(CharacteristicError.writeFailed(refusal).description.contains("ExportClaimedServices"))

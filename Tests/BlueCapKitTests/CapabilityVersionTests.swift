@@ -15,7 +15,7 @@ final class CapabilityVersionTests: XCTestCase {
     private func stage(_ bluez: BlueZVersion) throws -> AttributeStage { try AttributeStage([heartRate], bluez: bluez) }
 
     private func manager(on simulator: Simulator) -> CentralManager {
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = try! CentralManager(configuration: .init(busAddress: simulator.address))
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
         return manager
     }
@@ -78,7 +78,7 @@ final class CapabilityVersionTests: XCTestCase {
             stage.simulator.simulateRefusedCalls(1, of: "Disconnect")
             let refresh = stage.peripheral.refreshServices(timeout: 60)
             if bluez == .v5_87 {
-                XCTAssertEqual((stage.failure(of: refresh) as? BusFailure)?.name, "org.bluez.Error.Failed")
+                XCTAssertEqual((stage.failure(of: refresh) as? BusError)?.name, "org.bluez.Error.Failed")
             } else {
                 try stage.wait(refresh)
             }
@@ -89,7 +89,7 @@ final class CapabilityVersionTests: XCTestCase {
             stage.simulator.simulateRefusedCalls(1, of: "RemoveDevice", error: .alreadyExists)
             let second = stage.peripheral.refreshServices(timeout: 60)
             XCTAssertEqual(
-                (stage.failure(of: second) as? BusFailure)?.name, "org.bluez.Error.AlreadyExists", "\(bluez)")
+                (stage.failure(of: second) as? BusError)?.name, "org.bluez.Error.AlreadyExists", "\(bluez)")
             XCTAssertTrue(stage.simulator.advance(until: { stage.isLinked }, limit: 30), "\(bluez)")
         }
     }

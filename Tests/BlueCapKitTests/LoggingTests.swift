@@ -64,7 +64,7 @@ final class LoggingTests: XCTestCase {
         var configuration = CentralManager.Configuration()
         configuration.busAddress = simulator.address
         configuration.logger = logger
-        return CentralManager(configuration: configuration)
+        return try! CentralManager(configuration: configuration)
     }
 
     /// Scans, connects, subscribes, reads, writes, fails, and loses the link.
@@ -119,9 +119,8 @@ final class LoggingTests: XCTestCase {
 
     func testTheLoggerIsAnOptionToo() async throws {
         let (book, simulator) = (Book(), simulator())
-        let manager = CentralManager(options: [
-            CentralManagerOptionBusAddressKey: simulator.address, CentralManagerOptionLoggerKey: book.logger(.info),
-        ])
+        let manager = try CentralManager(
+            configuration: .init(busAddress: simulator.address, logger: book.logger(.info)))
         await simulator.advance(until: { manager.poweredOn }, limit: 5)
         XCTAssertTrue(book.has("info state", "state=poweredOn"), book.text)
         simulator.simulatePowerOff()
@@ -137,7 +136,7 @@ final class LoggingTests: XCTestCase {
         configuration.busAddress = simulator.address
         configuration.pairingPolicy = .ask(.keyboardOnly)
         configuration.logger = book.logger(.trace)
-        let manager = PeripheralManager(configuration: configuration)
+        let manager = try PeripheralManager(configuration: configuration)
         manager.whenPairingIsRequested().onSuccess(context: ImmediateContext()) { request in
             if let passkey = Passkey(digits: "264811") { request.enter(passkey) }
         }

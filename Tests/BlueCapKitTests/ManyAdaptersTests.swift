@@ -15,23 +15,19 @@ final class ManyAdaptersTests: XCTestCase {
     private func adapters(_ indices: Range<Int>) -> [VirtualAdapter] { indices.map { VirtualAdapter(index: $0) } }
 
     private func manager(_ simulator: Simulator, _ adapter: String? = nil) -> CentralManager {
-        var options: [String: Any] = [CentralManagerOptionBusAddressKey: simulator.address]
-        options[CentralManagerOptionAdapterKey] = adapter
-        return CentralManager(options: options)
+        try! CentralManager(configuration: .init(busAddress: simulator.address, adapter: adapter))
     }
 
     private func examined(by manager: CentralManager) -> Int {
         manager.session.core.withLock { $0.shell.choice.examined }
     }
 
-    func testEachAdapterThatIsThereIsExaminedAFewTimes() {
+    func testEachAdapterThatIsThereIsExaminedAFewTimes() throws {
         let simulator = Simulator.inProcess(room: .empty, adapters: adapters(0..<Self.many))
         let central = manager(simulator)
         let last = manager(simulator, "hci\(Self.many - 1)")
         let missing = manager(simulator, "hci\(Self.many)")
-        let peripheral = PeripheralManager(options: [
-            PeripheralManagerOptionBusAddressKey: simulator.address as NSString
-        ])
+        let peripheral = try PeripheralManager(configuration: .init(busAddress: simulator.address))
         XCTAssertTrue(
             simulator.advance(until: { central.poweredOn && last.poweredOn && peripheral.poweredOn }, limit: 5))
         XCTAssertEqual(missing.state, .unsupported)
@@ -89,12 +85,10 @@ final class ManyAdaptersTests: XCTestCase {
         observation.cancel()
     }
 
-    func testAManagerThatWasResetDoesNotSayThatTheAdapterIsOn() {
+    func testAManagerThatWasResetDoesNotSayThatTheAdapterIsOn() throws {
         let simulator = Simulator.inProcess(room: .empty)
         let central = manager(simulator)
-        let peripheral = PeripheralManager(options: [
-            PeripheralManagerOptionBusAddressKey: simulator.address as NSString
-        ])
+        let peripheral = try PeripheralManager(configuration: .init(busAddress: simulator.address))
         XCTAssertTrue(simulator.advance(until: { central.poweredOn && peripheral.poweredOn }, limit: 5))
         central.reset()
         peripheral.reset()

@@ -7,7 +7,7 @@ final class PeripheralRecordTests: XCTestCase {
     private let key = PeripheralKey(rawValue: 1)
     private let session = CentralSession(
         queue: nil, profileManager: nil,
-        CentralManager.Configuration.reading([CentralManagerOptionBusAddressKey: "loopback:name=nobody"]))
+        (.init(busAddress: "loopback:name=nobody"), nil))
 
     private var recordCount: Int {
         session.core.withLock { core in core.state.peripherals.compactMap { key, _ in key }.count }

@@ -34,7 +34,7 @@ final class RangingTests: XCTestCase {
     }
 
     private func manager() -> CentralManager {
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = try! CentralManager(configuration: .init(busAddress: simulator.address))
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5), manager.stateExplanation)
         return manager
     }
@@ -156,9 +156,9 @@ final class RangingTests: XCTestCase {
         simulator.advance(by: 1)
         XCTAssertEqual(journal.failures, [.isPoweredOff])
         XCTAssertFalse(manager.isRangingBeacons)
-        watch(manager.startRangingBeacons(smoothing: -1))
+        watch(manager.startRangingBeacons(smoothing: .seconds(-1)))
         XCTAssertEqual(
-            journal.failures.last, .invalidOption("Smoothing takes zero or more seconds, not -1.0."))
+            journal.failures.last, .invalidOption("Smoothing takes zero or more seconds, not -1.0 seconds."))
     }
 
     func testRangingGoesOnAfterTheDaemonsRestart() {

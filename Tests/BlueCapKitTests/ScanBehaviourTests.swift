@@ -16,10 +16,13 @@ final class ScanBehaviourTests: XCTestCase {
         "C0:00:00:00:00:02", rssi: .constant(-80),
         advertisement: Advertisement(localName: "Scale", serviceUUIDs: ["181D"]), interval: 0.2)
 
-    private func manager(_ options: [String: Any] = [:], in room: [VirtualPeripheral]? = nil) -> CentralManager {
+    private func manager(
+        _ configuration: CentralManager.Configuration = .init(), in room: [VirtualPeripheral]? = nil
+    ) -> CentralManager {
         for peripheral in room ?? [] { simulator.add(peripheral) }
-        let options = options.merging([CentralManagerOptionBusAddressKey: simulator.address]) { own, _ in own }
-        let manager = CentralManager(options: options)
+        var configuration = configuration
+        configuration.busAddress = simulator.address
+        let manager = try! CentralManager(configuration: configuration)
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5), manager.stateExplanation)
         return manager
     }
@@ -91,7 +94,7 @@ final class ScanBehaviourTests: XCTestCase {
     func testAWeakSignalThatAnotherClientsFilterLetsThroughIsNotReported() {
         let strict = manager(in: [strap, scale])
         let greedy = manager()
-        journal.watch(strict.startScanning(options: [CentralManagerScanOptionRSSIThresholdKey: -70]))
+        journal.watch(strict.startScanning(options: ScanOptions(rssiThreshold: -70)))
         let all = Journal()
         all.watch(greedy.startScanning())
         simulator.advance(by: 2)
@@ -101,12 +104,12 @@ final class ScanBehaviourTests: XCTestCase {
 
     func testAPatternFindsByNameAndByAddress() {
         let manager = manager(in: [strap, scale])
-        journal.watch(manager.startScanning(options: [CentralManagerScanOptionPatternKey: "Sca"]))
+        journal.watch(manager.startScanning(options: ScanOptions(pattern: "Sca")))
         simulator.advance(by: 1)
         XCTAssertEqual(journal.sightings.map(\.name), ["Scale"])
         manager.stopScanning()
         simulator.advance(by: 1)
-        journal.watch(manager.startScanning(options: [CentralManagerScanOptionPatternKey: "c0:00:00:00:00:01"]))
+        journal.watch(manager.startScanning(options: ScanOptions(pattern: "c0:00:00:00:00:01")))
         simulator.advance(by: 1)
         XCTAssertEqual(journal.sightings.map(\.name), ["Scale", "Strap"])
     }
@@ -142,7 +145,7 @@ final class ScanBehaviourTests: XCTestCase {
         manager.whenScanningRestarts().onSuccess(context: ImmediateContext()) { _ in
             restarts.write { $0.completions += 1 }
         }
-        journal.watch(manager.startScanning(options: [CBCentralManagerScanOptionAllowDuplicatesKey: true]))
+        journal.watch(manager.startScanning(options: ScanOptions(allowsDuplicates: true)))
         simulator.advance(by: 1)
         simulator.simulateDiscoveryDeath()
         simulator.advance(by: 3)
@@ -152,7 +155,7 @@ final class ScanBehaviourTests: XCTestCase {
 
     func testAScanThatReceivesNothingIsStartedAgainByTheWatchdog() {
         let manager = manager(in: [strap])
-        journal.watch(manager.startScanning(options: [CBCentralManagerScanOptionAllowDuplicatesKey: true]))
+        journal.watch(manager.startScanning(options: ScanOptions(allowsDuplicates: true)))
         simulator.advance(by: 1)
         simulator.simulateDiscoveryDeath(isAnnounced: false)
         simulator.advance(by: 5)
@@ -176,10 +179,7 @@ final class ScanBehaviourTests: XCTestCase {
         journal.watch(
             manager.startScanning(
                 forServiceUUIDs: [CBUUID(string: "180D")],
-                options: [
-                    CBCentralManagerScanOptionAllowDuplicatesKey: true, CentralManagerScanOptionRSSIThresholdKey: -70,
-                    CentralManagerScanOptionPatternKey: "S",
-                ]))
+                options: ScanOptions(allowsDuplicates: true, rssiThreshold: -70, pattern: "S")))
         simulator.advance(by: 1)
         XCTAssertEqual(
             simulator.statistics.discoveryFilters.last.map { Set($0.keys) },
@@ -190,7 +190,7 @@ final class ScanBehaviourTests: XCTestCase {
 
     func testACrowdNeverExceedsTheTable() {
         simulator = .inProcess(room: .crowd(300))
-        let manager = manager([CentralManagerOptionMaximumPeripheralsKey: 100])
+        let manager = manager(.init(maximumPeripherals: 100))
         journal.watch(manager.startScanning(capacity: 0))
         simulator.advance(by: 5)
         XCTAssertLessThanOrEqual(manager.peripherals.count, 100)
@@ -265,7 +265,7 @@ final class ScanBehaviourTests: XCTestCase {
 
     func testOnePeripheralIsOneObject() {
         let manager = manager(in: [strap])
-        journal.watch(manager.startScanning(options: [CBCentralManagerScanOptionAllowDuplicatesKey: true]))
+        journal.watch(manager.startScanning(options: ScanOptions(allowsDuplicates: true)))
         simulator.advance(by: 3)
         XCTAssertGreaterThan(journal.sightings.count, 3)
         XCTAssertEqual(Set(journal.sightings).count, 1)
@@ -292,16 +292,16 @@ final class ScanBehaviourTests: XCTestCase {
         XCTAssertTrue(bus.advance(until: { manager.state == .poweredOn }, limit: 10))
     }
 
-    func testARefusalIsUnauthorized() {
+    func testARefusalIsUnauthorized() throws {
         simulator.simulateAccessDenied()
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
         XCTAssertTrue(simulator.advance(until: { manager.state == .unauthorized }, limit: 10), "\(manager.state)")
     }
 
-    func testWithoutADaemonItIsUnsupportedUntilOneComes() {
+    func testWithoutADaemonItIsUnsupportedUntilOneComes() throws {
         simulator.simulateDaemonDeath()
         simulator.run()
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
         XCTAssertEqual(manager.state, .unknown)
         XCTAssertTrue(simulator.advance(until: { manager.state == .unsupported }, limit: 10))
         simulator.simulateDaemonReturn()
@@ -319,18 +319,16 @@ final class ScanBehaviourTests: XCTestCase {
         XCTAssertEqual(others.states, [.poweredOn, .poweredOff])
     }
 
-    func testAnAdapterIsChosenByNameOrAddress() {
+    func testAnAdapterIsChosenByNameOrAddress() throws {
         simulator = .inProcess(
             room: .empty,
             adapters: [VirtualAdapter(), VirtualAdapter(index: 1, address: "00:AA:01:00:00:01")])
-        let second = manager([CentralManagerOptionAdapterKey: "hci1"])
+        let second = manager(.init(adapter: "hci1"))
         journal.watch(second.startScanning())
         simulator.advance(by: 1)
         XCTAssertEqual(simulator.adapters.map(\.isDiscovering), [false, true])
 
-        let missing = CentralManager(options: [
-            CentralManagerOptionBusAddressKey: simulator.address, CentralManagerOptionAdapterKey: "hci7",
-        ])
+        let missing = try CentralManager(configuration: .init(busAddress: simulator.address, adapter: "hci7"))
         XCTAssertTrue(simulator.advance(until: { missing.state == .unsupported }, limit: 10))
         XCTAssertTrue(missing.stateExplanation.contains("hci0, hci1"), missing.stateExplanation)
     }
@@ -349,11 +347,16 @@ final class ScanBehaviourTests: XCTestCase {
 
     func testAWrongOptionIsNamed() {
         let manager = CentralManager(options: [
-            CentralManagerOptionBusAddressKey: simulator.address, CentralManagerOptionAdapterKey: 7,
+            "CentralManagerOptionBusAddressKey": simulator.address, "CentralManagerOptionAdapterKey": 7,
         ])
         journal.watch(manager.startScanning())
         simulator.run()
         XCTAssertEqual(
-            journal.failures, [.invalidOption("The option CentralManagerOptionAdapterKey takes a String, not 7.")])
+            journal.failures,
+            [
+                .invalidOption(
+                    "The option CentralManagerOptionAdapterKey takes the name of an adapter, such as hci0, or its address, "
+                        + "not 7.")
+            ])
     }
 }

@@ -8,7 +8,7 @@ import XCTest
 /// Reports of a scan that are values, beside the handles of `startScanning`.
 final class ScanReportTests: XCTestCase {
     private let simulator = Simulator.inProcess(room: .empty)
-    private let everything: [String: Any] = [CBCentralManagerScanOptionAllowDuplicatesKey: true]
+    private let everything = ScanOptions(allowsDuplicates: true)
 
     /// Numbers its advertisements, each with a strength of its own.
     private final class Numbered: PeripheralBehavior {
@@ -31,7 +31,7 @@ final class ScanReportTests: XCTestCase {
         "C0:00:00:00:00:02", rssi: .constant(-70), advertisement: Advertisement(localName: "Other"), interval: 0.1)
 
     private func manager() -> CentralManager {
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = try! CentralManager(configuration: .init(busAddress: simulator.address))
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5), manager.stateExplanation)
         return manager
     }
@@ -107,7 +107,7 @@ final class ScanReportTests: XCTestCase {
         XCTAssertEqual(kept(services).map(\.advertisements.localName), ["Tag"])
         manager.stopScanning()
         simulator.advance(by: 1)
-        let strong = manager.startScanningForReports(options: [CentralManagerScanOptionRSSIThresholdKey: "strong"])
+        let strong = manager.startScanningForReports(options: ScanOptions(rssiThreshold: 21))
         guard case .invalidOption? = strong.futures.first?.result?.error as? CentralManagerError else {
             return XCTFail("Not the failure expected: \(strong.futures.map(\.result))")
         }

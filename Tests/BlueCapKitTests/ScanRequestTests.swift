@@ -18,7 +18,7 @@ final class ScanRequestTests: XCTestCase {
             _ = try ScanRequest(services: nil, options: ScanOptions(options))
             return nil
         } catch {
-            return (error as? CentralManagerError)?.description
+            return error.description
         }
     }
 
@@ -37,35 +37,37 @@ final class ScanRequestTests: XCTestCase {
     }
 
     func testAnUnknownStrengthIsNeverStrongEnough() throws {
-        let options = [CentralManagerScanOptionRSSIThresholdKey: -70]
+        let options = ["CentralManagerScanOptionRSSIThresholdKey": -70]
         XCTAssertTrue(try accepts(options, rssi: -70))
         XCTAssertFalse(try accepts(options, rssi: -71))
         XCTAssertFalse(try accepts(options, rssi: nil))
     }
 
     func testAPatternIsAPrefixOfNameOrAddress() throws {
-        XCTAssertTrue(try accepts([CentralManagerScanOptionPatternKey: "Str"]))
-        XCTAssertFalse(try accepts([CentralManagerScanOptionPatternKey: "str"]))
-        XCTAssertTrue(try accepts([CentralManagerScanOptionPatternKey: "C0:26:DF"]))
-        XCTAssertTrue(try accepts([CentralManagerScanOptionPatternKey: "c0:26:df"]))
-        XCTAssertFalse(try accepts([CentralManagerScanOptionPatternKey: "C1:"], name: nil))
+        XCTAssertTrue(try accepts(["CentralManagerScanOptionPatternKey": "Str"]))
+        XCTAssertFalse(try accepts(["CentralManagerScanOptionPatternKey": "str"]))
+        XCTAssertTrue(try accepts(["CentralManagerScanOptionPatternKey": "C0:26:DF"]))
+        XCTAssertTrue(try accepts(["CentralManagerScanOptionPatternKey": "c0:26:df"]))
+        XCTAssertFalse(try accepts(["CentralManagerScanOptionPatternKey": "C1:"], name: nil))
     }
 
     func testWrongOptionsAreNamedWithWhatTheyTake() {
         XCTAssertEqual(
-            problem([CentralManagerScanOptionRSSIThresholdKey: "-70"]),
+            problem(["CentralManagerScanOptionRSSIThresholdKey": "-70"]),
             "The option CentralManagerScanOptionRSSIThresholdKey takes an Int from -127 to 20 dBm, not -70.")
-        XCTAssertNotNil(problem([CentralManagerScanOptionRSSIThresholdKey: 200]))
-        XCTAssertNotNil(problem([CentralManagerScanOptionPatternKey: 7]))
-        XCTAssertNotNil(problem([CentralManagerScanOptionWatchdogKey: -1.0]))
+        XCTAssertNotNil(problem(["CentralManagerScanOptionRSSIThresholdKey": 200]))
+        XCTAssertNotNil(problem(["CentralManagerScanOptionPatternKey": 7]))
+        XCTAssertNotNil(problem(["CentralManagerScanOptionWatchdogKey": -1.0]))
         XCTAssertNotNil(problem([CBCentralManagerScanOptionAllowDuplicatesKey: "yes"]))
     }
 
     func testTheWatchdogCanBeSetAndSwitchedOff() throws {
         XCTAssertEqual(try ScanRequest(services: nil, options: ScanOptions(nil)).watchdog, 90)
         XCTAssertEqual(
-            try ScanRequest(services: nil, options: ScanOptions([CentralManagerScanOptionWatchdogKey: 5])).watchdog, 5)
+            try ScanRequest(services: nil, options: ScanOptions(["CentralManagerScanOptionWatchdogKey": 5])).watchdog, 5
+        )
         XCTAssertEqual(
-            try ScanRequest(services: nil, options: ScanOptions([CentralManagerScanOptionWatchdogKey: 0])).watchdog, 0)
+            try ScanRequest(services: nil, options: ScanOptions(["CentralManagerScanOptionWatchdogKey": 0])).watchdog, 0
+        )
     }
 }

@@ -13,12 +13,12 @@ final class StandstillTests: XCTestCase {
     private func scan(_ bluez: BlueZVersion, isLowEnergyOnly: Bool, allowsDuplicates: Bool) {
         let simulator = Simulator.inProcess(
             room: Room(peripherals: [tag]), adapters: [VirtualAdapter(isLowEnergyOnly: isLowEnergyOnly)], bluez: bluez)
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = try! CentralManager(configuration: .init(busAddress: simulator.address))
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
         let journal = Journal()
         journal.watch(
             manager.startScanning(
-                options: allowsDuplicates ? [CBCentralManagerScanOptionAllowDuplicatesKey: true] : nil))
+                options: ScanOptions(allowsDuplicates: allowsDuplicates)))
         journal.watchExpiries(of: manager)
         simulator.advance(by: 600)
         let place = "\(bluez)\(isLowEnergyOnly ? ", LE only" : "")\(allowsDuplicates ? ", duplicates" : "")"

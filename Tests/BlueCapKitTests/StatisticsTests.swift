@@ -153,7 +153,7 @@ final class StatisticsTests: XCTestCase {
         var configuration = PeripheralManager.Configuration()
         configuration.busAddress = simulator.address
         configuration.pairingPolicy = .justWorks
-        let manager = PeripheralManager(configuration: configuration)
+        let manager = try PeripheralManager(configuration: configuration)
         let level = MutableCharacteristic(
             uuid: "2A19", properties: [.read, .notify], permissions: .readable, value: Data([80]))
         let control = MutableCharacteristic(uuid: "2A39", properties: .write, permissions: .writeable, value: nil)

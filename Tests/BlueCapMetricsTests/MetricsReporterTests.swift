@@ -26,7 +26,7 @@ final class MetricsReporterTests: XCTestCase {
         let (simulator, metrics) = (simulator(), TestMetrics())
         var configuration = CentralManager.Configuration()
         configuration.busAddress = simulator.address
-        let manager = CentralManager(configuration: configuration)
+        let manager = try CentralManager(configuration: configuration)
         let reporter = MetricsReporter(manager, dimensions: [("site", "home")], factory: metrics)
         let work = Task(executorPreference: simulator.taskExecutor) {
             try await manager.poweredOn(timeout: 10)
@@ -66,7 +66,7 @@ final class MetricsReporterTests: XCTestCase {
         let (simulator, metrics) = (simulator(), TestMetrics())
         var configuration = PeripheralManager.Configuration()
         configuration.busAddress = simulator.address
-        var manager: PeripheralManager? = PeripheralManager(configuration: configuration)
+        var manager: PeripheralManager? = try PeripheralManager(configuration: configuration)
         let reporter = try MetricsReporter(XCTUnwrap(manager), factory: metrics)
         await simulator.advance(by: 1)
         XCTAssertTrue(reporter.report())

@@ -48,10 +48,13 @@ class BluejayCase: RandomTestCase, @unchecked Swift.Sendable {
         settle()
     }
 
-    var managerOptions: [String: Any] { [CentralManagerOptionBusAddressKey: simulator.address] }
+    var managerConfiguration: CentralManager.Configuration {
+        CentralManager.Configuration(busAddress: simulator.address)
+    }
 
     var options: StartOptions {
-        StartOptions(enableBluetoothAlert: false, backgroundRestore: .disable, managerOptions: managerOptions)
+        StartOptions(
+            enableBluetoothAlert: false, backgroundRestore: .disable, managerConfiguration: managerConfiguration)
     }
 
     // MARK: Time

@@ -417,8 +417,8 @@ final class StartTests: BluejayCase, @unchecked Swift.Sendable {
         XCTAssertEqual(simulator.statistics.count(of: "Connect"), 1)
     }
 
-    func testAManagerThatIsNotConnectedIsUsedAsItIs() {
-        let manager = CentralManager(options: managerOptions)
+    func testAManagerThatIsNotConnectedIsUsedAsItIs() throws {
+        let manager = try CentralManager(configuration: managerConfiguration)
         bluejay.start(mode: .use(manager: manager, peripheral: nil))
         eventually("Bluetooth") { bluejay.isBluetoothAvailable }
         XCTAssertFalse(bluejay.isConnecting)

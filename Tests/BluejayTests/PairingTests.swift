@@ -149,10 +149,10 @@ final class PairingTests: BluejayCase, @unchecked Swift.Sendable {
         expect("pair rejected by application")
     }
 
-    func testWithoutAnObserverAnotherHandlerAnswers() {
+    func testWithoutAnObserverAnotherHandlerAnswers() throws {
         for isReleased in [false, true] {
             bluejay = Bluejay(callbackQueue: callbacks)
-            let manager = CentralManager(options: managerOptions)
+            let manager = try CentralManager(configuration: managerConfiguration)
             manager.whenPairingIsRequested().onSuccess(context: ImmediateContext()) { [seen] request in
                 seen.note("handler")
                 request.confirm()

@@ -23,12 +23,12 @@ final class RestorationTests: BluejayCase, @unchecked Swift.Sendable {
         _ mode: BackgroundRestoreMode, _ observer: (any ConnectionObserver)? = nil,
         atOnce: (Bluejay) -> Void = { _ in }
     ) {
-        var options = managerOptions
-        options[CentralManagerOptionStateDirectoryKey] = folder
-        options[CentralManagerOptionKeepsLinksKey] = true
+        var configuration = managerConfiguration
+        configuration.stateDirectory = folder
+        configuration.keepsLinks = true
         bluejay.start(
             mode: .new(
-                StartOptions(enableBluetoothAlert: true, backgroundRestore: mode, managerOptions: options)),
+                StartOptions(enableBluetoothAlert: true, backgroundRestore: mode, managerConfiguration: configuration)),
             connectionObserver: observer)
         atOnce(bluejay)
         waitForTheDisk()

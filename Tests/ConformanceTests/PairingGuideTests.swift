@@ -46,11 +46,9 @@ final class PairingGuideTests: XCTestCase {
         _ script: @escaping @Sendable (CentralManager, Peripheral, Simulator) async throws -> T
     ) async throws -> T {
         let simulator = Simulator.inProcess(room: try .named(room), bluez: bluez)
-        let manager = CentralManager(options: [
-            CentralManagerOptionBusAddressKey: simulator.address, CentralManagerOptionPairingPolicyKey: policy,
-        ])
+        let manager = try CentralManager(configuration: .init(busAddress: simulator.address, pairingPolicy: policy))
         let task = Task(executorPreference: simulator.taskExecutor) {
-            try await manager.poweredOn()
+            try await manager.waitUntilPoweredOn()
             let peripheral = try await manager.startScanning().first().value
             manager.stopScanning()
             return try await script(manager, peripheral, simulator)
@@ -62,12 +60,12 @@ final class PairingGuideTests: XCTestCase {
     func testAPolicyIsAValue() async throws {
         let policy = try await run(.reject) { manager, _, _ in
             var policy = PairingPolicy.ask(.displayYesNo)  // the user can see a number and confirm it
-            policy.answerTimeout = 15
+            policy.answerTimeout = .seconds(15)
             policy.pairsOnDemand = false
             manager.pairingPolicy = policy
             return manager.pairingPolicy
         }
-        XCTAssertEqual(policy.answerTimeout, 15)
+        XCTAssertEqual(policy.answerTimeout, .seconds(15))
         XCTAssertEqual(policy.capability, .displayYesNo)
     }
 
@@ -143,7 +141,7 @@ final class PairingGuideTests: XCTestCase {
 
     func testACentralComparesANumberAndReads() async throws {
         let simulator = Simulator.inProcess(room: .empty)
-        let manager = PeripheralManager(options: [PeripheralManagerOptionBusAddressKey: simulator.address])
+        let manager = try PeripheralManager(configuration: .init(busAddress: simulator.address))
         let serving = Task(executorPreference: simulator.taskExecutor) {
             try await PairingGuideTests.serve(manager) { $0.count == 6 }
         }
@@ -168,17 +166,14 @@ final class PairingGuideTests: XCTestCase {
         let room = room
         let keys = keys
         let simulator = Simulator.inProcess(room: try .named(room), bluez: .v5_66)
-        let manager = CentralManager(options: [
-            CentralManagerOptionBusAddressKey: simulator.address,
-            CentralManagerOptionPairingPolicyKey: PairingPolicy.ask,
-        ])
+        let manager = try CentralManager(configuration: .init(busAddress: simulator.address, pairingPolicy: .ask))
         let user = Task(executorPreference: simulator.taskExecutor) {
             for try await request in manager.whenPairingIsRequested() {
                 if case .confirm = request.kind { request.confirm() } else { request.reject() }
             }
         }
         let value = Task(executorPreference: simulator.taskExecutor) {
-            try await manager.poweredOn()
+            try await manager.waitUntilPoweredOn()
             let door = try await manager.startScanning().first().value
             manager.stopScanning()
             return try await door.pair().value.read(keys).value

@@ -5,11 +5,11 @@ import XCTest
 
 /// The blocks of Documentation/Simulator.md on the simulator in process, line for line.
 final class SimulatorGuideTests: XCTestCase {
-    func testAPeripheralOfAnEmptyRoomIsDiscovered() {
+    func testAPeripheralOfAnEmptyRoomIsDiscovered() throws {
         let simulator = Simulator.inProcess(room: .empty)
         let tag = VirtualPeripheral("C0:FF:EE:00:00:01", rssi: -48, advertisement: Advertisement(localName: "Tag"))
         simulator.add(tag)
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
         simulator.advance(by: 30)
         let found = manager.startScanning().first()
         simulator.advance(by: 5)
@@ -25,7 +25,7 @@ final class SimulatorGuideTests: XCTestCase {
         }
     }
 
-    func testAPeripheralHasServicesAndABehaviour() {
+    func testAPeripheralHasServicesAndABehaviour() throws {
         let strap = VirtualPeripheral(
             "C0:FF:EE:00:18:0D", addressType: .random,
             advertisement: Advertisement(localName: "Strap", serviceUUIDs: ["180D"]),
@@ -43,7 +43,7 @@ final class SimulatorGuideTests: XCTestCase {
 
         let simulator = Simulator.inProcess(room: .empty)
         simulator.add(strap, behavior: Lock())
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
         simulator.advance(by: 1)
         let found = manager.startScanning().first()
         simulator.advance(by: 5)
@@ -68,9 +68,9 @@ final class SimulatorGuideTests: XCTestCase {
         XCTAssertEqual(accepted.result?.isSuccess(), true)
     }
 
-    func testACentralReadsAndSubscribes() {
+    func testACentralReadsAndSubscribes() throws {
         let simulator = Simulator.inProcess(room: .empty)
-        let manager = PeripheralManager(options: [PeripheralManagerOptionBusAddressKey: simulator.address])
+        let manager = try PeripheralManager(configuration: .init(busAddress: simulator.address))
         let service = MutableService(uuid: "180F")
         let rate = MutableCharacteristic(
             uuid: "2A37", properties: .notify, permissions: .readable, value: Data([0, 72]))
@@ -102,10 +102,7 @@ final class SimulatorGuideTests: XCTestCase {
             security: VirtualSecurity(.displayYesNo, user: VirtualUser(confirms: .accept(after: 2))))
         let simulator = Simulator.inProcess(room: .empty)
         simulator.add(lock)
-        let manager = CentralManager(options: [
-            CentralManagerOptionBusAddressKey: simulator.address,
-            CentralManagerOptionPairingPolicyKey: PairingPolicy.ask,
-        ])
+        let manager = try CentralManager(configuration: .init(busAddress: simulator.address, pairingPolicy: .ask))
         manager.whenPairingIsRequested().onSuccess(context: ImmediateContext()) { $0.confirm() }
         await simulator.advance(by: 1)
         let found = manager.startScanning().first()

@@ -5,7 +5,7 @@ import XCTest
 /// The code under test: returns the battery level of the first peripheral that has one.
 func firstLevel(_ manager: CentralManager) async throws -> UInt8 {
     let level = CharacteristicIdentifier(uuid: "2A19", service: ServiceIdentifier(uuid: "180F"))
-    try await manager.poweredOn()
+    try await manager.waitUntilPoweredOn()
     let found = try await manager.startScanning(forServiceUUIDs: [CBUUID(string: "180F")], timeout: 30).first().value
     manager.stopScanning()
     return try await found.run(timeout: .seconds(30)) { try await $0.read(level) }
@@ -20,7 +20,7 @@ final class FirstLevelTests: XCTestCase {
             VirtualPeripheral(
                 "C0:FF:EE:00:18:0F", advertisement: Advertisement(localName: "Tag", serviceUUIDs: ["180F"]),
                 appearsAfter: 1, services: [VirtualService("180F", characteristics: [level])]))
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
         let task = Task(executorPreference: simulator.taskExecutor) { try await firstLevel(manager) }
         await simulator.advance(by: 0.5)
         await fault(simulator)

@@ -12,7 +12,8 @@ final class ProgramTests: XCTestCase {
 
     override func setUp() {
         simulator = Simulator.inProcess(room: .empty)
-        CBManager.defaultOptions = [CentralManagerOptionBusAddressKey: simulator.address]
+        CBCentralManager.defaultConfiguration.busAddress = simulator.address
+        CBPeripheralManager.defaultConfiguration.busAddress = simulator.address
         simulator.add(
             VirtualPeripheral(
                 address, addressType: .random,
@@ -28,7 +29,10 @@ final class ProgramTests: XCTestCase {
                 ]))
     }
 
-    override func tearDown() { CBManager.defaultOptions = [:] }
+    override func tearDown() {
+        CBCentralManager.defaultConfiguration = .init(pairingPolicy: .justWorks)
+        CBPeripheralManager.defaultConfiguration = .init()
+    }
 
     /// Lets virtual time pass, and runs the main queue, until the condition holds.
     private func wait(
@@ -114,10 +118,9 @@ final class ProgramTests: XCTestCase {
 
     func testTheTasksOfThePeripheralRole() {
         simulator = Simulator.inProcess(room: .empty, adapters: [VirtualAdapter(), VirtualAdapter(index: 1)])
-        CBManager.defaultOptions = [
-            CentralManagerOptionBusAddressKey: simulator.address, CentralManagerOptionAdapterKey: "hci0",
-            PeripheralManagerOptionBusAddressKey: simulator.address, PeripheralManagerOptionAdapterKey: "hci1",
-        ]
+        CBCentralManager.defaultConfiguration = .init(
+            busAddress: simulator.address, adapter: "hci0", pairingPolicy: .justWorks)
+        CBPeripheralManager.defaultConfiguration = .init(busAddress: simulator.address, adapter: "hci1")
         let peripheral = PeripheralTasks()
         wait("the advertisement") { peripheral.events == ["Advertising"] }
         let central = CentralTasks()
@@ -137,8 +140,8 @@ final class ProgramTests: XCTestCase {
     func testARestoredProgramContinues() {
         let folder = NSTemporaryDirectory() + "corebluetooth-programs-" + UUID().uuidString
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        CBManager.defaultOptions[CentralManagerOptionStateDirectoryKey] = folder
-        CBManager.defaultOptions[CentralManagerOptionKeepsLinksKey] = true
+        CBCentralManager.defaultConfiguration.stateDirectory = folder
+        CBCentralManager.defaultConfiguration.keepsLinks = true
         var program: RestoringProgram? = RestoringProgram()
         RestorationKeeper.waitForAll()
         wait("the subscription") { program?.events == ["Subscribed"] }

@@ -173,11 +173,11 @@ final class CentralTests: CoreBluetoothCase, @unchecked Sendable {
         XCTAssertEqual(simulator.links, [])
     }
 
-    func testTheCauseOfALossIsItsErrorWithANewerBlueZ() {
+    func testTheCauseOfALossIsItsErrorWithANewerBlueZ() throws {
         let simulator = Simulator.inProcess(room: .empty, bluez: .v5_87)
         simulator.add(Self.virtual(), behavior: strap)
-        let central = CBCentralManager(
-            delegate: recorder, queue: callbacks, options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let central = try CBCentralManager(
+            delegate: recorder, queue: callbacks, configuration: .init(busAddress: simulator.address))
         recorder.onState = { $0.scanForPeripherals(withServices: nil) }
         func wait(for text: String) {
             for _ in 0..<2_000 where !seen.texts.contains(text) {
@@ -424,5 +424,45 @@ final class CentralTests: CoreBluetoothCase, @unchecked Sendable {
         central = nil
         eventually("the end of the link") { self.simulator.links.isEmpty }
         XCTAssertEqual(peripheral.state, .disconnected)
+    }
+
+    // MARK: Configurations
+
+    func testAnInvalidConfigurationIsRefusedAtOnce() {
+        XCTAssertThrowsError(
+            try CBCentralManager(delegate: nil, queue: callbacks, configuration: .init(maximumPeripherals: 0))
+        ) { XCTAssertEqual(($0 as? ConfigurationError)?.property, "maximumPeripherals") }
+    }
+
+    func testAnInvalidDefaultConfigurationFailsWhatIsRequested() {
+        CBCentralManager.defaultConfiguration.maximumPeripherals = 0
+        let central = CBCentralManager(delegate: nil, queue: callbacks)
+        XCTAssertTrue(central.blueCap.stateExplanation.contains("maximumPeripherals"), central.blueCap.stateExplanation)
+    }
+
+    func testAConfigurationReplacesTheDefaultOne() throws {
+        CBCentralManager.defaultConfiguration.adapter = "hci7"
+        let central = try CBCentralManager(
+            delegate: nil, queue: callbacks, configuration: .init(busAddress: simulator.address))
+        XCTAssertEqual(central.blueCap.pairingPolicy, .reject)
+        eventually("power") { central.blueCap.isPoweredOn }
+    }
+
+    /// A subclass overrides one initializer with arguments, and inherits the others.
+    private final class Counting: CBCentralManager {
+        nonisolated(unsafe) static var count = 0
+
+        override init(delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?, options: [String: Any]?) {
+            Self.count += 1
+            super.init(delegate: delegate, queue: queue, options: options)
+        }
+    }
+
+    func testASubclassHasTheInitializerWithAConfiguration() throws {
+        Counting.count = 0
+        let central = try Counting(
+            delegate: nil, queue: callbacks, configuration: .init(busAddress: simulator.address, pairingPolicy: .ask))
+        XCTAssertEqual(central.blueCap.pairingPolicy, .ask)
+        XCTAssertEqual(Counting.count, 1)
     }
 }

@@ -24,7 +24,8 @@ class CoreBluetoothCase: XCTestCase, @unchecked Sendable {
     override func setUp() {
         let seen = seen
         CBManager.setLogHandler { seen.note("log \($0)") }
-        CBManager.defaultOptions = [CentralManagerOptionBusAddressKey: simulator.address]
+        CBCentralManager.defaultConfiguration.busAddress = simulator.address
+        CBPeripheralManager.defaultConfiguration.busAddress = simulator.address
     }
 
     override func tearDown() {
@@ -33,7 +34,8 @@ class CoreBluetoothCase: XCTestCase, @unchecked Sendable {
         recorder.peripherals = []
         settle()
         CBManager.setLogHandler(nil)
-        CBManager.defaultOptions = [:]
+        CBCentralManager.defaultConfiguration = .init(pairingPolicy: .justWorks)
+        CBPeripheralManager.defaultConfiguration = .init()
     }
 
     /// A strap with a service of each kind of characteristic, and device information.

@@ -17,7 +17,7 @@ final class PairingTests: CoreBluetoothCase, @unchecked Sendable {
     }
 
     func testThePolicyOfAllManagersCanBeChosenOnce() {
-        CBManager.defaultOptions[CentralManagerOptionPairingPolicyKey] = "reject"
+        CBCentralManager.defaultConfiguration.pairingPolicy = .reject
         start()
         XCTAssertEqual(central.blueCap.pairingPolicy, .reject)
     }
@@ -37,7 +37,7 @@ final class PairingTests: CoreBluetoothCase, @unchecked Sendable {
     }
 
     func testWithoutAPolicyThatPairsAProtectedReadFails() {
-        start(options: [CentralManagerOptionPairingPolicyKey: PairingPolicy.reject])
+        start(options: ["CentralManagerOptionPairingPolicyKey": PairingPolicy.reject])
         let peripheral = discover(Self.locked)
         peripheral.readValue(for: characteristic(Self.location, of: peripheral))
         expect("value 2A38 [] CBATTError.\(CBATTError.insufficientEncryption.rawValue)")
@@ -45,7 +45,7 @@ final class PairingTests: CoreBluetoothCase, @unchecked Sendable {
     }
 
     func testARefusalForLackOfSecurityIsItsATTError() {
-        start(options: [CentralManagerOptionPairingPolicyKey: PairingPolicy.reject])
+        start(options: ["CentralManagerOptionPairingPolicyKey": PairingPolicy.reject])
         let peripheral = discover()
         simulator.simulateRefusedCalls(
             of: "ReadValue", error: DaemonError(name: "org.bluez.Error.NotPermitted", message: "Not paired"))

@@ -13,7 +13,6 @@ final class PeripheralManagerTests: CoreBluetoothCase, @unchecked Sendable {
 
     override func setUp() {
         super.setUp()
-        CBManager.defaultOptions[PeripheralManagerOptionBusAddressKey] = simulator.address
         server = Server(seen)
     }
 
@@ -68,7 +67,7 @@ final class PeripheralManagerTests: CoreBluetoothCase, @unchecked Sendable {
         simulator.advertisements.first.map { String(decoding: $0.scanResponse.dropFirst(2), as: UTF8.self) }
     }
 
-    private func result(of request: CentralRequest) -> Result<[UInt8], CentralFailure>? {
+    private func result(of request: CentralRequest) -> Result<[UInt8], CentralLinkError>? {
         eventually("result") { request.result != nil }
         return request.result
     }
@@ -125,7 +124,31 @@ final class PeripheralManagerTests: CoreBluetoothCase, @unchecked Sendable {
         XCTAssertEqual(manager.blueCap.pairingPolicy, .justWorks)
     }
 
+    func testAPolicyThatIsConfiguredDoesNotChangeWithTheServices() throws {
+        let lock = CBMutableService(type: Self.battery, primary: true)
+        lock.characteristics = [
+            CBMutableCharacteristic(
+                type: Self.level, properties: .read, value: Data([5]), permissions: .readEncryptionRequired)
+        ]
+        manager = try CBPeripheralManager(
+            delegate: server, queue: callbacks, configuration: .init(busAddress: simulator.address))
+        expect("state 5")
+        add(lock)
+        XCTAssertEqual(manager.blueCap.pairingPolicy, .reject)
+    }
+
+    func testTheDefaultConfigurationIsThatOfNewManagers() throws {
+        CBPeripheralManager.defaultConfiguration.adapter = "hci7"
+        CBPeripheralManager.defaultConfiguration.pairingPolicy = .ask
+        manager = CBPeripheralManager(delegate: server, queue: callbacks)
+        XCTAssertEqual(manager.blueCap.pairingPolicy, .ask)
+        expect("state 2")
+        XCTAssertTrue(manager.blueCap.stateExplanation.contains("hci7"), manager.blueCap.stateExplanation)
+    }
+
+    @available(*, deprecated)
     func testDefaultOptionsOfTheCentralRoleCountForThePeripheralRole() {
+        defer { CBManager.defaultOptions = [:] }
         CBManager.defaultOptions = [
             CentralManagerOptionBusAddressKey: simulator.address, CentralManagerOptionAdapterKey: "hci7",
             CentralManagerOptionPairingPolicyKey: PairingPolicy.ask,
@@ -495,7 +518,7 @@ final class PeripheralManagerTests: CoreBluetoothCase, @unchecked Sendable {
             at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         let options: [String: Any] = [
             CBPeripheralManagerOptionRestoreIdentifierKey: "strap",
-            PeripheralManagerOptionStateDirectoryKey: folder.path,
+            "PeripheralManagerOptionStateDirectoryKey": folder.path,
         ]
         serve(options: options)
         XCTAssertFalse(seen.texts.contains { $0.hasPrefix("restore") })

@@ -14,8 +14,8 @@ final class RestorationTests: CoreBluetoothCase, @unchecked Sendable {
         super.setUp()
         folder = NSTemporaryDirectory() + "corebluetooth-tests-" + UUID().uuidString
         options = [
-            CBCentralManagerOptionRestoreIdentifierKey: "central", CentralManagerOptionStateDirectoryKey: folder,
-            CentralManagerOptionKeepsLinksKey: true,
+            CBCentralManagerOptionRestoreIdentifierKey: "central", "CentralManagerOptionStateDirectoryKey": folder,
+            "CentralManagerOptionKeepsLinksKey": true,
         ]
     }
 

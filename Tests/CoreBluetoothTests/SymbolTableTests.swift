@@ -63,7 +63,8 @@ final class SymbolTableTests: XCTestCase {
 
     /// What Apple's framework does not have: this module's additions and what the conformances of errors need.
     private static let additions: Set = [
-        "blueCap", "defaultOptions", "setLogHandler", "underlyingError", "errorCode", "errorDomain", "errorUserInfo",
+        "blueCap", "defaultConfiguration", "defaultOptions", "setLogHandler", "underlyingError", "errorCode",
+        "errorDomain", "errorUserInfo",
         "NSErrorBridging", "_bridgeToObjectiveC", "_forceBridgeFromObjectiveC", "_conditionallyBridgeFromObjectiveC",
         "_unconditionallyBridgeFromObjectiveC", "NSObservable", "userInfo", "description", "code", "hash", "copy",
         "rawValue", "CFAbsoluteTime",

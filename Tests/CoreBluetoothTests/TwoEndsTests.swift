@@ -13,10 +13,9 @@ final class TwoEndsTests: CoreBluetoothCase, @unchecked Sendable {
 
     override func setUp() {
         super.setUp()
-        CBManager.defaultOptions = [
-            CentralManagerOptionBusAddressKey: simulator.address, CentralManagerOptionAdapterKey: "hci0",
-            PeripheralManagerOptionBusAddressKey: simulator.address, PeripheralManagerOptionAdapterKey: "hci1",
-        ]
+        CBCentralManager.defaultConfiguration = .init(
+            busAddress: simulator.address, adapter: "hci0", pairingPolicy: .justWorks)
+        CBPeripheralManager.defaultConfiguration = .init(busAddress: simulator.address, adapter: "hci1")
         sender = Sender(queue: callbacks)
         eventually("service") { self.sender.isReady }
         start()

@@ -12,7 +12,7 @@ final class OperatorTests: XCTestCase {
         clock.advance(by: 4)
         XCTAssertFalse(timed.completed)
         clock.advance(by: 1)
-        XCTAssertEqual(timed.result?.error as? FutureTimedOut, FutureTimedOut(seconds: 5))
+        XCTAssertEqual(timed.result?.error as? FutureTimedOutError, FutureTimedOutError(seconds: 5))
         XCTAssertTrue(promise.success(1))
     }
 

@@ -11,16 +11,16 @@ final class RadioAppleGuideTests: XCTestCase {
 
     override func setUpWithError() throws {
         try RadioLab.reset()
-        CBManager.defaultOptions = [
-            CentralManagerOptionAdapterKey: "hci0", PeripheralManagerOptionAdapterKey: "hci1",
-        ]
+        CBCentralManager.defaultConfiguration.adapter = "hci0"
+        CBPeripheralManager.defaultConfiguration.adapter = "hci1"
         peripheral = PeripheralTasks()
         wait("the advertisement") { $0.peripheral.events.last == "Advertising" }
     }
 
     override func tearDown() {
         peripheral = nil
-        CBManager.defaultOptions = [:]
+        CBCentralManager.defaultConfiguration = .init(pairingPolicy: .justWorks)
+        CBPeripheralManager.defaultConfiguration = .init()
     }
 
     /// Runs the main queue, on which the delegates are called, until the condition holds.
@@ -62,8 +62,8 @@ final class RadioAppleGuideTests: XCTestCase {
     func testARestoredProgramContinues() {
         let folder = NSTemporaryDirectory() + "corebluetooth-" + UUID().uuidString
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        CBManager.defaultOptions[CentralManagerOptionStateDirectoryKey] = folder
-        CBManager.defaultOptions[CentralManagerOptionKeepsLinksKey] = true
+        CBCentralManager.defaultConfiguration.stateDirectory = folder
+        CBCentralManager.defaultConfiguration.keepsLinks = true
         var program: RestoringProgram? = RestoringProgram()
         wait("the subscription") { _ in program?.events.last == "Subscribed" }
         let file = folder + "/central/myCentralManagerIdentifier.json"

@@ -25,7 +25,7 @@ final class RadioBeaconTests: XCTestCase, StagePlayer {
     // MARK: Our advertisements
 
     private func manager() -> PeripheralManager {
-        let manager = PeripheralManager(options: [PeripheralManagerOptionAdapterKey: "hci1"])
+        let manager = try! PeripheralManager(configuration: .init(adapter: "hci1"))
         journal.watchStates(of: manager)
         expect("power") { $0.states.contains(.poweredOn) }
         return manager
@@ -105,7 +105,7 @@ final class RadioBeaconTests: XCTestCase, StagePlayer {
         _ arguments: [String], _ beacon: Beacon, file: StaticString = #filePath, line: UInt = #line
     ) throws {
         try RadioLab.order(.server, ["advertise", "hci1", "Beacon"] + arguments)
-        let manager = CentralManager(options: [CentralManagerOptionAdapterKey: "hci0"])
+        let manager = try CentralManager(configuration: .init(adapter: "hci0"))
         let sightings = Journal()
         sightings.watchStates(of: manager)
         XCTAssertTrue(ground.wait(sightings, limit: 30) { $0.states.contains(.poweredOn) }, manager.stateExplanation)

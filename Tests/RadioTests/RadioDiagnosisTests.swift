@@ -13,7 +13,7 @@ final class RadioDiagnosisTests: XCTestCase {
 
     func testAHealthyMachineHasNoProblem() async throws {
         let stage = try RadioStage()
-        let diagnosis = await BlueCapDiagnosis.report(timeout: 60)
+        let diagnosis = await BlueCapDiagnosis.report(timeout: .seconds(60))
         XCTAssertEqual(subjects(diagnosis, .problem), [], "\(diagnosis)")
         XCTAssertEqual(
             diagnosis.capabilities.version?.description, ProcessInfo.processInfo.environment["RADIO_BLUEZ"],
@@ -29,7 +29,7 @@ final class RadioDiagnosisTests: XCTestCase {
     func testADaemonThatDoesNotRunIsTheProblem() async throws {
         _ = try RadioStage()
         try RadioLab.order(.server, "bluetoothd", "stop")
-        let diagnosis = await BlueCapDiagnosis.report(timeout: 60)
+        let diagnosis = await BlueCapDiagnosis.report(timeout: .seconds(60))
         XCTAssertEqual(subjects(diagnosis, .problem), ["bluetoothd"], "\(diagnosis)")
     }
 }

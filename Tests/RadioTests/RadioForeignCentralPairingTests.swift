@@ -187,9 +187,9 @@ private final class PeripheralEnd: StagePlayer {
     init(_ policy: PairingPolicy) throws {
         let stage = try RadioStage()
         ground = stage
-        manager = PeripheralManager(
-            options: stage.peripheralOptions.merging(
-                [PeripheralManagerOptionPairingPolicyKey: policy.asDefaultAgent()]) { $1 })
+        var configuration = stage.peripheralConfiguration
+        configuration.pairingPolicy = policy.asDefaultAgent()
+        manager = try PeripheralManager(configuration: configuration)
         let journal = journal
         journal.watch(manager.whenPairingIsRequested())
         manager.whenPairingChanges().onSuccess(context: ImmediateContext()) { event in

@@ -135,8 +135,9 @@ private final class CentralEnd: StagePlayer {
         try RadioLab.setSecureConnections(hasSecureConnections, on: "hci1")
         self.user = try Bluetoothctl(user, isDefault: true)
         try stage.serve(.lock)
-        manager = CentralManager(
-            options: stage.managerOptions.merging([CentralManagerOptionPairingPolicyKey: policy]) { $1 })
+        var configuration = stage.centralConfiguration
+        configuration.pairingPolicy = policy
+        manager = try CentralManager(configuration: configuration)
         journal.watchStates(of: manager)
         journal.watch(manager.whenPairingIsRequested())
         let journal = journal

@@ -8,7 +8,7 @@ final class RadioPairingServerTests: XCTestCase {
     private func bodies() throws -> PairingServerBodies {
         let stage = try RadioStage()
         let central = OwnCentral(
-            on: stage, options: [CentralManagerOptionBusAddressKey: "unix:path=/run/dbus/system_bus_socket"])
+            on: stage, busAddress: "unix:path=/run/dbus/system_bus_socket")
         return PairingServerBodies(on: stage, central: central)
     }
 

@@ -8,7 +8,7 @@ final class RadioSightingTests: XCTestCase {
     private let journal = Journal()
 
     private func manager(on stage: RadioStage, adapter: String = "hci0") throws -> CentralManager {
-        let manager = CentralManager(options: [CentralManagerOptionAdapterKey: adapter])
+        let manager = try CentralManager(configuration: .init(adapter: adapter))
         journal.watchStates(of: manager)
         XCTAssertTrue(stage.wait(journal, limit: 30) { $0.states.contains(.poweredOn) }, manager.stateExplanation)
         return manager
@@ -43,7 +43,7 @@ final class RadioSightingTests: XCTestCase {
         let stage = try RadioStage()
         try RadioLab.order(.server, "advertise", "hci1", "Counter", "--manufacturer", "0xFFFF=01")
         let manager = try manager(on: stage)
-        journal.watch(manager.startScanning(options: [CBCentralManagerScanOptionAllowDuplicatesKey: true]))
+        journal.watch(manager.startScanning(options: ScanOptions(allowsDuplicates: true)))
         XCTAssertTrue(stage.wait(journal, limit: 30) { !$0.sightings(named: "Counter").isEmpty })
 
         try RadioLab.order(.server, "advertise", "hci1", "Counter", "--manufacturer", "0xFFFF=02")

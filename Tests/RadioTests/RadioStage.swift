@@ -16,8 +16,8 @@ final class RadioStage: CentralStage, PeripheralStage {
     /// The same stage for a second central.
     init(centralOn adapter: String) { self.adapter = adapter }
 
-    var managerOptions: [String: Any] { [CentralManagerOptionAdapterKey: adapter] }
-    var peripheralOptions: [String: Any] { [PeripheralManagerOptionAdapterKey: "hci1"] }
+    var centralConfiguration: CentralManager.Configuration { CentralManager.Configuration(adapter: adapter) }
+    var peripheralConfiguration: PeripheralManager.Configuration { PeripheralManager.Configuration(adapter: "hci1") }
 
     var mayEndFirstLink: Bool { true }
 

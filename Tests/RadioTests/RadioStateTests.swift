@@ -8,7 +8,7 @@ final class RadioStateTests: XCTestCase {
     private let journal = Journal()
 
     private func manager(on stage: RadioStage) throws -> CentralManager {
-        let manager = CentralManager(options: stage.managerOptions)
+        let manager = try CentralManager(configuration: stage.centralConfiguration)
         journal.watchStates(of: manager)
         XCTAssertTrue(stage.wait(journal, limit: 30) { $0.states.contains(.poweredOn) }, manager.stateExplanation)
         return manager
@@ -51,7 +51,7 @@ final class RadioStateTests: XCTestCase {
         let stage = try RadioStage()
         try RadioLab.order(.server, "bluetoothd", "kill")
 
-        let manager = CentralManager(options: stage.managerOptions)
+        let manager = try CentralManager(configuration: stage.centralConfiguration)
         journal.watchStates(of: manager)
         XCTAssertTrue(stage.wait(journal, limit: 30) { $0.states.contains(.unsupported) }, "\(journal.states)")
         try RadioLab.order(.server, "bluetoothd", "start")

@@ -6,9 +6,9 @@ import XCTest
 /// In the library's ancestors callbacks ran while a lock was held, and a getter waited for its own queue: a call of the manager
 /// in a callback did not return.
 final class CallbackDeadlockTests: XCTestCase {
-    func testACallbackMayAskAndCommandItsManager() {
+    func testACallbackMayAskAndCommandItsManager() throws {
         let simulator = Simulator.inProcess(room: .furnished)
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
         let journal = Journal()
         manager.whenStateChanges().onSuccess(context: ImmediateContext()) { [weak manager] state in
             guard let manager, state == .poweredOn else { return }
@@ -29,11 +29,11 @@ final class CallbackDeadlockTests: XCTestCase {
         XCTAssertEqual(simulator.discoverySessions, [])
     }
 
-    func testAQueueOfTheUsersOwnMayAskWhileItIsCalled() {
+    func testAQueueOfTheUsersOwnMayAskWhileItIsCalled() throws {
         let simulator = Simulator.inProcess(room: .furnished)
         let queue = DispatchQueue(label: "user")
-        let manager = CentralManager(
-            queue: queue, options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = try CentralManager(
+            queue: queue, configuration: .init(busAddress: simulator.address))
         let journal = Journal()
         manager.whenStateChanges().onSuccess(context: ImmediateContext()) { [weak manager] state in
             dispatchPrecondition(condition: .onQueue(queue))

@@ -6,11 +6,11 @@ import XCTest
 
 /// A manager on a concurrent queue, such as `DispatchQueue.global()`, reported its states in any order.
 final class ConcurrentQueueTests: XCTestCase {
-    func testAManagerOnAConcurrentQueueReportsItsStatesInTheirOrder() {
+    func testAManagerOnAConcurrentQueueReportsItsStatesInTheirOrder() throws {
         let simulator = Simulator.inProcess(room: .empty)
         let queue = DispatchQueue(label: "user", attributes: .concurrent)
-        let manager = CentralManager(
-            queue: queue, options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = try CentralManager(
+            queue: queue, configuration: .init(busAddress: simulator.address))
         let journal = Journal()
         journal.watchStates(of: manager)
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))

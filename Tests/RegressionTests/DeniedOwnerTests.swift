@@ -6,7 +6,7 @@ import XCTest
 
 /// A bus with a policy that denies `GetNameOwner` was connected to twice a second, without end.
 final class DeniedOwnerTests: XCTestCase {
-    func testABusThatDeniesTheOwnersNameIsAskedLessAndLessOften() {
+    func testABusThatDeniesTheOwnersNameIsAskedLessAndLessOften() throws {
         let loop = ManualLoop()
         let bus = LoopbackBus(loop: loop)
         let calls = Locked(0)
@@ -15,7 +15,7 @@ final class DeniedOwnerTests: XCTestCase {
             calls.withLock { $0 += 1 }
             return .error(to: call, denied)
         }
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: bus.address])
+        let manager = try CentralManager(configuration: .init(busAddress: bus.address))
         loop.run()
         XCTAssertEqual(calls.withLock { $0 }, 1)
         XCTAssertEqual(manager.state, .unauthorized)

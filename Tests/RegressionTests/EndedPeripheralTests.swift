@@ -15,7 +15,7 @@ final class EndedPeripheralTests: XCTestCase {
         simulator.add(
             VirtualPeripheral(
                 "C0:00:00:00:00:01", advertisement: Advertisement(localName: "Strap"), interval: 0.2))
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
         journal.watch(manager.startScanning())
         XCTAssertTrue(simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))

@@ -5,12 +5,12 @@ import XCTest
 
 /// In the library's ancestors a stream kept every element, so that a long scan was a leak.
 final class EndlessStreamTests: XCTestCase {
-    func testAScanOfUnlimitedCapacityKeepsABoundedNumberOfSightings() {
+    func testAScanOfUnlimitedCapacityKeepsABoundedNumberOfSightings() throws {
         let simulator = Simulator.inProcess(room: .crowd(100, interval: 0.1))
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
 
-        let stream = manager.startScanning(options: [CBCentralManagerScanOptionAllowDuplicatesKey: true])
+        let stream = manager.startScanning(options: ScanOptions(allowsDuplicates: true))
         simulator.advance(by: 3)
 
         XCTAssertEqual(stream.count, 1_024)

@@ -44,12 +44,16 @@ final class ExhaustionTests: XCTestCase, StartsPrograms {
 
     private func wait(until condition: () -> Bool) -> Bool { Shortage.wait(limit: limit, until: condition) }
 
-    private func makeCentral(_ simulator: Simulator, _ options: [String: Any] = [:]) -> CentralManager {
-        CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address].merging(options) { $1 })
+    private func makeCentral(_ simulator: Simulator, _ configuration: CentralManager.Configuration = .init())
+        -> CentralManager
+    {
+        var configuration = configuration
+        configuration.busAddress = simulator.address
+        return try! CentralManager(configuration: configuration)
     }
 
     private func makePeripheral(_ simulator: Simulator) -> PeripheralManager {
-        PeripheralManager(options: [PeripheralManagerOptionBusAddressKey: simulator.address as NSString])
+        try! PeripheralManager(configuration: .init(busAddress: simulator.address))
     }
 
     /// The threads of the managers' connections to the bus; their descriptors are closed with them.
@@ -105,10 +109,7 @@ final class ExhaustionTests: XCTestCase, StartsPrograms {
         let (manager, problem) = try Shortage.ofDescriptors(leaving: 0) {
             let manager = makeCentral(
                 simulator,
-                [
-                    CBCentralManagerOptionRestoreIdentifierKey: "exhausted",
-                    CentralManagerOptionStateDirectoryKey: folder,
-                ])
+                .init(restoreIdentifier: "exhausted", stateDirectory: folder))
             _ = wait { manager.stateRestorationProblem != nil }
             return (manager, manager.stateRestorationProblem)
         }
@@ -219,10 +220,7 @@ final class ExhaustionTests: XCTestCase, StartsPrograms {
         let (central, peripheral, found, explanations) = try Shortage.ofThreads {
             let central = makeCentral(
                 simulator,
-                [
-                    CBCentralManagerOptionRestoreIdentifierKey: "exhausted",
-                    CentralManagerOptionStateDirectoryKey: folder,
-                ])
+                .init(restoreIdentifier: "exhausted", stateDirectory: folder))
             let peripheral = makePeripheral(simulator)
             central.whenStateChanges().onSuccess(context: ImmediateContext()) { state in
                 states.withLock { $0.append(state) }

@@ -5,9 +5,9 @@ import XCTest
 
 /// The future that waits for the end of a scan was not completed if the scan failed instead of being stopped.
 final class FailedScanWaiterTests: XCTestCase {
-    func testTheEndOfAScanThatFailsIsReportedToo() {
+    func testTheEndOfAScanThatFailsIsReportedToo() throws {
         let simulator = Simulator.inProcess(room: .empty)
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
         simulator.simulateStartDiscoveryFailures(1_000)
         let journal = Journal()

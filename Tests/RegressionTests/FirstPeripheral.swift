@@ -7,7 +7,7 @@ extension Simulator {
     func firstPeripheral(
         file: StaticString = #filePath, line: UInt = #line
     ) throws -> (manager: CentralManager, peripheral: Peripheral) {
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: address])
+        let manager = try CentralManager(configuration: .init(busAddress: address))
         XCTAssertTrue(advance(until: { manager.poweredOn }, limit: 5), file: file, line: line)
         let scan = manager.startScanning()
         XCTAssertTrue(advance(until: { !manager.peripherals.isEmpty }, limit: 5), file: file, line: line)

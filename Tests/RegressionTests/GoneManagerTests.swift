@@ -5,11 +5,9 @@ import XCTest
 
 /// A loop over a manager's streams never ended when the manager had gone.
 final class GoneManagerTests: XCTestCase {
-    func testLoopsOverAManagersStreamsEndWithTheManager() {
+    func testLoopsOverAManagersStreamsEndWithTheManager() throws {
         let simulator = Simulator.inProcess(room: .empty)
-        var manager: CentralManager? = CentralManager(options: [
-            CentralManagerOptionBusAddressKey: simulator.address
-        ])
+        var manager: CentralManager? = try CentralManager(configuration: .init(busAddress: simulator.address))
         let ended = expectation(description: "ended")
         ended.expectedFulfillmentCount = 3
         watch(manager?.whenStateChanges(), ended)

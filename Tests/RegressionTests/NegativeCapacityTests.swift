@@ -11,7 +11,7 @@ final class NegativeCapacityTests: XCTestCase {
     func testANegativeCapacityIsAFailureAndNothingIsBegun() throws {
         simulator.add(
             VirtualPeripheral("C0:00:00:00:00:01", advertisement: Advertisement(localName: "Strap"), interval: 0.2))
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
         _ = manager.startScanning()
         XCTAssertTrue(simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))

@@ -9,7 +9,7 @@ import XCTest
 final class PacedSenderTests: XCTestCase, StartsPrograms {
     func testAFloodOnARealBusComesToItsEnd() throws {
         let stage = try SimulatedStage.onPrivateBus(room: .crowd(200, interval: 20))
-        let manager = CentralManager(options: stage.managerOptions)
+        let manager = try CentralManager(configuration: stage.centralConfiguration)
         let journal = Journal()
         journal.watchStates(of: manager)
         XCTAssertTrue(journal.wait(limit: 60) { $0.states.contains(.poweredOn) })

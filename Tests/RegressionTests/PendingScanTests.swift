@@ -10,7 +10,7 @@ final class PendingScanTests: XCTestCase {
     func testAScanWhoseStartIsPendingWhenTheDaemonDiesIsTriedUntilTheKernelHasEndedItsDiscovery() throws {
         let simulator = Simulator.inProcess(room: .empty)
         simulator.add(VirtualPeripheral("C0:00:00:00:00:01", advertisement: Advertisement(localName: "Strap")))
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
         let journal = Journal()
 

@@ -5,9 +5,9 @@ import XCTest
 
 /// A callback may end or release its own manager, which is still calling it.
 final class ReentrantManagerTests: XCTestCase {
-    func testACallbackMayResetItsManager() {
+    func testACallbackMayResetItsManager() throws {
         let simulator = Simulator.inProcess(room: .furnished)
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
         let journal = Journal()
         journal.watchStates(of: manager)
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
@@ -23,10 +23,10 @@ final class ReentrantManagerTests: XCTestCase {
         XCTAssertEqual(simulator.discoverySessions, [])
     }
 
-    func testACallbackMayReleaseItsManager() {
+    func testACallbackMayReleaseItsManager() throws {
         let simulator = Simulator.inProcess(room: .furnished)
         let holder = Holder(
-            CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address]))
+            try CentralManager(configuration: .init(busAddress: simulator.address)))
         XCTAssertTrue(simulator.advance(until: { holder.manager?.poweredOn == true }, limit: 5))
         weak let manager = holder.manager
 

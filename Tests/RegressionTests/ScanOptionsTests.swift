@@ -5,13 +5,13 @@ import XCTest
 
 /// In the library's ancestors a scan without services dropped its options.
 final class ScanOptionsTests: XCTestCase {
-    func testAScanWithoutServicesKeepsItsOptions() {
+    func testAScanWithoutServicesKeepsItsOptions() throws {
         let simulator = Simulator.inProcess(room: .furnished)
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
         let journal = Journal()
 
-        journal.watch(manager.startScanning(options: [CBCentralManagerScanOptionAllowDuplicatesKey: true]))
+        journal.watch(manager.startScanning(options: ScanOptions(allowsDuplicates: true)))
         simulator.advance(by: 5)
 
         XCTAssertGreaterThan(journal.sightings.count, Set(journal.sightings).count, "Each was reported again.")

@@ -16,18 +16,19 @@ final class ScanTimeoutTests: XCTestCase {
 
     /// Each form of `startScanning` that takes a time.
     private var forms: [(name: String, scan: Scan)] {
-        let duplicates: [String: Any] = [CBCentralManagerScanOptionAllowDuplicatesKey: true]
+        let duplicates = ScanOptions(allowsDuplicates: true)
         return [
             ("timeout", { $0.startScanning(timeout: 5) }),
             ("timeout, services", { [service] in $0.startScanning(forServiceUUIDs: [service], timeout: 5) }),
+            ("timeout as a duration", { $0.startScanning(timeout: .seconds(5)) }),
             ("duration", { $0.startScanning(duration: 5) }),
             ("duration, services", { [service] in $0.startScanning(forServiceUUIDs: [service], duration: 5) }),
-            ("timeout, duplicates", { $0.startScanning(timeout: 5, options: duplicates) }),
+            ("timeout, duplicates", { $0.startScanning(timeout: .seconds(5), options: duplicates) }),
         ]
     }
 
     private func manager() -> CentralManager {
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = try! CentralManager(configuration: .init(busAddress: simulator.address))
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
         return manager
     }

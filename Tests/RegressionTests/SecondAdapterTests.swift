@@ -11,9 +11,7 @@ final class SecondAdapterTests: XCTestCase {
     private let journal = Journal()
 
     private func manager(_ adapter: String? = nil) -> CentralManager {
-        var options: [String: Any] = [CentralManagerOptionBusAddressKey: simulator.address]
-        if let adapter { options[CentralManagerOptionAdapterKey] = adapter }
-        let manager = CentralManager(options: options)
+        let manager = try! CentralManager(configuration: .init(busAddress: simulator.address, adapter: adapter))
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
         return manager
     }

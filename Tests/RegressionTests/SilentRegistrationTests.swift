@@ -10,7 +10,7 @@ final class SilentRegistrationTests: XCTestCase {
     private let simulator = Simulator.inProcess(room: .empty)
 
     private func poweredOnManager() -> PeripheralManager {
-        let manager = PeripheralManager(options: [PeripheralManagerOptionBusAddressKey: simulator.address])
+        let manager = try! PeripheralManager(configuration: .init(busAddress: simulator.address))
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
         return manager
     }
@@ -39,7 +39,7 @@ final class SilentRegistrationTests: XCTestCase {
         let added = manager.add(MutableService(uuid: "180F"))
         let started = manager.startAdvertising("Battery")
         simulator.advance(by: 0.4)
-        let failure = BusFailure(name: strange.name, message: strange.message)
+        let failure = BusError(name: strange.name, message: strange.message)
         XCTAssertEqual(error(added), .serviceRefused(failure))
         XCTAssertEqual(error(started), .advertisementRefused(failure))
         withExtendedLifetime(manager) {}

@@ -28,10 +28,9 @@ final class SlowDiskTests: XCTestCase {
     }
 
     private func manager(_ simulator: Simulator) -> CentralManager {
-        CentralManager(options: [
-            CentralManagerOptionBusAddressKey: simulator.address, CBCentralManagerOptionRestoreIdentifierKey: "scanner",
-            CentralManagerOptionStateDirectoryKey: folder.path,
-        ])
+        try! CentralManager(
+            configuration: .init(
+                busAddress: simulator.address, restoreIdentifier: "scanner", stateDirectory: folder.path))
     }
 
     func testAStateIsRestoredBeforeVirtualTimePasses() throws {

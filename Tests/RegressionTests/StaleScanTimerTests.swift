@@ -5,9 +5,9 @@ import XCTest
 
 /// In the library's ancestors the timer of a scan that had been stopped ended the scan that came after it.
 final class StaleScanTimerTests: XCTestCase {
-    func testTheTimeOutOfAStoppedScanDoesNotEndALaterOne() {
+    func testTheTimeOutOfAStoppedScanDoesNotEndALaterOne() throws {
         let simulator = Simulator.inProcess(room: .empty)
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
         let journal = Journal()
 

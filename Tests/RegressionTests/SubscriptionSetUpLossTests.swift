@@ -26,7 +26,7 @@ final class SubscriptionSetUpLossTests: XCTestCase {
                     services: [
                         VirtualService("180D", characteristics: [VirtualCharacteristic("2A37", [.notify], value: [0])])
                     ], link: link))
-            let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+            let manager = try! CentralManager(configuration: .init(busAddress: simulator.address))
             self.manager = manager
             XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
             let scan = manager.startScanning()

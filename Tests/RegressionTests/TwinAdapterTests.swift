@@ -16,9 +16,7 @@ final class TwinAdapterTests: XCTestCase {
     }
 
     private func manager(on simulator: Simulator, _ adapter: String?) -> CentralManager {
-        var options: [String: Any] = [CentralManagerOptionBusAddressKey: simulator.address]
-        if let adapter { options[CentralManagerOptionAdapterKey] = adapter }
-        let manager = CentralManager(options: options)
+        let manager = try! CentralManager(configuration: .init(busAddress: simulator.address, adapter: adapter))
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
         return manager
     }

@@ -26,10 +26,8 @@ final class UnansweredCallTests: XCTestCase {
                                 descriptors: [VirtualDescriptor("2901", value: [0x41])])
                         ])
                 ]))
-        let manager = CentralManager(options: [
-            CentralManagerOptionBusAddressKey: simulator.address,
-            CentralManagerOptionPairingPolicyKey: isPaired ? PairingPolicy.justWorks : .reject,
-        ])
+        let manager = try CentralManager(
+            configuration: .init(busAddress: simulator.address, pairingPolicy: isPaired ? .justWorks : .reject))
         self.manager = manager
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
         let scan = manager.startScanning()
@@ -146,7 +144,7 @@ final class UnansweredCallTests: XCTestCase {
                 XCTAssertEqual(peripheral.state, .disconnected, operation.name)
                 let unanswered = CharacteristicError.pairingRequired(
                     .encryption,
-                    BusFailure(name: "org.freedesktop.DBus.Error.NoReply", message: "No answer came in time."))
+                    BusError(name: "org.freedesktop.DBus.Error.NoReply", message: "No answer came in time."))
                 XCTAssertEqual(error(of: future), "\(timeout.isFinite ? operation.timeOut : unanswered)")
                 simulator.simulateUnansweredAttributes(false, of: Self.address)
                 peripheral.reconnect()

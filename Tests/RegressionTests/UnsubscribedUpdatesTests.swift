@@ -11,7 +11,7 @@ final class UnsubscribedUpdatesTests: XCTestCase {
         let level = MutableCharacteristic(uuid: "2A19", properties: [.read, .notify], permissions: .readable)
         let service = MutableService(uuid: "180F")
         service.characteristics = [level]
-        let manager = PeripheralManager(options: [PeripheralManagerOptionBusAddressKey: simulator.address])
+        let manager = try PeripheralManager(configuration: .init(busAddress: simulator.address))
         let added = manager.add(service)
         let advertised = manager.startAdvertising("Battery")
         XCTAssertTrue(simulator.advance(until: { added.completed && advertised.completed }, limit: 5))

@@ -17,7 +17,7 @@ final class UntrueMessageTests: XCTestCase {
         }
         service.requestName("org.bluez")
         loop.run()
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: bus.address])
+        let manager = try! CentralManager(configuration: .init(busAddress: bus.address))
         loop.run()
         return (manager, (bus, service))
     }
@@ -41,10 +41,10 @@ final class UntrueMessageTests: XCTestCase {
         withExtendedLifetime(kept) {}
     }
 
-    func testAnEmptyOwnerIsReportedAsADaemonThatDoesNotRun() {
+    func testAnEmptyOwnerIsReportedAsADaemonThatDoesNotRun() throws {
         let bus = LoopbackBus(loop: loop)
         bus.answer("GetNameOwner") { .reply(to: $0) { $0.string("") } }
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: bus.address])
+        let manager = try CentralManager(configuration: .init(busAddress: bus.address))
         loop.run()
         XCTAssertTrue(manager.stateExplanation.contains("bluetoothd is not running"), manager.stateExplanation)
         loop.advance(by: 60)

@@ -162,7 +162,7 @@ final class UntruePairingMessageTests: XCTestCase {
     func testAFullAdapterHasOneErrorWhoeverWasFaster() throws {
         let simulator = Simulator.inProcess(room: .empty)
         func manager() -> PeripheralManager {
-            let manager = PeripheralManager(options: [PeripheralManagerOptionBusAddressKey: simulator.address])
+            let manager = try! PeripheralManager(configuration: .init(busAddress: simulator.address))
             XCTAssertTrue(simulator.advance(until: { manager.state == .poweredOn }, limit: 5))
             return manager
         }

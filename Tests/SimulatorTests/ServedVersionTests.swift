@@ -170,7 +170,7 @@ final class ServedVersionTests: XCTestCase {
     }
 
     func testWhichErrorsReachTheCentralDependsOnTheVersion() {
-        func code(_ name: String, _ text: String, _ bluez: BlueZVersion) -> CentralFailure? {
+        func code(_ name: String, _ text: String, _ bluez: BlueZVersion) -> CentralLinkError? {
             let objects = [
                 ServingProgram.service("s0", "180d", handle: 0x40),
                 ServingProgram.characteristic("s0/c0", "2a38", ["read"], handle: 0x42),

@@ -110,7 +110,8 @@ public final class BluejayBodies: @unchecked Swift.Sendable {
         bluejay.start(
             mode: .new(
                 StartOptions(
-                    enableBluetoothAlert: false, backgroundRestore: .disable, managerOptions: stage.managerOptions)))
+                    enableBluetoothAlert: false, backgroundRestore: .disable,
+                    managerConfiguration: stage.centralConfiguration)))
         bluejay.scan(
             serviceIdentifiers: nil,
             discovery: { [notes] discovery, _ in

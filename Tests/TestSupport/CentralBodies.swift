@@ -18,7 +18,7 @@ public struct CentralBodies: StagePlayer {
     /// A manager, and the peripheral as it was found.
     func found() throws -> (manager: CentralManager, peripheral: Peripheral) {
         try stage.serve(.kitchen)
-        let manager = CentralManager(options: stage.managerOptions)
+        let manager = try CentralManager(configuration: stage.centralConfiguration)
         journal.watchStates(of: manager)
         expect("power") { $0.states.contains(.poweredOn) }
         journal.watch(manager.startScanning())

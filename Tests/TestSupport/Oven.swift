@@ -23,8 +23,8 @@ final class Oven: Sendable {
 
     static let longValue = (0..<512).map { UInt8(truncatingIfNeeded: $0) }
 
-    init(options: [String: Any]) {
-        manager = PeripheralManager(options: options)
+    init(_ configuration: PeripheralManager.Configuration) {
+        manager = try! PeripheralManager(configuration: configuration)
         let heat = MutableService(uuid: Oven.heat)
         heat.characteristics = [short, long, request, command]
         short.descriptors = [.userDescription("Heat")]

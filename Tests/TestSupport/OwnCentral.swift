@@ -10,14 +10,15 @@ public final class OwnCentral: StageCentral, StagePlayer {
     private var manager: CentralManager?
     private var peripheral: Peripheral?
     private var notified: [String: Journal] = [:]
-    /// Options of the manager beside those of the stage.
-    private var options: [String: Any]
+    private var configuration: CentralManager.Configuration
     private var user = StagePeer()
     private var pairing: Future<Peripheral>?
 
-    public init(on ground: any ScanStage, options: [String: Any] = [:]) {
+    /// - Parameter busAddress: Another spelling of the address of the stage's bus.
+    public init(on ground: any ScanStage, busAddress: String? = nil) {
         self.ground = ground
-        self.options = options
+        configuration = ground.centralConfiguration
+        if let busAddress { configuration.busAddress = busAddress }
     }
 
     /// A daemon that has just started may report a link of the former daemon, which ends before anything is discovered. Then
@@ -39,7 +40,7 @@ public final class OwnCentral: StageCentral, StagePlayer {
         // The values of an earlier link are not part of the test.
         journal = Journal()
         notified = [:]
-        let manager = CentralManager(options: ground.managerOptions.merging(options) { $1 })
+        let manager = try CentralManager(configuration: configuration)
         self.manager = manager
         journal.watchStates(of: manager)
         expect("power") { $0.states.contains(.poweredOn) }
@@ -141,14 +142,14 @@ public final class OwnCentral: StageCentral, StagePlayer {
     }
 }
 
-/// Its agent is of another connection to the bus than the peripheral's, if the options say so.
+/// Its agent is of another connection to the bus than the peripheral's, if it has another bus address.
 extension OwnCentral: PairingCentral {
     public var keepsSubscriptions: Bool { false }
 
     public func setUser(_ user: StagePeer) {
         self.user = user
-        options[CentralManagerOptionPairingPolicyKey] =
-            user.capability == .noInputNoOutput ? PairingPolicy.justWorks : .ask(user.capability)
+        configuration.pairingPolicy =
+            user.capability == .noInputNoOutput ? .justWorks : .ask(user.capability)
     }
 
     /// Without a link: a link that is up keeps the capability that the adapter had.

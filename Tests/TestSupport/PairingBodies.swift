@@ -37,8 +37,9 @@ public struct PairingBodies: StagePlayer {
     }
 
     func find(_ policy: PairingPolicy, _ journal: Journal) throws -> (manager: CentralManager, peripheral: Peripheral) {
-        let options = stage.managerOptions.merging([CentralManagerOptionPairingPolicyKey: policy]) { $1 }
-        let manager = CentralManager(options: options)
+        var configuration = stage.centralConfiguration
+        configuration.pairingPolicy = policy
+        let manager = try CentralManager(configuration: configuration)
         journal.watchStates(of: manager)
         expect("power", in: journal) { $0.states.contains(.poweredOn) }
         journal.watch(manager.startScanning(forServiceUUIDs: [CBUUID(string: "B001")]))
@@ -261,7 +262,7 @@ public struct PairingBodies: StagePlayer {
     /// - Parameter answerTimeout: In seconds; the Security Manager's own limit is 30.
     public func anUnansweredRequestIsRejectedBeforeBlueZGivesUp(answerTimeout: TimeInterval = 25) throws {
         var policy = PairingPolicy.ask(.displayYesNo)
-        policy.answerTimeout = answerTimeout
+        policy.answerTimeout = .seconds(answerTimeout)
         let (manager, peripheral) = try asked(policy, StagePeer(.displayYesNo))
         let pairing = peripheral.pair()
         let request = try request()

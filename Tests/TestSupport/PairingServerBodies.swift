@@ -34,8 +34,8 @@ final class ServedLock: Sendable {
     let notified: MutableCharacteristic
     let lock = MutableService(uuid: ServedLock.service)
 
-    init(options: [String: Any]) {
-        manager = PeripheralManager(options: options)
+    init(_ configuration: PeripheralManager.Configuration) throws {
+        manager = try PeripheralManager(configuration: configuration)
         written = MutableCharacteristic(
             uuid: Self.encrypted, properties: [.read, .write],
             permissions: [.readEncryptionRequired, .writeEncryptionRequired], value: Data([2]))
@@ -70,10 +70,9 @@ public struct PairingServerBodies: StagePlayer {
 
     /// Served and advertised. The agent is the default one, also if the central's program has another.
     private func served(_ policy: PairingPolicy, central user: StagePeer? = nil) throws -> ServedLock {
-        let options = stage.peripheralOptions.merging([
-            PeripheralManagerOptionPairingPolicyKey: policy.asDefaultAgent()
-        ]) { $1 }
-        let lock = ServedLock(options: options)
+        var configuration = stage.peripheralConfiguration
+        configuration.pairingPolicy = policy.asDefaultAgent()
+        let lock = try ServedLock(configuration)
         journal.watchStates(of: lock.manager)
         journal.watch(lock.manager.whenPairingChanges().map(context: ImmediateContext()) { $0.change })
         journal.watch(lock.manager.whenPairingIsRequested())

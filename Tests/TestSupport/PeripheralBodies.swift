@@ -19,7 +19,7 @@ public struct PeripheralBodies: StagePlayer {
 
     /// Served and advertised.
     func served() throws -> Oven {
-        let oven = Oven(options: stage.peripheralOptions)
+        let oven = Oven(stage.peripheralConfiguration)
         journal.watchStates(of: oven.manager)
         expect("power") { $0.states.contains(.poweredOn) }
         for service in oven.services { try outcome(of: oven.manager.add(service)) }

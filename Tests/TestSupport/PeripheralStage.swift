@@ -1,7 +1,9 @@
+public import BlueCapKit
+
 /// Where the tests of the peripheral role play: a ``ScanStage`` with a second adapter, for a peripheral of ours.
 public protocol PeripheralStage: ScanStage {
     /// What a peripheral manager needs to serve where the stage's centrals look.
-    var peripheralOptions: [String: Any] { get }
+    var peripheralConfiguration: PeripheralManager.Configuration { get }
     /// Kills the daemon.
     func killDaemon() throws
     /// Starts the daemon again, with all adapters on.

@@ -12,7 +12,7 @@ public struct ScanBodies {
     public init(on stage: any ScanStage) { self.stage = stage }
 
     private func manager() throws -> CentralManager {
-        let manager = CentralManager(options: stage.managerOptions)
+        let manager = try CentralManager(configuration: stage.centralConfiguration)
         journal.watchStates(of: manager)
         XCTAssertTrue(
             stage.wait(journal, limit: limit) { $0.states.contains(.poweredOn) },
@@ -125,7 +125,7 @@ public struct ScanBodies {
     public func aScanGoesOnAfterTheDaemonsRestart() throws {
         let manager = try manager()
         journal.watch(
-            manager.startScanning(options: [CBCentralManagerScanOptionAllowDuplicatesKey: true]))
+            manager.startScanning(options: ScanOptions(allowsDuplicates: true)))
         try stage.restartDaemon()
         expect("resetting") { $0.states.contains(.resetting) }
         expect("on again") { $0.states.last == .poweredOn }

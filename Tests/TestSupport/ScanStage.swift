@@ -1,10 +1,11 @@
+public import BlueCapKit
 public import Foundation
 
 /// Where the scan tests play: the same bodies on a loopback bus in virtual time, on a private bus, and on real
 /// `bluetoothd` in the radio lab.
 public protocol ScanStage: AnyObject {
     /// What a manager needs to find this stage.
-    var managerOptions: [String: Any] { get }
+    var centralConfiguration: CentralManager.Configuration { get }
     /// Whether the controllers here measure signal strengths; btvirt's do not.
     var measuresRSSI: Bool { get }
 

@@ -1,12 +1,10 @@
-import BlueCapKit
+public import BlueCapKit
 import BlueZSimulator
 
 extension SimulatedStage: PeripheralStage {
-    public var peripheralOptions: [String: Any] {
-        [
-            PeripheralManagerOptionBusAddressKey: simulator.address,
-            PeripheralManagerOptionAdapterKey: simulator.adapters.count < 2 ? "hci0" : "hci1",
-        ]
+    public var peripheralConfiguration: PeripheralManager.Configuration {
+        PeripheralManager.Configuration(
+            busAddress: simulator.address, adapter: simulator.adapters.count < 2 ? "hci0" : "hci1")
     }
 
     public func killDaemon() { simulator.simulateDaemonDeath() }

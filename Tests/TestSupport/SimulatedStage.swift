@@ -1,4 +1,4 @@
-import BlueCapKit
+public import BlueCapKit
 public import BlueZSimulator
 public import Foundation
 
@@ -43,9 +43,9 @@ public final class SimulatedStage: ScanStage {
 
     private static func adapters(_ count: Int) -> [VirtualAdapter] { (0..<count).map { VirtualAdapter(index: $0) } }
 
-    public var managerOptions: [String: Any] {
-        let bus = [CentralManagerOptionBusAddressKey: simulator.address]
-        return simulator.adapters.count < 2 ? bus : bus.merging([CentralManagerOptionAdapterKey: centralAdapter]) { $1 }
+    public var centralConfiguration: CentralManager.Configuration {
+        CentralManager.Configuration(
+            busAddress: simulator.address, adapter: simulator.adapters.count < 2 ? nil : centralAdapter)
     }
     public var measuresRSSI: Bool { true }
 

@@ -21,7 +21,7 @@ public final class VirtualStageCentral: PairingCentral, StagePlayer {
 
     private func connected() throws -> CentralLink { try XCTUnwrap(link) }
 
-    private func result(of request: CentralRequest) throws -> Result<[UInt8], CentralFailure> {
+    private func result(of request: CentralRequest) throws -> Result<[UInt8], CentralLinkError> {
         expect("the response") { _ in request.result != nil }
         return try XCTUnwrap(request.result)
     }

@@ -23,7 +23,7 @@ final class BlockedBusTests: XCTestCase {
         }
         XCTAssertTrue(isFull)
         let report = await BlueCapDiagnosis.report(
-            options: [CentralManagerOptionBusAddressKey: "unix:path=\(path)"], timeout: 0.5)
+            configuration: .init(busAddress: "unix:path=\(path)"), timeout: .milliseconds(500))
         XCTAssertTrue(report.hasProblem)
         XCTAssertEqual(report.findings.first?.found, "The bus has not replied in time.")
     }

@@ -9,7 +9,7 @@ final class BusRefusalTests: XCTestCase {
     private let limit = 20.0
 
     private func manager(on bus: PolicedBus) -> CentralManager {
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: bus.address])
+        let manager = try! CentralManager(configuration: .init(busAddress: bus.address))
         journal.watchStates(of: manager)
         return manager
     }
@@ -42,7 +42,7 @@ final class BusRefusalTests: XCTestCase {
         let first = try Simulator(address: bus.address)
         let manager = manager(on: bus)
         XCTAssertTrue(journal.wait(limit: limit) { $0.states == [.poweredOn] })
-        journal.watch(manager.startScanning(options: [CBCentralManagerScanOptionAllowDuplicatesKey: true]))
+        journal.watch(manager.startScanning(options: ScanOptions(allowsDuplicates: true)))
         XCTAssertTrue(journal.wait(limit: limit) { !$0.sightings.isEmpty })
 
         bus.die()

@@ -14,7 +14,7 @@ final class FloodTests: XCTestCase {
     func testEveryPeripheralIsReportedOnceAndUpdatesDoNotGrowMemory() throws {
         let simulator = try Simulator.onPrivateBus(room: .crowd(count, interval: 20))
         defer { simulator.end() }
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
         let journal = Journal()
         journal.watchStates(of: manager)
         XCTAssertTrue(journal.wait(limit: 20) { $0.states.contains(.poweredOn) }, manager.stateExplanation)

@@ -27,7 +27,7 @@ final class ForeignMockTests: XCTestCase {
         try call(bus, "AddAdapter", "string:hci0", "string:machine")
         try call(bus, "AddDevice", "string:hci0", "string:11:22:33:44:55:66", "string:Foreign Phone")
 
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: bus.address])
+        let manager = try CentralManager(configuration: .init(busAddress: bus.address))
         journal.watchStates(of: manager)
         XCTAssertTrue(journal.wait(limit: 10) { $0.states.contains(.poweredOn) }, manager.stateExplanation)
         journal.watch(manager.startScanning())

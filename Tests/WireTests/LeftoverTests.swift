@@ -27,7 +27,7 @@ final class LeftoverTests: XCTestCase {
 
     /// Some are dropped at once, some in the middle of a scan.
     private func openAndDrop(on simulator: Simulator, untilReceived: Bool) throws {
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
         guard untilReceived else { return }
         let journal = Journal()
         journal.watchStates(of: manager)

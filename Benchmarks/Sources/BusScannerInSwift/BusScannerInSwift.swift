@@ -31,7 +31,7 @@ struct BusScannerInSwift {
         manager.whenStateChanges().onSuccess { state in
             guard state == .poweredOn else { return }
             let peripherals = manager.startScanning(
-                capacity: 0, options: [CBCentralManagerScanOptionAllowDuplicatesKey: true])
+                capacity: 0, options: ScanOptions(allowsDuplicates: true))
             peripherals.onSuccess(context: context) { peripheral in
                 read.add(peripheral.rssi ?? 0, ordering: .relaxed)
                 if readsAdvertisements {

@@ -72,8 +72,8 @@ extension PairingError {
             return nil
         }
         switch error.cause {
-        case .notReady, .blocked, .serviceGone, .disconnected: self = .unavailable(BusFailure(error))
-        default: self = .removalFailed(BusFailure(error))
+        case .notReady, .blocked, .serviceGone, .disconnected: self = .unavailable(BusError(error))
+        default: self = .removalFailed(BusError(error))
         }
     }
 }

@@ -4,8 +4,8 @@ import BlueCapGATT
 
 /// The policy of pairings, and the bonds of the adapter.
 extension CentralManager {
-    /// What this manager replies when a pairing needs an answer; ``PairingPolicy/reject`` unless
-    /// ``CentralManagerOptionPairingPolicyKey`` is set.
+    /// What this manager replies when a pairing needs an answer; that of the configuration,
+    /// ``PairingPolicy/reject`` by default.
     ///
     /// Set it before the manager connects: a link keeps the capability that BlueZ had when it was made, and
     /// ``Peripheral/pair(trusting:timeout:)`` may have to end it and make another one.

@@ -1,4 +1,3 @@
-public import Foundation
 public import BlueCapFutures
 public import BlueCapGATT
 
@@ -33,7 +32,7 @@ extension CentralManager {
     /// - Parameters:
     ///   - filters: The beacons to report: those that at least one filter accepts. An empty list accepts all beacons.
     ///   - model: How a distance is computed from a signal strength; `DistanceModel` explains its limits.
-    ///   - smoothing: Seconds over which signal strengths are averaged, the time constant of `SignalSmoother`; 0 uses
+    ///   - smoothing: The time over which signal strengths are averaged, the time constant of `SignalSmoother`; zero uses
     ///     each strength as it is received.
     ///   - capacity: How many sightings, the newest ones, the stream keeps for handlers that are added later.
     /// - Returns: A stream of sightings. It fails with `isPoweredOff`, `unsupported` or `unauthorized` if the state is
@@ -41,18 +40,18 @@ extension CentralManager {
     ///   `scanFailed` if BlueZ still refuses after the retries. It ends after a failure and with
     ///   ``stopRangingBeacons()``.
     public func startRangingBeacons(
-        _ filters: [BeaconFilter] = [], model: DistanceModel = DistanceModel(), smoothing: TimeInterval = 2,
+        _ filters: [BeaconFilter] = [], model: DistanceModel = DistanceModel(), smoothing: Duration = .seconds(2),
         capacity: Int = 1_024
     ) -> FutureStream<BeaconSighting> {
         scan(
             capacity, .infinity,
             {
-                guard smoothing >= 0, smoothing.isFinite else {
+                guard smoothing >= .zero else {
                     throw CentralManagerError.invalidOption("Smoothing takes zero or more seconds, not \(smoothing).")
                 }
                 var request = ScanRequest()
                 request.allowsDuplicates = true
-                request.ranging = Ranging(filters: filters, model: model, timeConstant: smoothing)
+                request.ranging = Ranging(filters: filters, model: model, timeConstant: smoothing.seconds)
                 return request
             }, { BeaconSighting($0) })
     }

@@ -5,9 +5,9 @@ import BlueCapReactor
 
 /// Restores connections and subscriptions after a crash, a kill or a power failure.
 ///
-/// A manager with `CBCentralManagerOptionRestoreIdentifierKey` among its options saves its active operations in a file:
+/// A manager with a ``Configuration/restoreIdentifier`` saves its active operations in a file:
 /// `$XDG_STATE_HOME/bluecap/central/IDENTIFIER.json`, or `~/.local/state/bluecap/…` if that variable is not set, or in
-/// the folder of ``CentralManagerOptionStateDirectoryKey``. The file is written a quarter of a second after a change.
+/// the folder of ``Configuration/stateDirectory``. The file is written a quarter of a second after a change.
 /// It is replaced as a whole, and only the user can read it. The next manager with the same identifier restores from it
 ///
 /// - the peripherals that were connected or being connected: from `connect` until `disconnect()`, `terminate()` or
@@ -32,11 +32,11 @@ import BlueCapReactor
 /// the folder.
 ///
 /// Only active operations are saved. A manager that is deallocated ends its scan and its links, so nothing remains
-/// saved; with ``CentralManagerOptionKeepsLinksKey`` the links stay, and everything remains saved. Everything also
+/// saved; with ``Configuration/keepsLinks`` the links stay, and everything remains saved. Everything also
 /// remains saved if the program exits or is ended by a signal.
 ///
 /// ```swift
-/// let manager = CentralManager(options: [CBCentralManagerOptionRestoreIdentifierKey: "us.gnos.gateway"])
+/// let manager = try CentralManager(configuration: .init(restoreIdentifier: "us.gnos.gateway"))
 /// manager.whenStateRestored().onSuccess { peripherals, scannedServices, options in
 ///     for peripheral in peripherals { keep(peripheral) }
 /// }
@@ -92,10 +92,10 @@ extension ScanRequest {
     var restoredOptions: [String: AnyObject] {
         var options: [String: AnyObject] = [:]
         if allowsDuplicates { options[CBCentralManagerScanOptionAllowDuplicatesKey] = NSNumber(value: true) }
-        if let rssiThreshold { options[CentralManagerScanOptionRSSIThresholdKey] = NSNumber(value: rssiThreshold) }
-        if let pattern { options[CentralManagerScanOptionPatternKey] = NSString(string: pattern) }
+        if let rssiThreshold { options["CentralManagerScanOptionRSSIThresholdKey"] = NSNumber(value: rssiThreshold) }
+        if let pattern { options["CentralManagerScanOptionPatternKey"] = NSString(string: pattern) }
         if watchdog != ScanRequest().watchdog {
-            options[CentralManagerScanOptionWatchdogKey] = NSNumber(value: watchdog)
+            options["CentralManagerScanOptionWatchdogKey"] = NSNumber(value: watchdog)
         }
         return options
     }

@@ -9,53 +9,54 @@ extension CentralManager {
     /// adapter is off or `bluetoothd` is not running, since the scan continues when they return.
     public var isScanning: Bool { session.core.withLock { $0.state.scan(ranging: false) != nil } }
 
-    /// Starts a scan for all peripherals that advertise, and returns a stream of those that it discovers.
+    /// Starts a scan, and returns a stream of the peripherals that it discovers.
+    ///
+    /// ```swift
+    /// let stream = manager.startScanning(timeout: .seconds(30), options: ScanOptions(rssiThreshold: -70))
+    /// ```
     ///
     /// - Parameters:
+    ///   - uuids: The services of which a peripheral must advertise one; `nil` and an empty list accept all
+    ///     peripherals.
     ///   - capacity: How many peripherals the stream keeps for handlers that are added later. `Int.max` keeps as many
     ///     as the manager remembers, or the newest 1 024 sightings if duplicates are allowed; 0 keeps none.
-    ///   - timeout: Seconds after which the scan stops. If no peripheral was discovered, the stream fails with
-    ///     `CentralManagerError.peripheralScanTimeout`; otherwise it ends as with `stopScanning()`.
-    ///   - options: `CBCentralManagerScanOptionAllowDuplicatesKey`, and BlueCap's own
-    ///     `CentralManagerScanOptionRSSIThresholdKey`, `CentralManagerScanOptionPatternKey`,
-    ///     `CentralManagerScanOptionWatchdogKey`.
+    ///   - timeout: The time after which the scan stops; `nil` for no limit. If no peripheral was discovered, the stream
+    ///     fails with `CentralManagerError.peripheralScanTimeout`; otherwise it ends as with `stopScanning()`.
+    ///   - options: What to report. A value out of range fails with ``CentralManagerError/invalidOption(_:)``.
     /// - Returns: A stream of the discovered peripherals: each once, or at every sighting if duplicates are allowed. It
     ///   fails with `isPoweredOff`, `unsupported` or `unauthorized` if the state is not `poweredOn`, with `isScanning`
     ///   if this manager is already scanning, with `invalidOption`, and with `scanFailed` if BlueZ still refuses after
     ///   the retries (0.1, 0.25, 0.5 and 1 s later). It ends after a failure, with `stopScanning` and with the
     ///   time-out.
+    // Disfavoured: a call with neither options nor a duration is one of the documents'.
+    @_disfavoredOverload
+    public func startScanning(
+        forServiceUUIDs uuids: [CBUUID]? = nil, capacity: Int = .max, timeout: Duration? = nil,
+        options: ScanOptions = ScanOptions()
+    ) -> FutureStream<Peripheral> {
+        scan(capacity, timeout.seconds, { try ScanRequest(services: uuids, options: options) }) { $0.peripheral }
+    }
+
+    /// Variant of `startScanning(forServiceUUIDs:capacity:timeout:options:)` for all peripherals, as in the documents.
+    ///
+    /// - Parameters:
+    ///   - capacity: How many peripherals the stream keeps for handlers that are added later.
+    ///   - timeout: Seconds after which the scan stops.
+    ///   - options: Core Bluetooth's options, of which `CBCentralManagerScanOptionAllowDuplicatesKey` has an effect.
+    /// - Returns: A stream of the discovered peripherals.
     public func startScanning(
         capacity: Int = .max, timeout: TimeInterval = .infinity, options: [String: Any]? = nil
     ) -> FutureStream<Peripheral> {
         startScanning(forServiceUUIDs: nil, capacity: capacity, timeout: timeout, options: options)
     }
 
-    /// Starts a scan for peripherals that advertise one of these services; `nil` and an empty list accept all
-    /// peripherals.
-    ///
-    /// Otherwise the same as `startScanning(capacity:timeout:options:)`.
+    /// Variant of `startScanning(forServiceUUIDs:capacity:timeout:options:)` with seconds and a dictionary, as in the
+    /// documents.
     public func startScanning(
         forServiceUUIDs uuids: [CBUUID]?, capacity: Int = .max, timeout: TimeInterval = .infinity,
         options: [String: Any]? = nil
     ) -> FutureStream<Peripheral> {
         scan(capacity, timeout, { try ScanRequest(services: uuids, options: ScanOptions(options)) }) { $0.peripheral }
-    }
-
-    /// Starts a scan with typed options, otherwise the same as
-    /// `startScanning(forServiceUUIDs:capacity:timeout:options:)` with a dictionary.
-    ///
-    /// - Parameters:
-    ///   - uuids: The services of which a peripheral must advertise one; `nil` and an empty list accept all
-    ///     peripherals.
-    ///   - capacity: How many peripherals the stream keeps for handlers that are added later.
-    ///   - timeout: Seconds after which the scan stops.
-    ///   - options: What to report. A value out of range fails with ``CentralManagerError/invalidOption(_:)``.
-    /// - Returns: A stream of the discovered peripherals.
-    public func startScanning(
-        forServiceUUIDs uuids: [CBUUID]? = nil, capacity: Int = .max, timeout: TimeInterval = .infinity,
-        options: ScanOptions
-    ) -> FutureStream<Peripheral> {
-        scan(capacity, timeout, { try ScanRequest(services: uuids, options: options) }) { $0.peripheral }
     }
 
     /// Variant from the earliest revision of the documents: `duration` is the `timeout`.
@@ -72,6 +73,14 @@ extension CentralManager {
         startScanning(forServiceUUIDs: uuids, capacity: capacity, timeout: duration, options: options)
     }
 
+    /// Starts a scan with typed options and a number of seconds.
+    @available(*, deprecated, message: "Write the time limit as a duration: timeout: .seconds(10).")
+    public func startScanning(
+        forServiceUUIDs uuids: [CBUUID]? = nil, capacity: Int = .max, timeout: TimeInterval, options: ScanOptions
+    ) -> FutureStream<Peripheral> {
+        scan(capacity, timeout, { try ScanRequest(services: uuids, options: options) }) { $0.peripheral }
+    }
+
     /// Starts a scan, and returns a stream of its reports, each with its own data.
     ///
     /// The scan is the same as that of `startScanning(forServiceUUIDs:capacity:timeout:options:)`, with the same
@@ -81,8 +90,7 @@ extension CentralManager {
     /// later report has arrived.
     ///
     /// ```swift
-    /// let options = [CBCentralManagerScanOptionAllowDuplicatesKey: true]
-    /// for try await report in manager.startScanningForReports(options: options) {
+    /// for try await report in manager.startScanningForReports(options: ScanOptions(allowsDuplicates: true)) {
     ///     print(report.date, report.peripheral.address, report.rssi ?? 127)
     /// }
     /// ```
@@ -92,9 +100,21 @@ extension CentralManager {
     ///     peripherals.
     ///   - capacity: How many reports the stream keeps for handlers that are added later. `Int.max` keeps as many as
     ///     the manager remembers peripherals, or the newest 1 024 if duplicates are allowed; 0 keeps none.
-    ///   - timeout: Seconds after which the scan stops.
-    ///   - options: The same as those of `startScanning(capacity:timeout:options:)`.
+    ///   - timeout: The time after which the scan stops; `nil` for no limit.
+    ///   - options: What to report.
     /// - Returns: A stream of reports: one of each peripheral, or all reports if duplicates are allowed.
+    @_disfavoredOverload
+    public func startScanningForReports(
+        forServiceUUIDs uuids: [CBUUID]? = nil, capacity: Int = .max, timeout: Duration? = nil,
+        options: ScanOptions = ScanOptions()
+    ) -> FutureStream<ScanReport> {
+        scan(capacity, timeout.seconds, { try ScanRequest(services: uuids, options: options, wantsReports: true) }) {
+            ScanReport($0)
+        }
+    }
+
+    /// Variant of `startScanningForReports(forServiceUUIDs:capacity:timeout:options:)` with seconds and with Core
+    /// Bluetooth's options.
     public func startScanningForReports(
         forServiceUUIDs uuids: [CBUUID]? = nil, capacity: Int = .max, timeout: TimeInterval = .infinity,
         options: [String: Any]? = nil
@@ -104,17 +124,13 @@ extension CentralManager {
             { try ScanRequest(services: uuids, options: ScanOptions(options), wantsReports: true) }, { ScanReport($0) })
     }
 
-    /// Starts a scan with typed options, and returns a stream of its reports, otherwise the same as
-    /// `startScanningForReports(forServiceUUIDs:capacity:timeout:options:)` with a dictionary.
-    ///
-    /// - Returns: A stream of reports: one of each peripheral, or all reports if duplicates are allowed.
+    /// Starts a scan with typed options and a number of seconds, and returns a stream of its reports.
+    @available(*, deprecated, message: "Write the time limit as a duration: timeout: .seconds(10).")
     public func startScanningForReports(
-        forServiceUUIDs uuids: [CBUUID]? = nil, capacity: Int = .max, timeout: TimeInterval = .infinity,
-        options: ScanOptions
+        forServiceUUIDs uuids: [CBUUID]? = nil, capacity: Int = .max, timeout: TimeInterval, options: ScanOptions
     ) -> FutureStream<ScanReport> {
-        scan(capacity, timeout, { try ScanRequest(services: uuids, options: options, wantsReports: true) }) {
-            ScanReport($0)
-        }
+        startScanningForReports(
+            forServiceUUIDs: uuids, capacity: capacity, timeout: Duration(seconds: timeout), options: options)
     }
 
     /// Stops the scan and ends its stream. BlueZ stops its discovery when no other manager of this process scans.

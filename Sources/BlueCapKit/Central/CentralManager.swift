@@ -20,7 +20,7 @@ import BlueCapReactor
 /// Managers of one process that use the same bus share one D-Bus connection, and one discovery session per adapter.
 ///
 /// When the manager is deallocated, its scan ends and the links that it opened are ended, unless
-/// ``CentralManagerOptionKeepsLinksKey`` is set. BlueZ is then in the state in which the manager found it. If a process
+/// ``Configuration/keepsLinks`` is set. BlueZ is then in the state in which the manager found it. If a process
 /// exits or is killed before its manager is deallocated, BlueZ ends the process's scan and subscriptions, and leaves
 /// its links connected.
 ///
@@ -30,42 +30,46 @@ import BlueCapReactor
 public final class CentralManager: Sendable {
     let session: CentralSession
 
-    /// Creates a manager whose promises are completed on the thread that communicates with the bus.
+    /// Creates a manager.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue on which promises are completed, as Core Bluetooth's callbacks are: one at a time and in order,
+    ///     even if the queue is concurrent. `nil` for the thread that communicates with the bus.
+    ///   - profileManager: The profiles that give services and characteristics their names.
+    ///   - configuration: The adapter, the pairing policy and others.
+    /// - Throws: `ConfigurationError` if the configuration has an invalid value.
+    public convenience init(
+        queue: DispatchQueue? = nil, profileManager: ProfileManager? = nil, configuration: Configuration
+    ) throws(ConfigurationError) {
+        try configuration.check()
+        self.init(on: queue, profileManager, (configuration, nil))
+    }
+
+    /// Variant of ``init(queue:profileManager:configuration:)`` with a dictionary, as in the documents.
     ///
     /// - Parameters:
     ///   - profileManager: The profiles that give services and characteristics their names.
-    ///   - options: `CentralManagerOptionBusAddressKey`, `CentralManagerOptionAdapterKey`,
-    ///     `CentralManagerOptionMaximumPeripheralsKey`, `CentralManagerOptionKeepsLinksKey`,
-    ///     `CentralManagerOptionPairingPolicyKey`. An invalid value makes
-    ///     each `startScanning` fail with `CentralManagerError.invalidOption`; `stateExplanation` names it too.
+    ///   - options: `CBCentralManagerOptionRestoreIdentifierKey`. An invalid value makes each `startScanning` fail with
+    ///     `CentralManagerError.invalidOption`; `stateExplanation` names it too.
     public convenience init(profileManager: ProfileManager? = nil, options: [String: Any]? = nil) {
         self.init(on: nil, profileManager, Configuration.reading(options))
     }
 
-    /// Creates a manager whose promises are completed on `queue`, as Core Bluetooth's callbacks are: one at a time and
-    /// in order, even if the queue is concurrent.
+    /// Variant of ``init(queue:profileManager:configuration:)`` with a dictionary, as in the documents.
     public convenience init(
         queue: DispatchQueue, profileManager: ProfileManager? = nil, options: [String: Any]? = nil
     ) {
         self.init(on: queue, profileManager, Configuration.reading(options))
     }
 
-    /// Creates a manager with a typed configuration.
-    ///
-    /// - Parameters:
-    ///   - queue: The queue on which promises are completed; `nil` for the thread that communicates with the bus.
-    ///   - profileManager: The profiles that give services and characteristics their names.
-    ///   - configuration: The same choices as the keys of `options`. An invalid value makes each `startScanning` fail
-    ///     with `CentralManagerError.invalidOption`; `stateExplanation` names it too.
-    public convenience init(
-        queue: DispatchQueue? = nil, profileManager: ProfileManager? = nil, configuration: Configuration
-    ) {
-        self.init(on: queue, profileManager, configuration.checked)
+    /// Creates a manager with the options of a dictionary, and with those of a configuration where the dictionary has none.
+    /// What is invalid makes each `startScanning` fail.
+    package convenience init(queue: DispatchQueue?, options: [String: Any]?, over configuration: Configuration) {
+        self.init(on: queue, nil, Configuration.reading(options, over: configuration))
     }
 
-    private init(
-        on queue: DispatchQueue?, _ profileManager: ProfileManager?,
-        _ configuration: (Configuration, problem: CentralManagerError?)
+    init(
+        on queue: DispatchQueue?, _ profileManager: ProfileManager?, _ configuration: (Configuration, problem: String?)
     ) {
         session = CentralSession(queue: queue, profileManager: profileManager, configuration)
         session.open()
@@ -80,8 +84,11 @@ public final class CentralManager: Sendable {
     /// Whether Bluetooth can be used now.
     public var state: ManagerState { session.managerState }
 
-    /// Whether the adapter is on.
-    public var poweredOn: Bool { state == .poweredOn }
+    /// Whether the adapter is on, and this manager can be used.
+    public var isPoweredOn: Bool { state == .poweredOn }
+
+    /// Variant of ``isPoweredOn``, as in the documents.
+    public var poweredOn: Bool { isPoweredOn }
 
     /// Whether there is an adapter that is off.
     public var poweredOff: Bool { state == .poweredOff }
@@ -102,13 +109,19 @@ public final class CentralManager: Sendable {
     /// Waits until the adapter is on and this manager can be used; returns at once if it is.
     ///
     /// ```swift
-    /// try await manager.poweredOn(timeout: 10)
+    /// try await manager.waitUntilPoweredOn(timeout: .seconds(10))
     /// ```
     ///
-    /// - Parameter timeout: The longest time to wait, in seconds; without it the call waits for as long as it takes,
-    ///   also while there is no `bluetoothd`. Zero or less does not wait.
-    /// - Throws: ``BluetoothUnavailable`` with the state and its explanation if the time-out passes or the manager ends,
-    ///   `CancellationError` if the task is cancelled.
+    /// If the task is cancelled, the wait ends.
+    /// - Parameter timeout: The longest time to wait; `nil` for as long as it takes, also while there is no `bluetoothd`.
+    ///   Zero or less does not wait.
+    /// - Throws: ``BluetoothUnavailableError`` with the state and its explanation if the time-out passes or the manager
+    ///   ends, `CancellationError` if the task is cancelled.
+    public func waitUntilPoweredOn(timeout: Duration? = nil) async throws {
+        try await session.waitUntilPoweredOn(timeout: timeout.seconds)
+    }
+
+    /// Variant of ``waitUntilPoweredOn(timeout:)`` with a number of seconds.
     public func poweredOn(timeout: TimeInterval = .infinity) async throws {
         try await session.waitUntilPoweredOn(timeout: timeout)
     }

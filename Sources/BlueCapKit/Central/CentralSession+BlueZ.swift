@@ -208,7 +208,7 @@ extension CentralManagerError: SessionError {
             switch error.cause {
             case .notReady, .blocked: .isPoweredOff
             case .accessDenied: .unauthorized
-            default: .scanFailed(BusFailure(name: error.name, message: error.message))
+            default: .scanFailed(BusError(name: error.name, message: error.message))
             }
     }
 }

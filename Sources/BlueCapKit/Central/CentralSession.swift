@@ -33,8 +33,6 @@ final class CentralSession: ManagerSession {
         nonisolated(unsafe) fileprivate(set) weak var session: CentralSession?
     }
 
-    static let restoreOption = "CBCentralManagerOptionRestoreIdentifierKey"
-
     let profileManager: ProfileManager?
     let configuration: CentralManager.Configuration
     let problem: CentralManagerError?
@@ -50,9 +48,10 @@ final class CentralSession: ManagerSession {
 
     init(
         queue: DispatchQueue?, profileManager: ProfileManager?,
-        _ options: (CentralManager.Configuration, problem: CentralManagerError?)
+        _ options: (CentralManager.Configuration, problem: String?)
     ) {
-        (configuration, problem) = options
+        configuration = options.0
+        problem = options.problem.map { .invalidOption($0) }
         self.queue = queue.map { DispatchQueue(label: "bluecap.manager", target: $0) }
         self.profileManager = profileManager
         log = configuration.logger.map { CentralLog($0) }

@@ -115,7 +115,7 @@ public final class CharacteristicWriter: Sendable {
                 case .success: self.settle(promise, .success(()))
                 case .failure(.socketClosed): self.socketWasClosed(before: promise)
                 case .failure(let error):
-                    self.settle(promise, .failure(CharacteristicError.writeFailed(BusFailure(error))))
+                    self.settle(promise, .failure(CharacteristicError.writeFailed(BusError(error))))
                 }
             }
         }

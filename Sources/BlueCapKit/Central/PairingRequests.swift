@@ -93,7 +93,7 @@ extension PairingSession {
             else { return _ = request.answer(.reject(.rejectedByPolicy)) }
             let timer =
                 request.kind.isDisplay
-                ? nil : loop.schedule(after: policy.answerTimeout) { request.answer(.reject(.timedOut)) }
+                ? nil : loop.schedule(after: policy.answerTimeout.seconds) { request.answer(.reject(.timedOut)) }
             let open = OpenRequest(request: request, peer: peer, timer: timer)
             core.withLock { $0.openRequests[request.number] = open }
             let given = PairingRequest(request, kind, of: peer, until: open.ended.future)

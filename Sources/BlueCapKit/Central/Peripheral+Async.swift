@@ -81,7 +81,7 @@ extension Peripheral {
     /// - Parameters:
     ///   - forgettingBond: Whether a bonded peripheral may be removed; it must then be paired again.
     ///   - timeout: The time limit for the whole operation.
-    /// - Throws: ``PeripheralError/invalidArgument(_:)`` for a bonded peripheral if `forgettingBond` is false; the ``BusFailure`` of
+    /// - Throws: ``PeripheralError/invalidArgument(_:)`` for a bonded peripheral if `forgettingBond` is false; the ``BusError`` of
     ///   `bluetoothd` if it does not end the link or remove the peripheral, which is then connected again; and the errors of
     ///   ``discoverServices(_:timeout:)->[Service]``.
     @discardableResult

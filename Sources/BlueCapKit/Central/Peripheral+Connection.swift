@@ -229,8 +229,8 @@ extension Peripheral {
     }
 
     /// The errors of `bluetoothd` for the failed attempts of the current or last connection, oldest first, at most 16.
-    public var failedAttempts: [BusFailure] {
-        session.use(of: key) { $0.state.connection.failures.map { BusFailure($0) } } ?? []
+    public var failedAttempts: [BusError] {
+        session.use(of: key) { $0.state.connection.failures.map { BusError($0) } } ?? []
     }
 }
 

@@ -8,7 +8,7 @@ import BlueCapReactor
 /// A manager pairs if its ``CentralManager/pairingPolicy`` is not ``PairingPolicy/reject``.
 ///
 /// ```swift
-/// let manager = CentralManager(options: [CentralManagerOptionPairingPolicyKey: PairingPolicy.justWorks])
+/// let manager = try CentralManager(configuration: .init(pairingPolicy: .justWorks))
 /// // later, with a peripheral of this manager
 /// peripheral.pair().flatMap { $0.read(pressure) }.onSuccess { value in print(value) }
 /// ```
@@ -89,7 +89,7 @@ extension Peripheral {
                 session.complete { [self] in
                     switch result {
                     case .success: future.success(self)
-                    case .failure(let error): future.failure(PairingError.trustFailed(BusFailure(error)))
+                    case .failure(let error): future.failure(PairingError.trustFailed(BusError(error)))
                     }
                 }
             }

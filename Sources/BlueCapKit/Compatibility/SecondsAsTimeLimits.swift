@@ -7,14 +7,14 @@ public import BlueCapGATT
 extension Peripheral {
     /// Reads the whole value.
     public func read(_ identifier: CharacteristicIdentifier, timeout: TimeInterval) async throws -> Data {
-        try await read(identifier, timeout: .limit(timeout))
+        try await read(identifier, timeout: Duration(seconds: timeout))
     }
 
     /// Reads the value as a value of a type.
     public func read<T: CharacteristicCodable>(
         _ identifier: CharacteristicIdentifier, timeout: TimeInterval
     ) async throws -> T {
-        try await read(identifier, timeout: .limit(timeout))
+        try await read(identifier, timeout: Duration(seconds: timeout))
     }
 
     /// Writes bytes.
@@ -22,7 +22,7 @@ extension Peripheral {
         _ data: Data, to identifier: CharacteristicIdentifier, timeout: TimeInterval,
         type: CBCharacteristicWriteType = .withResponse
     ) async throws {
-        try await write(data, to: identifier, timeout: .limit(timeout), type: type)
+        try await write(data, to: identifier, timeout: Duration(seconds: timeout), type: type)
     }
 
     /// Writes a value of a type that can be serialized.
@@ -30,18 +30,25 @@ extension Peripheral {
         _ value: T, to identifier: CharacteristicIdentifier, timeout: TimeInterval,
         type: CBCharacteristicWriteType = .withResponse
     ) async throws {
-        try await write(value, to: identifier, timeout: .limit(timeout), type: type)
+        try await write(value, to: identifier, timeout: Duration(seconds: timeout), type: type)
     }
 
     /// Discovers services, and returns those that exist.
     @discardableResult
     public func discoverServices(_ uuids: [CBUUID]?, timeout: TimeInterval) async throws -> [Service] {
-        try await discoverServices(uuids, timeout: .limit(timeout))
+        try await discoverServices(uuids, timeout: Duration(seconds: timeout))
     }
 
     /// Pairs, and stores the keys in BlueZ.
     public func pair(trusting isTrusting: Bool = false, timeout: TimeInterval) async throws {
-        try await pair(trusting: isTrusting, timeout: .limit(timeout))
+        try await pair(trusting: isTrusting, timeout: Duration(seconds: timeout))
+    }
+
+    /// Executes `work` when it is first in the peripheral's queue and there is a link.
+    public func run<T: Sendable>(
+        timeout: TimeInterval, _ work: @escaping @Sendable (ConnectedPeripheral) async throws -> T
+    ) async throws -> T {
+        try await run(timeout: Duration(seconds: timeout), work)
     }
 }
 
@@ -50,7 +57,7 @@ extension Service {
     /// Discovers characteristics, and returns those that exist.
     @discardableResult
     public func discoverCharacteristics(_ uuids: [CBUUID]?, timeout: TimeInterval) async throws -> [Characteristic] {
-        try await discoverCharacteristics(uuids, timeout: .limit(timeout))
+        try await discoverCharacteristics(uuids, timeout: Duration(seconds: timeout))
     }
 }
 
@@ -58,25 +65,41 @@ extension Service {
 extension Characteristic {
     /// Reads the whole value.
     @discardableResult
-    public func read(timeout: TimeInterval) async throws -> Data { try await read(timeout: .limit(timeout)) }
+    public func read(timeout: TimeInterval) async throws -> Data { try await read(timeout: Duration(seconds: timeout)) }
 
     /// Writes a value of a type that can be serialized.
     public func write<T: CharacteristicCodable>(
         _ value: T, timeout: TimeInterval, type: CBCharacteristicWriteType = .withResponse
     ) async throws {
-        try await write(value, timeout: .limit(timeout), type: type)
+        try await write(value, timeout: Duration(seconds: timeout), type: type)
     }
 
     /// Writes bytes.
     public func write(
         data value: Data, timeout: TimeInterval, type: CBCharacteristicWriteType = .withResponse
     ) async throws {
-        try await write(data: value, timeout: .limit(timeout), type: type)
+        try await write(data: value, timeout: Duration(seconds: timeout), type: type)
     }
 }
 
-extension Duration? {
-    fileprivate static func limit(_ seconds: TimeInterval) -> Duration? {
-        seconds < 1e9 ? .seconds(max(0, seconds)) : nil
+@available(*, deprecated, message: "Write the time limit as a duration: timeout: .seconds(5).")
+extension PeripheralManager {
+    /// Offers a service to centrals.
+    @_disfavoredOverload
+    public func add(_ service: MutableService, timeout: TimeInterval) async throws {
+        try await add(service, timeout: Duration(seconds: timeout))
+    }
+
+    /// Advertises a name and services.
+    @_disfavoredOverload
+    public func startAdvertising(_ name: String, uuids: [CBUUID]? = nil, timeout: TimeInterval) async throws {
+        try await startAdvertising(name, uuids: uuids, timeout: Duration(seconds: timeout))
+    }
+
+    /// Advertises this data.
+    @_disfavoredOverload
+    @discardableResult
+    public func startAdvertising(_ data: AdvertisingData, timeout: TimeInterval) async throws -> RunningAdvertisement {
+        try await startAdvertising(data, timeout: Duration(seconds: timeout))
     }
 }

@@ -61,19 +61,33 @@ public struct BlueCapDiagnosis: Hashable, Sendable, Codable, CustomStringConvert
     /// Examines this machine. It does not scan, and changes nothing.
     ///
     /// - Parameters:
-    ///   - options: The options of a ``CentralManager`` that are of use here: ``CentralManagerOptionBusAddressKey`` and
-    ///     ``CentralManagerOptionAdapterKey``. With a bus of its own, such as a simulator's, only what that bus shows is
-    ///     examined, and not the kernel.
-    ///   - timeout: How long the bus and `bluetoothd` may take to reply, in seconds. The report takes one second more at
-    ///     most.
-    public static func report(options: [String: Any]? = nil, timeout: TimeInterval = 5) async -> BlueCapDiagnosis {
-        await report(options: options, timeout: timeout, root: "/")
+    ///   - configuration: The bus and the adapter to examine; the rest is not used. With a bus of its own, such as a
+    ///     simulator's, only what that bus shows is examined, and not the kernel. An invalid value is a finding.
+    ///   - timeout: How long the bus and `bluetoothd` may take to reply. The report takes one second more at most.
+    public static func report(
+        configuration: CentralManager.Configuration = CentralManager.Configuration(), timeout: Duration = .seconds(5)
+    ) async -> BlueCapDiagnosis {
+        await report(
+            CentralManager.Configuration.reading(nil, over: configuration), timeout: timeout.seconds, root: "/")
+    }
+
+    /// Examines this machine with the options of a dictionary.
+    @available(*, deprecated, message: "Use report(configuration:timeout:).")
+    public static func report(options: [String: Any]?, timeout: TimeInterval = 5) async -> BlueCapDiagnosis {
+        await report(CentralManager.Configuration.reading(options), timeout: timeout, root: "/")
     }
 
     /// - Parameter root: The folder in which the files of the system are.
-    static func report(options: [String: Any]?, timeout: TimeInterval, root: String) async -> BlueCapDiagnosis {
-        let manager = CentralManager(options: options)
-        let wanted = options?[CentralManagerOptionAdapterKey] as? String
+    static func report(
+        _ configuration: (CentralManager.Configuration, problem: String?), timeout: TimeInterval, root: String
+    ) async -> BlueCapDiagnosis {
+        if let problem = configuration.problem {
+            let finding = Finding(
+                severity: .problem, subject: "configuration", found: problem, advice: "Correct the value.")
+            return BlueCapDiagnosis(findings: [finding], capabilities: BluetoothCapabilities())
+        }
+        let (busAddress, wanted) = (configuration.0.busAddress, configuration.0.adapter)
+        let manager = CentralManager(on: nil, nil, configuration)
         let facts = Promise<DiagnosisFacts>()
         let settled = Future<Void>()
         manager.whenStateChanges().onSuccess(context: ImmediateContext()) { state in
@@ -86,7 +100,6 @@ public struct BlueCapDiagnosis: Hashable, Sendable, Codable, CustomStringConvert
             manager.session.loop.post { facts.success(DiagnosisFacts(of: manager, wanted: wanted, root: root)) }
         }
         // A bus that does not accept connections blocks the loop, and its timers with it.
-        let busAddress = manager.session.configuration.busAddress
         if busAddress.map({ LoopbackBus.at(address: $0) == nil }) ?? true {
             DispatchQueue.global().asyncAfter(deadline: .now() + timeout + 1) {
                 var known = DiagnosisFacts(availability: .connecting, wanted: wanted)

@@ -480,9 +480,9 @@ struct ConnectionMachine: Equatable {
         }
         switch error.connectCause {
         case .authentication, .outOfSlots:
-            failTry(.connectionFailed(BusFailure(error)), &orders)
+            failTry(.connectionFailed(BusError(error)), &orders)
         case .other where hasFailedLately(with: .other, times: Self.unknownFailuresAllowed):
-            failTry(.connectionFailed(BusFailure(error)), &orders)
+            failTry(.connectionFailed(BusError(error)), &orders)
         case .notFound where state != .waiting(.device):
             seek(&orders)
         case .busy where hasFailedLately(with: .busy, times: Self.busyRepliesAllowed):

@@ -94,7 +94,7 @@ extension PeripheralFailure {
 
     private init(
         _ failure: OperationFailure, isPaired: Bool = false, timeout: CharacteristicError,
-        refusal: (BusFailure) -> CharacteristicError
+        refusal: (BusError) -> CharacteristicError
     ) {
         self =
             switch failure {
@@ -102,11 +102,11 @@ extension PeripheralFailure {
             case .invalidated: .characteristic(.invalidated)
             case .timedOut: .characteristic(timeout)
             case .withdrawn: .cancelled
-            case .busy(let error), .refused(let error): .characteristic(refusal(BusFailure(error)))
+            case .busy(let error), .refused(let error): .characteristic(refusal(BusError(error)))
             case .needsSecurity(let error):
-                .characteristic(.pairingRequired(isPaired ? .authentication : .encryption, BusFailure(error)))
+                .characteristic(.pairingRequired(isPaired ? .authentication : .encryption, BusError(error)))
             case .unanswered(let error):
-                .characteristic(.pairingRequired(.encryption, BusFailure(error)))
+                .characteristic(.pairingRequired(.encryption, BusError(error)))
             }
     }
 }
@@ -134,7 +134,7 @@ extension BlueZError {
     }
 }
 
-extension BusFailure {
+extension BusError {
     init(_ error: BlueZError) {
         self.init(
             name: error.name, message: error.message,

@@ -431,9 +431,9 @@ struct PairingState {
     }
 }
 
-extension BusFailure {
+extension BusError {
     /// BlueZ has not removed a device within the caller's time limit.
-    fileprivate static let removalUnanswered = BusFailure(
+    fileprivate static let removalUnanswered = BusError(
         name: "org.freedesktop.DBus.Error.NoReply", message: "bluetoothd has not removed the device in time")
 }
 
@@ -452,7 +452,7 @@ extension PairingError {
 
     /// Creates the error of a pairing that has failed.
     init(_ cause: PairingCause, _ error: BlueZError?) {
-        let failure = error.map { BusFailure($0) } ?? BusFailure(name: "org.bluez.Error.Failed", message: "")
+        let failure = error.map { BusError($0) } ?? BusError(name: "org.bluez.Error.Failed", message: "")
         self =
             switch cause {
             case .cancelled: .cancelled

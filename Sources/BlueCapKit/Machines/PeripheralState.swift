@@ -15,7 +15,7 @@ enum PeripheralFailure: Error, Hashable {
     case peripheral(PeripheralError)
     case service(ServiceError)
     case characteristic(CharacteristicError)
-    case bus(BusFailure)
+    case bus(BusError)
     case pairing(PairingError)
     /// The application has cancelled it.
     case cancelled

@@ -65,7 +65,7 @@ extension ScanRequest: Decodable {
             allowsDuplicates: try container.decode(Bool.self, forKey: .allowsDuplicates),
             rssiThreshold: try container.decodeIfPresent(Int.self, forKey: .rssiThreshold),
             pattern: try container.decodeIfPresent(String.self, forKey: .pattern),
-            watchdog: try container.decode(TimeInterval.self, forKey: .watchdog))
+            watchdog: Duration(seconds: try container.decode(TimeInterval.self, forKey: .watchdog)))
         try self.init(services: container.decodeIfPresent([CBUUID].self, forKey: .services), options: options)
     }
 }

@@ -14,14 +14,14 @@ extension ManagerSession {
                 guard let (state, explanation) = self?.standing else { return }
                 let isOn = state == .poweredOn
                 expiry.complete(
-                    isOn ? .success(()) : .failure(BluetoothUnavailable(state: state, explanation: explanation)))
+                    isOn ? .success(()) : .failure(BluetoothUnavailableError(state: state, explanation: explanation)))
             } : nil
         defer { if let timer { loop.cancel(timer) } }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
                 for try await state in stream.values where state == .poweredOn { return }
                 try Task.checkCancellation()
-                throw BluetoothUnavailable(state: .unknown, explanation: "The manager has ended; create another.")
+                throw BluetoothUnavailableError(state: .unknown, explanation: "The manager has ended; create another.")
             }
             group.addTask { try await expiry.future.value }
             defer { group.cancelAll() }

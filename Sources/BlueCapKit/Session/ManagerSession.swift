@@ -27,8 +27,6 @@ protocol ManagerSession: BlueZObserver {
     var restoredPromise: Promise<Restored> { get }
     /// What is wrong with the manager's configuration; `nil` if nothing is.
     var problem: Failure? { get }
-    /// The option that makes a manager keep its state.
-    static var restoreOption: String { get }
 
     /// Performs orders, on the loop.
     func perform(_ orders: [Core.Orders.Order])
@@ -427,8 +425,7 @@ extension ManagerSession {
         guard problem == nil, let keeper else {
             let error =
                 problem
-                ?? .invalidOption(
-                    "A state is restored for a manager with \(Self.restoreOption) among its options.")
+                ?? .invalidOption("A state is restored for a manager whose configuration has a restoreIdentifier.")
             return complete { self.restoredPromise.failure(error) }
         }
         // If there is no thread, the queue of the disk may have to wait for one as well.

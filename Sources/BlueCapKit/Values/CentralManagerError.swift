@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Why a request to a ``CentralManager`` failed.
+/// Why a request to a ``CentralManager`` failed. A later version may add cases.
 public enum CentralManagerError: Swift.Error, Hashable, Sendable {
     /// A scan is running already; a manager runs one at a time.
     case isScanning
@@ -21,7 +21,7 @@ public enum CentralManagerError: Swift.Error, Hashable, Sendable {
     /// An option has a value of the wrong type or range; the text names the option and the values that it takes.
     case invalidOption(String)
     /// `bluetoothd` refused to scan, even after the documented retries.
-    case scanFailed(BusFailure)
+    case scanFailed(BusError)
 
     /// The latest revision's name for ``peripheralScanTimeout``.
     public static var serviceScanTimeout: CentralManagerError { .peripheralScanTimeout }

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Why a request to a ``Characteristic`` or a ``Descriptor`` failed.
+/// Why a request to a ``Characteristic`` or a ``Descriptor`` failed. A later version may add cases.
 ///
 /// If the link is the reason, the error is ``PeripheralError/disconnected`` or ``PeripheralError/forcedDisconnect``.
 public enum CharacteristicError: Swift.Error, Hashable, Sendable {
@@ -25,21 +25,21 @@ public enum CharacteristicError: Swift.Error, Hashable, Sendable {
     /// The value has more bytes than one write can have.
     case valueTooLong(count: Int, maximum: Int)
     /// The peripheral, or `bluetoothd` on its behalf, refused the read.
-    case readFailed(BusFailure)
+    case readFailed(BusError)
     /// The peripheral, or `bluetoothd` on its behalf, refused the write.
-    case writeFailed(BusFailure)
+    case writeFailed(BusError)
     /// The peripheral, or `bluetoothd` on its behalf, refused the subscription.
-    case notifyFailed(BusFailure)
+    case notifyFailed(BusError)
     /// The value needs a pairing, and the manager's ``PairingPolicy`` makes none on demand, or the peripheral is paired
     /// already without a passkey.
-    case pairingRequired(RequiredSecurity, BusFailure)
+    case pairingRequired(RequiredSecurity, BusError)
     /// The value needs a pairing, and the one that the operation began has failed.
     case pairingFailed(PairingError)
     /// The application has closed the writer, or `bluetoothd` has closed the writer's socket while the link stayed up.
     case writerClosed
     /// Another program uses this characteristic's notifications exclusively, or exclusive use was requested while
     /// another program is subscribed.
-    case acquiredByOther(BusFailure)
+    case acquiredByOther(BusError)
     /// The subscription was not confirmed in time.
     case notifyTimeout
     /// Values may have been missed at this point: the subscription was interrupted, and continues.
@@ -106,7 +106,7 @@ extension CharacteristicError: LocalizedError, CustomStringConvertible {
     }
 }
 
-extension BusFailure {
+extension BusError {
     /// What the caller can do about the error, as a sentence to follow another; empty if there is no advice.
     fileprivate var advice: String {
         if attError == .insufficientAuthorization {

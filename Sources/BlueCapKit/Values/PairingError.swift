@@ -13,7 +13,7 @@ public enum PairingParty: Hashable, Sendable {
     case system
 }
 
-/// Why a pairing failed.
+/// Why a pairing failed. A later version may add cases.
 public enum PairingError: Swift.Error, Hashable, Sendable {
     /// The application called ``Peripheral/cancelPairing()``, or another program cancelled the pairing. In the peripheral
     /// role: the pairing ended before this program had answered.
@@ -26,27 +26,27 @@ public enum PairingError: Swift.Error, Hashable, Sendable {
     /// reports to a peripheral only that the link has ended.
     case linkLost
     /// BlueZ reports one error for a wrong passkey, a refusal by the peer and a peer that cannot be paired in this way.
-    case failed(BusFailure)
+    case failed(BusError)
     /// BlueZ has a bond already, or believes that it has one.
-    case alreadyPaired(BusFailure)
+    case alreadyPaired(BusError)
     /// There was no link to pair over, and none could be made.
-    case connectionFailed(BusFailure)
+    case connectionFailed(BusError)
     /// The peripheral no longer has the keys of the bond. `isCertain`: BlueZ has reported it (5.83 and later). Otherwise
     /// two successive links ended as they do in that case; or a link could not be used within 60 seconds, or a new pairing
     /// for it was rejected, which also happens if the adapter has lost the keys. See ``Peripheral/repair(timeout:)``.
     case keyMissing(isCertain: Bool)
     /// Another program is pairing with the device.
-    case busy(BusFailure)
+    case busy(BusError)
     /// The manager's policy is ``PairingPolicy/reject``.
     case notAllowed
     /// The bus or BlueZ does not allow this process to pair, or has not registered its pairing agent.
-    case unauthorized(BusFailure)
+    case unauthorized(BusError)
     /// There is no bus, no `bluetoothd` or no adapter with power, or BlueZ does not have the device; the failure says which.
-    case unavailable(BusFailure)
+    case unavailable(BusError)
     /// BlueZ has not removed the bond.
-    case removalFailed(BusFailure)
+    case removalFailed(BusError)
     /// BlueZ has not changed the mark ``Peripheral/isTrusted``.
-    case trustFailed(BusFailure)
+    case trustFailed(BusError)
 }
 
 /// The security that an operation on a value needs.
@@ -139,7 +139,7 @@ extension PairingError: LocalizedError, CustomStringConvertible {
         }
     }
 
-    private var failure: BusFailure? {
+    private var failure: BusError? {
         switch self {
         case .failed(let failure), .alreadyPaired(let failure), .connectionFailed(let failure), .busy(let failure),
             .unauthorized(let failure), .unavailable(let failure), .removalFailed(let failure),

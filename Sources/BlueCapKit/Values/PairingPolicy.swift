@@ -1,5 +1,3 @@
-public import Foundation
-
 /// How a program can show a passkey to its user, and ask the user for one. Both sides' abilities decide how a pairing
 /// proceeds (Bluetooth Core Specification 5.4, volume 3, part H, 2.3.5.1).
 public enum InputOutputCapability: String, Hashable, Sendable, CaseIterable {
@@ -51,13 +49,13 @@ public struct PairingPolicy: Hashable, Sendable {
     /// Whether pairings that the other device begins are accepted, or passed to the application. `nil`, the initial value:
     /// a peripheral manager does so, because centrals begin all of its pairings, and a central manager does not.
     public var acceptsIncoming: Bool?
-    /// How many seconds the application has to answer a request, from 1 to 29; 25 by default. The Security Manager
+    /// The time that the application has to answer a request, from 1 to 29 seconds; 25 by default. The Security Manager
     /// Protocol ends the link after 30 (Bluetooth Core Specification 5.4, volume 3, part H, 3.4).
-    public var answerTimeout: TimeInterval {
+    public var answerTimeout: Duration {
         get { timeout }
-        set { timeout = min(29, max(1, newValue.isNaN ? 25 : newValue)) }
+        set { timeout = min(.seconds(29), max(.seconds(1), newValue)) }
     }
-    private var timeout: TimeInterval = 25
+    private var timeout = Duration.seconds(25)
     /// Whether the process's agent becomes the default agent of the machine: BlueZ then asks it about every pairing that
     /// no other program has requested. Pairings that are not of this process are rejected, for all programs.
     public var isDefaultAgent = false

@@ -1,7 +1,7 @@
 public import Foundation
 public import BlueCapGATT
 
-/// Why a request to a ``Peripheral`` failed.
+/// Why a request to a ``Peripheral`` failed. A later version may add cases.
 public enum PeripheralError: Swift.Error, Hashable, Sendable {
     /// There is no link to the peripheral, or it was lost.
     case disconnected
@@ -15,7 +15,7 @@ public enum PeripheralError: Swift.Error, Hashable, Sendable {
     case noServices
     /// `bluetoothd` refused to connect, and would refuse again: pairing is missing or was refused, the adapter has as
     /// many links as it can, or the device is not connectable.
-    case connectionFailed(BusFailure)
+    case connectionFailed(BusError)
     /// The peripheral or the adapter no longer has the keys of the bond, so no link can be used:
     /// ``PairingError/keyMissing(isCertain:)``.
     case pairing(PairingError)
@@ -92,7 +92,7 @@ extension PeripheralError: LocalizedError, CustomStringConvertible {
             error.description
         case .rssiUnavailable:
             "BlueZ does not report the signal strength of a connection, and has received no advertisement of the "
-                + "peripheral recently: scan with CBCentralManagerScanOptionAllowDuplicatesKey while it advertises."
+                + "peripheral recently: scan with ScanOptions.allowsDuplicates while it advertises."
         case .serviceNotFound(let uuid, let available):
             "The peripheral does not have the service \(uuid.named(AssignedNumbers.serviceName)): it has "
                 + available.listed(AssignedNumbers.serviceName) + "."

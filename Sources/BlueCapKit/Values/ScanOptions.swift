@@ -1,35 +1,33 @@
-public import Foundation
+import Foundation
 import BlueCapGATT
 
-/// How `startScanning` scans: the same choices as the keys of its `[String: Any]` options, with their types.
+/// How `startScanning` scans.
 ///
 /// ```swift
 /// let stream = manager.startScanning(options: ScanOptions(allowsDuplicates: true, rssiThreshold: -70))
 /// ```
 public struct ScanOptions: Hashable, Sendable {
     /// Whether each report of a peripheral is delivered, and not only its discovery; `false` by default.
-    ///
-    /// The same as `CBCentralManagerScanOptionAllowDuplicatesKey`.
-    public var allowsDuplicates = false
+    public var allowsDuplicates: Bool
     /// The weakest signal to report, in dBm from -127 to 20; `nil`, the default, reports any strength.
     ///
     /// A report without a known strength is not delivered while a threshold is set. Another number makes the scan fail
-    /// with ``CentralManagerError/invalidOption(_:)``. The same as ``CentralManagerScanOptionRSSIThresholdKey``.
+    /// with ``CentralManagerError/invalidOption(_:)``.
     public var rssiThreshold: Int?
     /// A prefix of the name or of the address that a peripheral must have; `nil`, the default, and an empty text accept
     /// every peripheral.
     ///
-    /// Names are compared with regard to case, addresses without. The same as ``CentralManagerScanOptionPatternKey``.
+    /// Names are compared with regard to case, addresses without.
     public var pattern: String?
-    /// The number of seconds without any report after which the discovery is restarted; 90 by default, 0 for never.
+    /// The time without any report after which the discovery is restarted; 90 seconds by default, `nil` or zero for never.
     ///
-    /// A number that is negative or not finite makes the scan fail with ``CentralManagerError/invalidOption(_:)``. The
-    /// same as ``CentralManagerScanOptionWatchdogKey``.
-    public var watchdog: TimeInterval = 90
+    /// A negative time makes the scan fail with ``CentralManagerError/invalidOption(_:)``.
+    public var watchdog: Duration?
 
     /// Creates options; each has its default unless it is given.
     public init(
-        allowsDuplicates: Bool = false, rssiThreshold: Int? = nil, pattern: String? = nil, watchdog: TimeInterval = 90
+        allowsDuplicates: Bool = false, rssiThreshold: Int? = nil, pattern: String? = nil,
+        watchdog: Duration? = .seconds(90)
     ) {
         self.allowsDuplicates = allowsDuplicates
         self.rssiThreshold = rssiThreshold
@@ -38,20 +36,20 @@ public struct ScanOptions: Hashable, Sendable {
     }
 
     /// Reads the documents' dictionary; throws `CentralManagerError.invalidOption` for a wrong value.
-    init(_ options: [String: Any]?) throws {
-        let options = OptionReader(options)
-        allowsDuplicates = try options.bool(CBCentralManagerScanOptionAllowDuplicatesKey) ?? false
-        rssiThreshold = try options.rssiThreshold(CentralManagerScanOptionRSSIThresholdKey)
-        pattern = try options.string(CentralManagerScanOptionPatternKey)
-        watchdog = try options.seconds(CentralManagerScanOptionWatchdogKey) ?? 90
+    init(_ options: [String: Any]?) throws(CentralManagerError) {
+        let (read, problem) = Self.reading(options)
+        if let problem { throw .invalidOption(problem) }
+        self = read
     }
+}
 
-    /// Throws `CentralManagerError.invalidOption` for a value out of range.
-    func check() throws {
-        var values: [String: Any] = ["ScanOptions.watchdog": watchdog]
-        values["ScanOptions.rssiThreshold"] = rssiThreshold
-        let reader = OptionReader(values)
-        _ = try reader.rssiThreshold("ScanOptions.rssiThreshold")
-        _ = try reader.seconds("ScanOptions.watchdog")
-    }
+extension ScanOptions: OptionSettable {
+    package static let standard = Self()
+    package static let rules: [OptionRule<Self>] = [
+        OptionRule("allowsDuplicates", CBCentralManagerScanOptionAllowDuplicatesKey, \.allowsDuplicates, .bool),
+        OptionRule(
+            "rssiThreshold", "CentralManagerScanOptionRSSIThresholdKey", \.rssiThreshold, .integer(-127...20, "dBm")),
+        OptionRule("pattern", "CentralManagerScanOptionPatternKey", \.pattern, .text),
+        OptionRule("watchdog", "CentralManagerScanOptionWatchdogKey", \.watchdog, .seconds),
+    ]
 }

@@ -34,14 +34,14 @@ struct ScanRequest: Equatable, Encodable {
 
     /// Checks the arguments; throws `CentralManagerError.invalidOption` with a sentence that says what is
     /// wrong and which values are accepted.
-    init(services: [CBUUID]?, options: ScanOptions, wantsReports: Bool = false) throws {
-        try options.check()
+    init(services: [CBUUID]?, options: ScanOptions, wantsReports: Bool = false) throws(CentralManagerError) {
+        do { try options.check() } catch { throw .invalidOption(error.description) }
         // As in Core Bluetooth, an empty list means the same as no list: every peripheral.
         self.services = services.flatMap { $0.isEmpty ? nil : Set($0).sorted(by: CBUUID.precedes) }
         allowsDuplicates = options.allowsDuplicates
         rssiThreshold = options.rssiThreshold
         if let text = options.pattern, !text.isEmpty { pattern = Self.normalized(text) }
-        watchdog = options.watchdog
+        watchdog = options.watchdog?.seconds ?? 0
         self.wantsReports = wantsReports
     }
 

@@ -1,7 +1,7 @@
 public import Foundation
 public import BlueCapGATT
 
-/// Why a request to a ``Service`` failed.
+/// Why a request to a ``Service`` failed. A later version may add cases.
 ///
 /// If the link is the reason, the error is ``PeripheralError/disconnected`` or ``PeripheralError/forcedDisconnect``.
 public enum ServiceError: Swift.Error, Hashable, Sendable {

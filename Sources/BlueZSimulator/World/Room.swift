@@ -89,7 +89,7 @@ extension Room: Codable {
     }
 }
 
-/// Why a ``Room`` could not be made.
+/// Why a ``Room`` could not be made. A later version may add cases.
 public enum RoomError: Error, Hashable, Sendable {
     /// Neither a built-in name nor a file that can be read.
     case noSuchRoom(String)

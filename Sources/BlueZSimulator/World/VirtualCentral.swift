@@ -68,8 +68,8 @@ public struct CentralValue: Hashable, Sendable {
     public var seconds: TimeInterval
 }
 
-/// Why a request of a central failed.
-public enum CentralFailure: Error, Hashable, Sendable {
+/// Why a request of a central failed. A later version may add cases.
+public enum CentralLinkError: Error, Hashable, Sendable {
     /// An error code of the attribute protocol (core specification 5.3, volume 3, part F, 3.4.1.1).
     case attribute(UInt8)
     /// There is no link, or it ended before the response.
@@ -158,3 +158,7 @@ extension ServedService {
             })
     }
 }
+
+/// The former name of ``CentralLinkError``.
+@available(*, deprecated, renamed: "CentralLinkError")
+public typealias CentralFailure = CentralLinkError

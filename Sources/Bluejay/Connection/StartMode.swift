@@ -14,6 +14,8 @@ public enum StartMode {
 /// The options of a new manager.
 public struct StartOptions {
     let backgroundRestore: BackgroundRestoreMode
+    let managerConfiguration: CentralManager.Configuration
+    /// Options that precede those of the configuration.
     let managerOptions: [String: Any]
 
     /// No restoration, the first adapter, the system bus.
@@ -24,11 +26,24 @@ public struct StartOptions {
     /// - Parameters:
     ///   - enableBluetoothAlert: Has no effect on Linux, which has no such alert.
     ///   - backgroundRestore: Whether the connection and its listens are restored after a crash, a kill or a power cut.
-    ///   - managerOptions: Further options of the `CentralManager`, such as `CentralManagerOptionAdapterKey`.
+    ///   - managerConfiguration: The configuration of the `CentralManager`, such as its adapter. `backgroundRestore` replaces
+    ///     its restore identifier. An invalid value makes each scan fail.
     public init(
-        enableBluetoothAlert: Bool, backgroundRestore: BackgroundRestoreMode, managerOptions: [String: Any] = [:]
+        enableBluetoothAlert: Bool, backgroundRestore: BackgroundRestoreMode,
+        managerConfiguration: CentralManager.Configuration = CentralManager.Configuration()
     ) {
         self.backgroundRestore = backgroundRestore
+        self.managerConfiguration = managerConfiguration
+        managerOptions = [:]
+    }
+
+    /// Creates options with a dictionary of options of the `CentralManager`.
+    @available(*, deprecated, message: "Use managerConfiguration.")
+    public init(
+        enableBluetoothAlert: Bool, backgroundRestore: BackgroundRestoreMode, managerOptions: [String: Any]
+    ) {
+        self.backgroundRestore = backgroundRestore
+        managerConfiguration = CentralManager.Configuration()
         self.managerOptions = managerOptions
     }
 }

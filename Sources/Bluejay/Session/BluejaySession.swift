@@ -182,8 +182,9 @@ final class BluejaySession: Swift.Sendable {
         case .new(let options):
             var managerOptions = options.managerOptions
             managerOptions[CBCentralManagerOptionRestoreIdentifierKey] = options.backgroundRestore.identifier
-            if let policy { managerOptions[CentralManagerOptionPairingPolicyKey] = policy }
-            start(with: CentralManager(options: managerOptions), options.backgroundRestore)
+            if let policy { managerOptions["CentralManagerOptionPairingPolicyKey"] = policy }
+            let manager = CentralManager(queue: nil, options: managerOptions, over: options.managerConfiguration)
+            start(with: manager, options.backgroundRestore)
         case .use(let manager, let peripheral):
             if let policy { manager.pairingPolicy = policy }
             start(with: manager, .disable)
@@ -547,7 +548,7 @@ final class BluejaySession: Swift.Sendable {
                 self?.decide { $0.ended(id, .success(Data())) }
             }
         }
-        let options = [CBCentralManagerScanOptionAllowDuplicatesKey: scan.allowsDuplicates]
+        let options = ScanOptions(allowsDuplicates: scan.allowsDuplicates)
         let stream = manager.startScanning(forServiceUUIDs: scan.services, options: options)
         stream.onComplete(context: ImmediateContext(), cancelToken: scan.token) { [weak self] element in
             guard let self else { return }

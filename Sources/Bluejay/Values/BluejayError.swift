@@ -1,7 +1,7 @@
 public import BlueCapKit
 public import Foundation
 
-/// The reason why a request to ``Bluejay`` failed.
+/// The reason why a request to ``Bluejay`` failed. A later version may add cases.
 ///
 /// If the peripheral, the radio or BlueZ is the cause, the request fails with an error of BlueCapKit, such as
 /// `CharacteristicError.readFailed` or `PeripheralError.connectionFailed`.

@@ -30,6 +30,7 @@ void cdbus_free(char *string);
 
 // MARK: Syntax
 
+bool cdbus_is_address(const char *text);
 bool cdbus_is_path(const char *text);
 bool cdbus_is_interface(const char *text);
 bool cdbus_is_member(const char *text);

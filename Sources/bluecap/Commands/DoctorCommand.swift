@@ -32,7 +32,7 @@ struct DoctorCommand: AsyncParsableCommand {
         try await radio.run(common) { [self] radio in
             let console = common.makeConsole()
             await console.stage("Examining Bluetooth …")
-            let diagnosis = await BlueCapDiagnosis.report(options: radio.centralOptions)
+            let diagnosis = await BlueCapDiagnosis.report(configuration: radio.centralConfiguration)
             try Task.checkCancellation()
             for finding in diagnosis.findings {
                 try await console.write(json.isOn ? finding.json.text : DisplayText.lines(of: finding))

@@ -136,7 +136,11 @@ struct RadioOptions: ParsableArguments {
         if simulation.bluez != nil, !simulated {
             throw ValidationError("--bluez chooses what is simulated: add --simulated.")
         }
-        if adapter?.isEmpty == true { throw ValidationError("--adapter takes hci0 or an address; it was empty.") }
+        do {
+            try CentralManager.Configuration(adapter: adapter).check()
+        } catch {
+            throw ValidationError("--adapter \(error.reason).")
+        }
     }
 
     /// Runs a command's work as ``CommandRun`` does, with the adapter, on the system bus or a simulated one.

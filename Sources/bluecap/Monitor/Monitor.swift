@@ -44,7 +44,7 @@ struct Monitor: Sendable {
             let (state, explanation) = manager.standing
             feed.yield(.state(state, explanation, Date()))
         }
-        manager.startScanning(options: [CBCentralManagerScanOptionAllowDuplicatesKey: true])
+        manager.startScanning(options: ScanOptions(allowsDuplicates: true))
             .onComplete(context: ImmediateContext()) {
                 switch $0 {
                 case .success(let sighted):

@@ -13,28 +13,17 @@ struct Radio: Sendable {
     /// How long BlueZ may take to report its adapters, in seconds: a daemon that starts, on a slow machine.
     static let patience = 10.0
 
-    var centralOptions: [String: Any] {
-        let options: [String: Any?] = [
-            CentralManagerOptionBusAddressKey: busAddress, CentralManagerOptionAdapterKey: adapter,
-            CentralManagerOptionLoggerKey: logger,
-        ]
-        return options.compactMapValues { $0 }
-    }
-
-    var peripheralOptions: [String: Any] {
-        let options: [String: Any?] = [
-            PeripheralManagerOptionBusAddressKey: busAddress, PeripheralManagerOptionAdapterKey: adapter,
-            PeripheralManagerOptionLoggerKey: logger,
-        ]
-        return options.compactMapValues { $0 }
+    var centralConfiguration: CentralManager.Configuration {
+        CentralManager.Configuration(busAddress: busAddress, adapter: adapter, logger: logger)
     }
 
     /// Makes a central manager, and returns it when it is powered on.
     ///
     /// - Throws: As ``waitUntilUsable(_:for:standing:)``.
     func makeCentral(_ console: Console, _ policy: PairingPolicy = .reject) async throws -> CentralManager {
-        let manager = CentralManager(options: centralOptions)
-        manager.pairingPolicy = policy
+        var configuration = centralConfiguration
+        configuration.pairingPolicy = policy
+        let manager = try CentralManager(configuration: configuration)
         await console.stage("Waiting for Bluetooth …")
         try await waitUntilUsable(manager.whenStateChanges()) { manager.standing }
         return manager

@@ -222,7 +222,7 @@ struct RemoteSession: Sendable {
         let token = CancelToken()
         // A connected peripheral does not advertise, and a name may arrive after the first sighting.
         for peripheral in manager.retrieveConnectedPeripherals(withServices: []) { feed.yield(.sighted(peripheral)) }
-        let scan = manager.startScanning(options: [CBCentralManagerScanOptionAllowDuplicatesKey: true])
+        let scan = manager.startScanning(options: ScanOptions(allowsDuplicates: true))
         scan.onSuccess(context: ImmediateContext(), cancelToken: token) { feed.yield(.sighted($0)) }
         scan.onFailure(context: ImmediateContext(), cancelToken: token) { feed.yield(.failed($0)) }
         defer {
@@ -356,7 +356,7 @@ enum RemoteFailure {
                 "If the value needs a pairing with a passkey, `bluecap unpair \(peripheral.address)`, then pair again.")
         }
         if circumstances.wasAsked {
-            let failure = BusFailure(name: "org.bluez.Error.AuthenticationFailed", message: "")
+            let failure = BusError(name: "org.bluez.Error.AuthenticationFailed", message: "")
             return ofPairing(PairingError.failed(failure), peripheral, circumstances) ?? error
         }
         return ToolFailure(

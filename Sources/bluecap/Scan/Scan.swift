@@ -32,7 +32,7 @@ struct Scan: Sendable {
     ///
     /// - Throws: ``ToolFailure`` if there is no usable adapter, the scan fails, or the output cannot be written.
     func run(on display: ScanDisplay) async throws {
-        let manager = CentralManager(options: radio.centralOptions)
+        let manager = try CentralManager(configuration: radio.centralConfiguration)
         var (display, board, clock) = (display, ScanBoard(), Stopwatch())
         var failure: (any Error)?
         var seconds = 0.0
@@ -111,9 +111,7 @@ struct Scan: Sendable {
             feed.yield(.fellSilent($0.identifier))
         }
         // Duplicates are always requested: a name may come after the first sighting, and the table shows the latest signal.
-        var options: [String: Any] = [CBCentralManagerScanOptionAllowDuplicatesKey: true]
-        options[CentralManagerScanOptionRSSIThresholdKey] = weakestRSSI
-        options[CentralManagerScanOptionPatternKey] = namePrefix
+        let options = ScanOptions(allowsDuplicates: true, rssiThreshold: weakestRSSI, pattern: namePrefix)
         manager.startScanning(forServiceUUIDs: services, options: options).onComplete(context: ImmediateContext()) {
             switch $0 {
             case .success(let peripheral):

@@ -48,8 +48,10 @@ struct Serving: Sendable {
     /// - Throws: ``ToolFailure``, or `CancellationError` if the task was cancelled before.
     func run() async throws {
         let clock = Stopwatch()
-        let manager = PeripheralManager(options: radio.peripheralOptions)
-        manager.pairingPolicy = pairing.policy
+        let manager = try PeripheralManager(
+            configuration: .init(
+                busAddress: radio.busAddress, adapter: radio.adapter, pairingPolicy: pairing.policy,
+                logger: radio.logger))
         let before = Locked<Pairability?>(nil)
         try await console.run {
             await console.stage("Waiting for Bluetooth …")

@@ -72,7 +72,7 @@ struct Visitor: Sendable {
 
     /// Waits for a response, and repeats the request once if it needs a pairing.
     private func finish(_ link: CentralLink, _ send: (CentralLink) -> CentralRequest) {
-        func wait(for request: CentralRequest, _ limit: Double) -> Result<[UInt8], CentralFailure>? {
+        func wait(for request: CentralRequest, _ limit: Double) -> Result<[UInt8], CentralLinkError>? {
             _ = simulator.wait(until: { request.result != nil }, limit: limit)
             return request.result
         }

@@ -24,8 +24,8 @@ final class AttributeStage {
         } else {
             simulator.add(virtual)
         }
-        let manager = CentralManager(
-            profileManager: profiles, options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = try! CentralManager(
+            profileManager: profiles, configuration: .init(busAddress: simulator.address))
         self.manager = manager
         let simulator = simulator
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))

@@ -135,7 +135,7 @@ final class AttributeStateTests: XCTestCase {
         _ = state.submit(.read(offset: 0), on: try attribute(2), id(1), timeout: .infinity)
         XCTAssertEqual(
             replied(1, noReply),
-            [.settle(id(1), .failed(.characteristic(.pairingRequired(.encryption, BusFailure(noReply)))))])
+            [.settle(id(1), .failed(.characteristic(.pairingRequired(.encryption, BusError(noReply)))))])
         XCTAssertTrue(state.isSpoiled)
         XCTAssertTrue(state.isLinkDead)
         XCTAssertEqual(state.table[try attribute(2)]?.isProtected, true)
@@ -149,7 +149,7 @@ final class AttributeStateTests: XCTestCase {
         XCTAssertEqual(replied(1, error), [])
         state.securityChanged(pairsOnDemand: false, hasFailedToPair: true)
         _ = Orders.given { state.secured(.timedOut, into: &$0) }
-        let failure = BusFailure(BlueZError.pairingHasFailed)
+        let failure = BusError(BlueZError.pairingHasFailed)
         XCTAssertEqual(
             state.submit(.read(offset: 0), on: try attribute(2), id(2), timeout: .infinity),
             [.settle(id(2), .failed(.characteristic(.pairingRequired(.encryption, failure))))])

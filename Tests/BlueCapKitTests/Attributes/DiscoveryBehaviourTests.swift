@@ -275,7 +275,7 @@ final class DiscoveryBehaviourTests: XCTestCase {
         try stage.explore()
         stage.simulator.simulateRefusedCalls(2, of: "RemoveDevice")
         let refreshes = (0..<2).map { _ in stage.peripheral.refreshServices() }
-        for refresh in refreshes { XCTAssertNotNil(stage.failure(of: refresh, limit: 10) as? BusFailure) }
+        for refresh in refreshes { XCTAssertNotNil(stage.failure(of: refresh, limit: 10) as? BusError) }
     }
 
     func testARefreshOfAPeripheralThatIsGoneFailsInTime() throws {

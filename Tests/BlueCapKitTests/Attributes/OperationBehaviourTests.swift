@@ -322,7 +322,7 @@ private final class AttributeStageNeighbour {
     private let peripheral: Peripheral
 
     init(_ stage: AttributeStage) throws {
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: stage.simulator.address])
+        let manager = try CentralManager(configuration: .init(busAddress: stage.simulator.address))
         self.manager = manager
         XCTAssertTrue(stage.simulator.advance(until: { manager.poweredOn }, limit: 5))
         let scan = manager.startScanning()

@@ -273,7 +273,7 @@ final class ConnectionBehaviourTests: ConnectionStage {
             journal.peripheralErrors,
             [
                 .connectionFailed(
-                    BusFailure(name: "org.bluez.Error.Failed", message: "le-connection-concurrent-connection-limit"))
+                    BusError(name: "org.bluez.Error.Failed", message: "le-connection-concurrent-connection-limit"))
             ])
         XCTAssertEqual(strap.state, .disconnected)
         strap.reconnect()
@@ -284,7 +284,7 @@ final class ConnectionBehaviourTests: ConnectionStage {
         let manager = manager()
         let strap = strap(manager)
         let sightings = Journal()
-        sightings.watch(manager.startScanning(options: [CBCentralManagerScanOptionAllowDuplicatesKey: true]))
+        sightings.watch(manager.startScanning(options: ScanOptions(allowsDuplicates: true)))
         simulator.add(Self.device(2, name: "Other"))
         simulator.advance(by: 1)
         let stops = calls("StopDiscovery")
@@ -363,7 +363,7 @@ final class ConnectionBehaviourTests: ConnectionStage {
     func testAManagerThatGoesEndsItsLinksUnlessItIsToKeepThem() {
         for keeps in [false, true] {
             do {
-                let manager = manager([CentralManagerOptionKeepsLinksKey: keeps])
+                let manager = manager(.init(keepsLinks: keeps))
                 let strap = strap(manager)
                 journal.watch(strap.connect())
                 XCTAssertTrue(simulator.advance(until: { strap.state == .connected }, limit: 5))

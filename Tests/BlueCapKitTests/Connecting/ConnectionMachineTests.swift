@@ -215,7 +215,7 @@ final class ConnectionMachineTests: RandomTestCase {
         var machine = connecting(timeout: 30)
         XCTAssertEqual(
             machine.event(.connectReplied(1, refusal)),
-            [.cancelTimer(.timeout), .reportFailure(1, .connectionFailed(BusFailure(refusal)))])
+            [.cancelTimer(.timeout), .reportFailure(1, .connectionFailed(BusError(refusal)))])
         XCTAssertEqual(machine.state, .disconnected)
     }
 
@@ -226,7 +226,7 @@ final class ConnectionMachineTests: RandomTestCase {
             _ = machine.event(.timerFired(.wait))
         }
         XCTAssertEqual(
-            machine.event(.connectReplied(3, unknown)).last, .reportFailure(1, .connectionFailed(BusFailure(unknown))))
+            machine.event(.connectReplied(3, unknown)).last, .reportFailure(1, .connectionFailed(BusError(unknown))))
     }
 
     func testAnAttemptThatSomebodyLeftBehindIsTakenBack() {

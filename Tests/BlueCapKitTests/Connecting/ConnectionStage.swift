@@ -20,9 +20,10 @@ class ConnectionStage: RandomTestCase {
             ], link: link)
     }
 
-    func manager(_ options: [String: Any] = [:]) -> CentralManager {
-        let options = options.merging([CentralManagerOptionBusAddressKey: simulator.address]) { own, _ in own }
-        let manager = CentralManager(options: options)
+    func manager(_ configuration: CentralManager.Configuration = .init()) -> CentralManager {
+        var configuration = configuration
+        configuration.busAddress = simulator.address
+        let manager = try! CentralManager(configuration: configuration)
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5), manager.stateExplanation)
         return manager
     }

@@ -68,11 +68,18 @@ final class DiagnosisTests: XCTestCase {
     // MARK: The simulator
 
     private func report(of simulator: Simulator, adapter: String? = nil) async -> BlueCapDiagnosis {
-        let options = [CentralManagerOptionBusAddressKey: simulator.address, CentralManagerOptionAdapterKey: adapter]
-            .compactMapValues { $0 }
-        let task = Task(executorPreference: simulator.taskExecutor) { await BlueCapDiagnosis.report(options: options) }
+        let configuration = CentralManager.Configuration(busAddress: simulator.address, adapter: adapter)
+        let task = Task(executorPreference: simulator.taskExecutor) {
+            await BlueCapDiagnosis.report(configuration: configuration)
+        }
         await simulator.advance(by: 6)
         return await task.value
+    }
+
+    func testAnInvalidConfigurationIsAFinding() async {
+        let diagnosis = await BlueCapDiagnosis.report(configuration: .init(adapter: "hci 0"))
+        XCTAssertEqual(diagnosis.findings.map(\.subject), ["configuration"])
+        XCTAssertTrue(diagnosis.hasProblem)
     }
 
     private func subjects(_ diagnosis: BlueCapDiagnosis, _ severity: BlueCapDiagnosis.Severity) -> [String] {
@@ -122,9 +129,9 @@ final class DiagnosisTests: XCTestCase {
         XCTAssertEqual(subjects(diagnosis, .problem), ["bus"], "\(diagnosis)")
     }
 
-    func testAnotherProgramsScanIsNoted() async {
+    func testAnotherProgramsScanIsNoted() async throws {
         let simulator = Simulator.inProcess(room: .empty)
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
         await simulator.advance(until: { manager.poweredOn }, limit: 5)
         let scan = manager.startScanning()
         await simulator.advance(by: 2)

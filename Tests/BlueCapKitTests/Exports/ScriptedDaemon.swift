@@ -85,7 +85,7 @@ final class ScriptedDaemon: @unchecked Sendable {
 
     /// What a new manager finds in a scan, the connected device first.
     func found(_ count: Int = 1) throws -> [Peripheral] {
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: bus.address])
+        let manager = try CentralManager(configuration: .init(busAddress: bus.address))
         self.manager = manager
         XCTAssertTrue(loop.advance(until: { manager.poweredOn }, limit: 5))
         let scan = manager.startScanning()

@@ -79,7 +79,7 @@ struct SecondManager {
 
     /// Needs the peripheral without a link: a connected peripheral does not advertise.
     init(beside stage: AttributeStage) throws {
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: stage.simulator.address])
+        let manager = try! CentralManager(configuration: .init(busAddress: stage.simulator.address))
         self.manager = manager
         XCTAssertTrue(stage.simulator.advance(until: { manager.poweredOn }, limit: 5))
         let scan = manager.startScanning()

@@ -50,7 +50,7 @@ final class SubscriptionChanceTests: RandomTestCase {
 
         private mutating func answer() -> SubscriptionMachine.Event {
             let isGood = UInt8.random(in: 0..<4, using: &random) > 0
-            let refusal = PeripheralFailure.characteristic(.notifyFailed(BusFailure(name: "no", message: "")))
+            let refusal = PeripheralFailure.characteristic(.notifyFailed(BusError(name: "no", message: "")))
             switch unanswered.removeFirst() {
             case .subscribe(let call, _, _, _): return isGood ? .began(call) : .failed(call, refusal)
             case .unsubscribe(let call): return .stopped(call, isGood ? nil : refusal)

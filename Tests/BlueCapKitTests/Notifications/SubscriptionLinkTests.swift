@@ -15,7 +15,7 @@ final class SubscriptionLinkTests: XCTestCase {
     private let lost = SubscriptionMachine.Event.linkWentDown(.disconnected)
     private let busy = Failure.characteristic(
         .acquiredByOther(
-            BusFailure(name: "org.bluez.Error.NotPermitted", message: "Notify acquired")))
+            BusError(name: "org.bluez.Error.NotPermitted", message: "Notify acquired")))
 
     private func turnOn(_ transport: NotificationTransport = .signals) {
         _ = event(.startAsked(id(100), transport))
@@ -172,7 +172,7 @@ final class SubscriptionLinkTests: XCTestCase {
         _ = event(lost)
         _ = event(.attributesReady)
         let underWay = Failure.characteristic(
-            .acquiredByOther(BusFailure(name: "org.bluez.Error.InProgress", message: "In Progress")))
+            .acquiredByOther(BusError(name: "org.bluez.Error.InProgress", message: "In Progress")))
         XCTAssertEqual(
             event(.failed(call(2), underWay)), [.subscribe(call(3), .signals, afterGap: true, isRepeated: true)])
     }

@@ -13,7 +13,7 @@ final class SubscriptionMachineTests: XCTestCase {
     private func id(_ number: UInt64) -> OperationID { OperationID(rawValue: number) }
     private func call(_ number: UInt32) -> SubscriptionMachine.Call { .init(rawValue: number) }
     private let busy = Failure.characteristic(
-        .acquiredByOther(BusFailure(name: "org.bluez.Error.InProgress", message: "")))
+        .acquiredByOther(BusError(name: "org.bluez.Error.InProgress", message: "")))
 
     /// Brings the machine to `on`, with one call.
     private func turnOn(_ transport: NotificationTransport = .signals) {

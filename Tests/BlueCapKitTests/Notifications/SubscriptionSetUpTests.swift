@@ -14,7 +14,7 @@ final class SubscriptionSetUpTests: XCTestCase {
     private func call(_ number: UInt32) -> SubscriptionMachine.Call { .init(rawValue: number) }
     private let lost = SubscriptionMachine.Event.linkWentDown(.disconnected)
     private let refused = Failure.characteristic(
-        .notifyFailed(BusFailure(name: "org.bluez.Error.Failed", message: "no")))
+        .notifyFailed(BusError(name: "org.bluez.Error.Failed", message: "no")))
 
     private func askLasting(
         _ number: UInt64 = 1, _ transport: NotificationTransport = .signals
@@ -79,7 +79,7 @@ final class SubscriptionSetUpTests: XCTestCase {
     func testARefusalThatMayBeTheLinksEndIsTriedOnceMore() {
         let unlikely = Failure.characteristic(
             .notifyFailed(
-                BusFailure(name: "org.bluez.Error.Failed", message: "0x0e", attError: .unlikelyError)))
+                BusError(name: "org.bluez.Error.Failed", message: "0x0e", attError: .unlikelyError)))
         for failure in [unlikely, .characteristic(.invalidated)] {
             machine = SubscriptionMachine(isReady: true)
             _ = askLasting()

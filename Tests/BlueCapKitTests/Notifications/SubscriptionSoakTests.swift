@@ -63,7 +63,7 @@ final class SubscriptionSoakTests: RandomTestCase {
 
     func testValuesFlowAgainAfterEachOfAnHourOfRandomFaults() throws {
         for number in 1...5 { simulator.add(device(number)) }
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
         let scan = manager.startScanning()
         XCTAssertTrue(simulator.advance(until: { manager.peripherals.count == 5 }, limit: 5))

@@ -26,7 +26,7 @@ private func makeSimulator() -> Simulator {
 }
 
 private func makeManager(on simulator: Simulator) -> CentralManager {
-    CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+    try! CentralManager(configuration: .init(busAddress: simulator.address))
 }
 
 private func found(by manager: CentralManager) async throws -> Peripheral {

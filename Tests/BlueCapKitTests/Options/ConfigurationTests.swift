@@ -54,7 +54,8 @@ final class ConfigurationTests: XCTestCase {
             key: "CentralManagerScanOptionPatternKey", property: "pattern", value: "Str", set: { $0.pattern = "Str" },
             wrong: 1),
         Row(
-            key: "CentralManagerScanOptionWatchdogKey", property: "watchdog", value: 5, set: { $0.watchdog = 5 },
+            key: "CentralManagerScanOptionWatchdogKey", property: "watchdog", value: 5,
+            set: { $0.watchdog = .seconds(5) },
             wrong: -1.0),
     ]
 
@@ -80,14 +81,8 @@ final class ConfigurationTests: XCTestCase {
     ]
 
     func testEachKeySetsItsPropertyAndAWrongValueIsNamed() {
-        check(central, CentralManager.Configuration()) { options in
-            let (value, problem) = CentralManager.Configuration.reading(options)
-            return (value, problem?.description)
-        }
-        check(peripheral, PeripheralManager.Configuration()) { options in
-            let (value, problem) = PeripheralManager.Configuration.reading(options)
-            return (value, problem?.description)
-        }
+        check(central, CentralManager.Configuration()) { CentralManager.Configuration.reading($0) }
+        check(peripheral, PeripheralManager.Configuration()) { PeripheralManager.Configuration.reading($0) }
         check(scan, ScanOptions()) { options in
             do { return (try ScanOptions(options), nil) } catch { return (ScanOptions(), "\(error)") }
         }
@@ -140,25 +135,120 @@ final class ConfigurationTests: XCTestCase {
         XCTAssertEqual(written.sorted(), (rows + others).map { "\($0) \($1)" }.sorted())
     }
 
-    func testAConfigurationOutOfRangeIsRefusedLikeADictionary() {
-        var configuration = CentralManager.Configuration()
-        configuration.maximumPeripherals = 0
+    @available(*, deprecated)
+    func testTheConstantsHaveTheirNamesAsValues() {
+        let constants: [String: String] = [
+            "CentralManagerOptionAdapterKey": CentralManagerOptionAdapterKey,
+            "CentralManagerOptionBusAddressKey": CentralManagerOptionBusAddressKey,
+            "CentralManagerOptionMaximumPeripheralsKey": CentralManagerOptionMaximumPeripheralsKey,
+            "CentralManagerOptionPairingPolicyKey": CentralManagerOptionPairingPolicyKey,
+            "CentralManagerOptionKeepsLinksKey": CentralManagerOptionKeepsLinksKey,
+            "CentralManagerOptionStateDirectoryKey": CentralManagerOptionStateDirectoryKey,
+            "CentralManagerOptionLoggerKey": CentralManagerOptionLoggerKey,
+            "CentralManagerScanOptionRSSIThresholdKey": CentralManagerScanOptionRSSIThresholdKey,
+            "CentralManagerScanOptionPatternKey": CentralManagerScanOptionPatternKey,
+            "CentralManagerScanOptionWatchdogKey": CentralManagerScanOptionWatchdogKey,
+            "PeripheralManagerOptionAdapterKey": PeripheralManagerOptionAdapterKey,
+            "PeripheralManagerOptionBusAddressKey": PeripheralManagerOptionBusAddressKey,
+            "PeripheralManagerOptionPairingPolicyKey": PeripheralManagerOptionPairingPolicyKey,
+            "PeripheralManagerOptionStateDirectoryKey": PeripheralManagerOptionStateDirectoryKey,
+            "PeripheralManagerOptionLoggerKey": PeripheralManagerOptionLoggerKey,
+        ]
+        let keys = central.map(\.key) + scan.map(\.key) + peripheral.map(\.key)
+        for key in keys where !key.hasPrefix("kCB") { XCTAssertEqual(constants[key], key) }
+    }
+
+    // MARK: Invalid configurations
+
+    /// The invalid properties, each with what an error says of it.
+    private func errors<T>(_ configurations: [T], _ create: (T) throws -> Void) -> [String] {
+        configurations.map { configuration in
+            do {
+                try create(configuration)
+                return "none"
+            } catch {
+                guard let error = error as? ConfigurationError else { return "\(error)" }
+                XCTAssertEqual(error.description, "The configuration's \(error.property) \(error.reason).")
+                return "\(error.property) \(error.reason)"
+            }
+        }
+    }
+
+    func testAnInvalidConfigurationIsRefusedAtOnce() {
+        let bus = "loopback:name=none"
+        let central: [CentralManager.Configuration] = [
+            .init(busAddress: ""), .init(busAddress: "/run/dbus/system_bus_socket"), .init(adapter: ""),
+            .init(adapter: "hci 0"), .init(adapter: "/org/bluez/hci0"), .init(restoreIdentifier: ""),
+            .init(stateDirectory: "relative"), .init(maximumPeripherals: 0), .init(maximumPeripherals: 1_000_001),
+            .init(busAddress: bus, adapter: "00:1a:7d:DA:71:13", maximumPeripherals: 1_000_000), .init(busAddress: bus),
+        ]
         XCTAssertEqual(
-            configuration.checked.problem,
-            .invalidOption(
-                "The option Configuration.maximumPeripherals takes an Int from 1 to 1000000 peripherals, not 0."))
-        XCTAssertEqual(configuration.checked.0.maximumPeripherals, 16_384)
-        configuration = CentralManager.Configuration()
-        configuration.stateDirectory = "relative"
-        XCTAssertNotNil(configuration.checked.problem)
-        var serving = PeripheralManager.Configuration()
-        serving.restoreIdentifier = ""
-        XCTAssertNotNil(serving.checked.problem)
-        serving.restoreIdentifier = "a"
-        XCTAssertNil(serving.checked.problem)
-        XCTAssertEqual("\(serving.checked.0)", "\(serving)")
-        XCTAssertThrowsError(try ScanRequest(services: nil, options: ScanOptions(rssiThreshold: 21)))
-        XCTAssertThrowsError(try ScanRequest(services: nil, options: ScanOptions(watchdog: .infinity)))
-        XCTAssertEqual(try ScanRequest(services: nil, options: ScanOptions(watchdog: 0)).watchdog, 0)
+            errors(central) { _ = try CentralManager(configuration: $0) },
+            [
+                "busAddress takes a D-Bus address, such as unix:path=/run/bus, not an empty one",
+                "busAddress takes a D-Bus address, such as unix:path=/run/bus, not /run/dbus/system_bus_socket",
+                "adapter takes the name of an adapter, such as hci0, or its address, not an empty one",
+                "adapter takes the name of an adapter, such as hci0, or its address, not hci 0",
+                "adapter takes the name of an adapter, such as hci0, or its address, not /org/bluez/hci0",
+                "restoreIdentifier takes a String that is not empty, not an empty one",
+                "stateDirectory takes a String with an absolute path, not relative",
+                "maximumPeripherals takes an Int from 1 to 1000000 peripherals, not 0",
+                "maximumPeripherals takes an Int from 1 to 1000000 peripherals, not 1000001", "none", "none",
+            ])
+        let serving: [PeripheralManager.Configuration] = [
+            .init(busAddress: "unix"), .init(adapter: ":"), .init(restoreIdentifier: ""), .init(stateDirectory: ""),
+            .init(busAddress: bus, adapter: "hci0"),
+        ]
+        XCTAssertEqual(
+            errors(serving) { _ = try PeripheralManager(configuration: $0) },
+            [
+                "busAddress takes a D-Bus address, such as unix:path=/run/bus, not unix",
+                "adapter takes the name of an adapter, such as hci0, or its address, not :",
+                "restoreIdentifier takes a String that is not empty, not an empty one",
+                "stateDirectory takes a String with an absolute path, not an empty one", "none",
+            ])
+    }
+
+    /// The error has its type, so that a `catch` needs no cast.
+    func testTheErrorOfAManagerIsTyped() {
+        do throws(ConfigurationError) {
+            _ = try CentralManager(configuration: .init(adapter: ""))
+            XCTFail("The adapter was accepted.")
+        } catch {
+            XCTAssertEqual(error.property, "adapter")
+        }
+    }
+
+    /// What a program of Core Bluetooth gets from its default configuration.
+    func testADictionaryReplacesWhatItHasOfAConfiguration() {
+        let base = CentralManager.Configuration(adapter: "hci1", pairingPolicy: .justWorks)
+        let read = CentralManager.Configuration.reading(["CentralManagerOptionAdapterKey": "hci2"], over: base)
+        XCTAssertEqual("\(read.0)", "\(CentralManager.Configuration(adapter: "hci2", pairingPolicy: .justWorks))")
+        XCTAssertNil(read.problem)
+        let invalid = CentralManager.Configuration.reading([:], over: .init(maximumPeripherals: -1))
+        XCTAssertEqual("\(invalid.0)", "\(CentralManager.Configuration())")
+        XCTAssertEqual(
+            invalid.problem,
+            "The configuration's maximumPeripherals takes an Int from 1 to 1000000 peripherals, not -1.")
+    }
+
+    func testOptionsOfAScanOutOfRangeAreRefused() {
+        func problem(_ options: ScanOptions) -> CentralManagerError? {
+            do throws(CentralManagerError) {
+                _ = try ScanRequest(services: nil, options: options)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        XCTAssertEqual(
+            problem(ScanOptions(rssiThreshold: 21)),
+            .invalidOption("The configuration's rssiThreshold takes an Int from -127 to 20 dBm, not 21."))
+        XCTAssertEqual(
+            problem(ScanOptions(watchdog: .milliseconds(-1))),
+            .invalidOption("The configuration's watchdog takes zero or more seconds, not -0.001 seconds."))
+        XCTAssertEqual(try ScanRequest(services: nil, options: ScanOptions(watchdog: .zero)).watchdog, 0)
+        XCTAssertEqual(try ScanRequest(services: nil, options: ScanOptions(watchdog: nil)).watchdog, 0)
+        XCTAssertEqual(try ScanRequest(services: nil, options: ScanOptions()).watchdog, 90)
     }
 }

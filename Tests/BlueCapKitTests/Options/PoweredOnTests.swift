@@ -3,18 +3,20 @@ import BlueZSimulator
 import Foundation
 import XCTest
 
-/// `await manager.poweredOn()` in virtual time, for both managers.
+/// `await manager.waitUntilPoweredOn()` and `poweredOn()` in virtual time, for both managers.
 final class PoweredOnTests: XCTestCase {
-    private typealias Wait = @Sendable (TimeInterval) async throws -> Void
+    /// With a number of seconds, or `nil` for no limit.
+    private typealias Wait = @Sendable (Int?) async throws -> Void
 
     private func waits(on simulator: Simulator) -> [Wait] {
-        var configuration = CentralManager.Configuration()
-        configuration.busAddress = simulator.address
-        let central = CentralManager(configuration: configuration)
-        var serving = PeripheralManager.Configuration()
-        serving.busAddress = simulator.address
-        let peripheral = PeripheralManager(configuration: serving)
-        return [{ try await central.poweredOn(timeout: $0) }, { try await peripheral.poweredOn(timeout: $0) }]
+        let central = try! CentralManager(configuration: .init(busAddress: simulator.address))
+        let peripheral = try! PeripheralManager(configuration: .init(busAddress: simulator.address))
+        return [
+            { try await central.waitUntilPoweredOn(timeout: $0.map { .seconds($0) }) },
+            { try await peripheral.waitUntilPoweredOn(timeout: $0.map { .seconds($0) }) },
+            { try await central.poweredOn(timeout: $0.map(TimeInterval.init) ?? .infinity) },
+            { try await peripheral.poweredOn(timeout: $0.map(TimeInterval.init) ?? .infinity) },
+        ]
     }
 
     /// The states with which the waits of both managers end after 5 seconds.
@@ -29,7 +31,7 @@ final class PoweredOnTests: XCTestCase {
             do {
                 try await task.value
                 states.append(.poweredOn)
-            } catch let error as BluetoothUnavailable {
+            } catch let error as BluetoothUnavailableError {
                 XCTAssertFalse(error.explanation.isEmpty)
                 XCTAssertGreaterThanOrEqual(simulator.seconds - start, 5)
                 states.append(error.state)
@@ -43,17 +45,17 @@ final class PoweredOnTests: XCTestCase {
 
     func testTheErrorSaysWhyBluetoothIsNotUsable() async {
         let on = await states { _ in }
-        XCTAssertEqual(on, [.poweredOn, .poweredOn])
+        XCTAssertEqual(on, Array(repeating: .poweredOn, count: 4))
         let off = await states { $0.simulatePowerOff() }
-        XCTAssertEqual(off, [.poweredOff, .poweredOff])
+        XCTAssertEqual(off, Array(repeating: .poweredOff, count: 4))
         let blocked = await states { $0.simulateRfkill(true) }
-        XCTAssertEqual(blocked, [.poweredOff, .poweredOff])
+        XCTAssertEqual(blocked, Array(repeating: .poweredOff, count: 4))
         let none = await states { $0.simulateAdapterRemoval() }
-        XCTAssertEqual(none, [.unsupported, .unsupported])
+        XCTAssertEqual(none, Array(repeating: .unsupported, count: 4))
         let dead = await states { $0.simulateDaemonStop() }
-        XCTAssertEqual(dead, [.unsupported, .unsupported])
+        XCTAssertEqual(dead, Array(repeating: .unsupported, count: 4))
         let denied = await states { $0.simulateAccessDenied() }
-        XCTAssertEqual(denied, [.unauthorized, .unauthorized])
+        XCTAssertEqual(denied, Array(repeating: .unauthorized, count: 4))
     }
 
     func testItWaitsUntilTheAdapterIsOn() async throws {
@@ -62,7 +64,7 @@ final class PoweredOnTests: XCTestCase {
         for wait in waits(on: simulator) {
             let ended = Story()
             let task = Task(executorPreference: simulator.taskExecutor) {
-                try await wait(.infinity)
+                try await wait(nil)
                 ended.add("on")
             }
             await simulator.advance(by: 3_600)
@@ -76,11 +78,22 @@ final class PoweredOnTests: XCTestCase {
         }
     }
 
+    func testAPropertySaysWhetherTheAdapterIsOn() throws {
+        let simulator = Simulator.inProcess(room: .empty)
+        let central = try CentralManager(configuration: .init(busAddress: simulator.address))
+        let peripheral = try PeripheralManager(configuration: .init(busAddress: simulator.address))
+        XCTAssertFalse(central.isPoweredOn || peripheral.isPoweredOn)
+        XCTAssertTrue(simulator.advance(until: { central.isPoweredOn && peripheral.isPoweredOn }, limit: 5))
+        simulator.simulatePowerOff()
+        simulator.advance(by: 1)
+        XCTAssertFalse(central.isPoweredOn || peripheral.isPoweredOn)
+    }
+
     func testACancelledTaskStopsWaiting() async {
         let simulator = Simulator.inProcess(room: .empty)
         simulator.simulatePowerOff()
         for wait in waits(on: simulator) {
-            let task = Task(executorPreference: simulator.taskExecutor) { try await wait(.infinity) }
+            let task = Task(executorPreference: simulator.taskExecutor) { try await wait(nil) }
             await simulator.advance(by: 5)
             task.cancel()
             await simulator.run()
@@ -89,17 +102,15 @@ final class PoweredOnTests: XCTestCase {
         }
     }
 
-    func testTheEndOfTheManagerEndsTheWait() async {
+    func testTheEndOfTheManagerEndsTheWait() async throws {
         let simulator = Simulator.inProcess(room: .empty)
         simulator.simulatePowerOff()
-        var configuration = CentralManager.Configuration()
-        configuration.busAddress = simulator.address
-        let manager = CentralManager(configuration: configuration)
-        let task = Task(executorPreference: simulator.taskExecutor) { try await manager.poweredOn() }
+        let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
+        let task = Task(executorPreference: simulator.taskExecutor) { try await manager.waitUntilPoweredOn() }
         await simulator.advance(by: 5)
         manager.invalidate()
         await simulator.advance(by: 1)
         let result = await task.result
-        XCTAssertThrowsError(try result.get()) { XCTAssertTrue($0 is BluetoothUnavailable, "\($0)") }
+        XCTAssertThrowsError(try result.get()) { XCTAssertTrue($0 is BluetoothUnavailableError, "\($0)") }
     }
 }

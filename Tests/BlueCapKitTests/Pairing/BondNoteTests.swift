@@ -11,7 +11,9 @@ import XCTest
 final class BondNoteTests: LockTestCase {
     private lazy var folder = FileManager.default.temporaryDirectory.appendingPathComponent(
         "bluecap-notes-\(UUID().uuidString)")
-    private var options: [String: Any] { [CentralManagerOptionStateDirectoryKey: folder.path] }
+    private var configuration: CentralManager.Configuration {
+        CentralManager.Configuration(stateDirectory: folder.path)
+    }
 
     override func tearDown() {
         try? FileManager.default.removeItem(at: folder)
@@ -57,7 +59,7 @@ final class BondNoteTests: LockTestCase {
         let user = VirtualUser(passkey: .displayed(after: 0.2))
         var security = VirtualSecurity(.keyboardOnly, user: user)
         if isPrivate { security.privacy = VirtualPrivacy(identity: "00:1B:DC:00:00:01") }
-        let peripheral = try lock(.ask(.displayOnly), security, options: options)
+        let peripheral = try lock(.ask(.displayOnly), security, configuration: configuration)
         answer { $0.reject() }
         XCTAssertNotNil(error(of: read(encrypted, of: peripheral), within: 3))
         simulator.advance(by: 0.5)
@@ -90,7 +92,7 @@ final class BondNoteTests: LockTestCase {
             // A program that knows nothing of the refusal.
             XCTAssertTrue(try find(.reject).isBonded, "there is nothing to remove: \(fault.name)")
             endProcess()
-            let peripheral = try find(.ask(.displayOnly), options)
+            let peripheral = try find(.ask(.displayOnly), configuration)
             simulator.advance(by: 10)
             XCTAssertEqual(bondCount(), 0, fault.name)
             XCTAssertFalse(peripheral.isBonded, fault.name)
@@ -100,7 +102,7 @@ final class BondNoteTests: LockTestCase {
             simulator.advance(by: 20)
             XCTAssertTrue(peripheral.isBonded, fault.name)
             endProcess()
-            XCTAssertTrue(try find(.ask(.displayOnly), options).isBonded, fault.name)
+            XCTAssertTrue(try find(.ask(.displayOnly), configuration).isBonded, fault.name)
             endProcess()
         }
     }
@@ -120,7 +122,7 @@ final class BondNoteTests: LockTestCase {
     // MARK: Dead bonds
 
     func testAPairingWithADeadBondFails() throws {
-        let peripheral = try lock(.justWorks, options: options)
+        let peripheral = try lock(.justWorks, configuration: configuration)
         XCTAssertNil(error(of: peripheral.pair()))
         XCTAssertNil(error(of: peripheral.pair()))
         simulator.simulateKeyLoss(of: address)
@@ -132,7 +134,7 @@ final class BondNoteTests: LockTestCase {
     }
 
     func testAPairingWithABondMakesALinkAndKeepsIt() throws {
-        let peripheral = try lock(.justWorks, options: options)
+        let peripheral = try lock(.justWorks, configuration: configuration)
         XCTAssertNil(error(of: peripheral.pair()))
         peripheral.disconnect()
         simulator.advance(by: 5)
@@ -150,13 +152,13 @@ final class BondNoteTests: LockTestCase {
 
     /// Each process sees one link that ends: the second one reports what it means.
     func testShortLinksAreCountedFromOneProcessToTheNext() throws {
-        let first = try lock(.justWorks, options: options)
+        let first = try lock(.justWorks, configuration: configuration)
         XCTAssertNil(error(of: first.pair()))
         simulator.simulateKeyLoss(of: address)
         var failures: [String] = []
         for _ in 0..<3 {
             endProcess()
-            let peripheral = try find(.justWorks, options)
+            let peripheral = try find(.justWorks, configuration)
             let encrypted = self.encrypted
             let run = peripheral.run(timeout: 20) { try await $0.read(encrypted) as Data }
             failures.append("\(error(of: run).map { "\($0)" } ?? "none")")
@@ -164,7 +166,7 @@ final class BondNoteTests: LockTestCase {
         XCTAssertTrue(failures[1].contains("keys"), "\(failures)")
         XCTAssertTrue(failures[2].contains("keys"), "\(failures)")
         endProcess()
-        let peripheral = try find(.justWorks, options)
+        let peripheral = try find(.justWorks, configuration)
         XCTAssertNil(error(of: peripheral.repair()))
         XCTAssertNil(error(of: peripheral.pair()))
     }

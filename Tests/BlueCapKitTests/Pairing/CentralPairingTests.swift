@@ -85,7 +85,7 @@ final class CentralPairingTests: XCTestCase {
     func testWithRejectARefusedReadSaysWhichSecurityItNeeds() throws {
         let peripheral = try peripheral(.reject)
         daemon.refusals["ReadValue"] = "org.bluez.Error.NotPermitted"
-        let failure = BusFailure(name: "org.bluez.Error.NotPermitted", message: "Not paired")
+        let failure = BusError(name: "org.bluez.Error.NotPermitted", message: "Not paired")
         let read: Future<Data> = peripheral.read(location)
         XCTAssertEqual(daemon.error(of: read) as? CharacteristicError, .pairingRequired(.encryption, failure))
         bond()
@@ -191,9 +191,8 @@ final class CentralPairingTests: XCTestCase {
     }
 
     func testTheAgentLeavesWithTheLastManager() throws {
-        var manager: CentralManager? = CentralManager(options: [
-            CentralManagerOptionBusAddressKey: daemon.bus.address, CentralManagerOptionPairingPolicyKey: "ask",
-        ])
+        var manager: CentralManager? = try CentralManager(
+            configuration: .init(busAddress: daemon.bus.address, pairingPolicy: .ask))
         XCTAssertTrue(daemon.loop.advance(until: { self.daemon.pairingCalls == ["RegisterAgent"] }, limit: 5))
         XCTAssertEqual(manager?.pairingPolicy, .ask)
         manager = nil
@@ -202,7 +201,7 @@ final class CentralPairingTests: XCTestCase {
 
     func testAWrongPolicyIsNamed() {
         let manager = CentralManager(options: [
-            CentralManagerOptionBusAddressKey: daemon.bus.address, CentralManagerOptionPairingPolicyKey: "always",
+            "CentralManagerOptionBusAddressKey": daemon.bus.address, "CentralManagerOptionPairingPolicyKey": "always",
         ])
         XCTAssertTrue(manager.stateExplanation.contains("CentralManagerOptionPairingPolicyKey"))
         XCTAssertEqual(manager.pairingPolicy, .reject)

@@ -144,10 +144,7 @@ final class ConsentTests: LockTestCase {
     func testWithoutAHandlerNobodyAgrees() throws {
         simulator = .inProcess(room: .empty, bluez: bluez)
         let peripheral = try lock(.ask, isConnected: false)
-        let silent = CentralManager(options: [
-            CentralManagerOptionBusAddressKey: simulator.address,
-            CentralManagerOptionPairingPolicyKey: PairingPolicy.ask,
-        ])
+        let silent = try CentralManager(configuration: .init(busAddress: simulator.address, pairingPolicy: .ask))
         manager = nil
         withExtendedLifetime(peripheral) {}
         XCTAssertTrue(simulator.advance(until: { silent.poweredOn }, limit: 10))
@@ -172,7 +169,7 @@ final class ConsentTests: LockTestCase {
 
     func testAQuestionThatIsNotAnsweredExpires() throws {
         var policy = PairingPolicy.ask
-        policy.answerTimeout = 5
+        policy.answerTimeout = .seconds(5)
         let peripheral = try lock(policy)
         answer { $0.reject() }
         XCTAssertFalse(readAgain(peripheral) { _, _ in })

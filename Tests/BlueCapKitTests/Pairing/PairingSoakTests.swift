@@ -158,7 +158,7 @@ private final class PairingScene: @unchecked Sendable {
         if chance(4) { policy.pairsOnDemand = false }
         if chance(6) { policy.acceptsIncoming = true }
         if chance(6) { policy.isDefaultAgent = true }
-        if chance(4) { policy.answerTimeout = 5 }
+        if chance(4) { policy.answerTimeout = .seconds(5) }
         return policy
     }
 
@@ -169,9 +169,7 @@ private final class PairingScene: @unchecked Sendable {
         let policy = policy()
         member.policies = [policy]
         note("\(name) \(policy)")
-        let manager = CentralManager(options: [
-            CentralManagerOptionBusAddressKey: simulator.address, CentralManagerOptionPairingPolicyKey: policy,
-        ])
+        let manager = try! CentralManager(configuration: .init(busAddress: simulator.address, pairingPolicy: policy))
         member.manager = manager
         manager.whenPairingIsRequested().onSuccess(context: ImmediateContext()) { [weak self] in
             self?.requested($0, name)

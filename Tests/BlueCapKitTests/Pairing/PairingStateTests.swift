@@ -9,7 +9,7 @@ final class PairingStateTests: XCTestCase {
     private var state = PairingState()
     private let date = Date(timeIntervalSince1970: 1_000)
     private let device = ObjectKey(adapter: 0)
-    private let failure = BusFailure(name: "org.bluez.Error.AuthenticationFailed", message: "Authentication Failed")
+    private let failure = BusError(name: "org.bluez.Error.AuthenticationFailed", message: "Authentication Failed")
 
     private func id(_ number: UInt64) -> OperationID { OperationID(rawValue: number) }
 

@@ -27,8 +27,8 @@ final class PeripheralPairingSoakTests: PeripheralStage {
     private func play(_ random: inout TestRandom, _ round: String) throws {
         let isAsking = random.below(4) > 0
         var policy = isAsking ? PairingPolicy.ask(Self.capabilities[random.below(5)].1) : .justWorks
-        policy.answerTimeout = 5
-        let manager = manager([PeripheralManagerOptionPairingPolicyKey: policy])
+        policy.answerTimeout = .seconds(5)
+        let manager = manager(.init(pairingPolicy: policy))
         let service = Self.heart()
         service.characteristics.append(
             MutableCharacteristic(

@@ -17,12 +17,8 @@ final class PeripheralPairingTests: EachVersionTestCase {
 
     // MARK: Steps
 
-    private func manager(_ policy: PairingPolicy, _ options: [String: Any] = [:]) -> PeripheralManager {
-        let manager = PeripheralManager(
-            options: options.merging([
-                PeripheralManagerOptionBusAddressKey: simulator.address,
-                PeripheralManagerOptionPairingPolicyKey: policy,
-            ]) { $1 })
+    private func manager(_ policy: PairingPolicy) -> PeripheralManager {
+        let manager = try! PeripheralManager(configuration: .init(busAddress: simulator.address, pairingPolicy: policy))
         manager.whenPairingChanges().onSuccess(context: ImmediateContext()) { [changes] change in
             changes.withLock { $0.append(change) }
         }
@@ -280,7 +276,7 @@ final class PeripheralPairingTests: EachVersionTestCase {
 
     func testARequestWithoutAHandlerOrAnAnswerIsRejected() throws {
         var policy = PairingPolicy.ask(.displayYesNo)
-        policy.answerTimeout = 5
+        policy.answerTimeout = .seconds(5)
         let (manager, _) = try served(policy)
         XCTAssertFalse(pairs(phone(VirtualSecurity(.displayYesNo))))
         answer(manager) { _ in }

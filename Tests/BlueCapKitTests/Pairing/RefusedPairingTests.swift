@@ -26,7 +26,7 @@ class LockTestCase: EachVersionTestCase {
     /// A manager that has found the lock, and connects it.
     func lock(
         _ policy: PairingPolicy = .ask, _ security: VirtualSecurity = VirtualSecurity(), isConnected: Bool = true,
-        options: [String: Any] = [:]
+        configuration: CentralManager.Configuration = .init()
     ) throws -> Peripheral {
         simulator.add(
             VirtualPeripheral(
@@ -45,16 +45,16 @@ class LockTestCase: EachVersionTestCase {
                                 "B007", [.notify], security: AttributeSecurity(subscribe: .authenticated)),
                         ])
                 ], security: security))
-        let peripheral = try find(policy, options)
+        let peripheral = try find(policy, configuration)
         if isConnected { connect(peripheral) }
         return peripheral
     }
 
-    func find(_ policy: PairingPolicy, _ options: [String: Any] = [:]) throws -> Peripheral {
-        let manager = CentralManager(
-            options: options.merging([
-                CentralManagerOptionBusAddressKey: simulator.address, CentralManagerOptionPairingPolicyKey: policy,
-            ]) { $1 })
+    func find(_ policy: PairingPolicy, _ configuration: CentralManager.Configuration = .init()) throws -> Peripheral {
+        var configuration = configuration
+        configuration.busAddress = simulator.address
+        configuration.pairingPolicy = policy
+        let manager = try CentralManager(configuration: configuration)
         self.manager = manager
         // Its state, if it has one, is read in real time.
         manager.session.keeper?.wait()
@@ -212,7 +212,7 @@ final class RefusedPairingTests: LockTestCase {
                 manager = nil
                 simulator.advance(by: 15)
                 simulator.remove(address)
-                let next = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+                let next = try CentralManager(configuration: .init(busAddress: simulator.address))
                 XCTAssertTrue(simulator.advance(until: { next.poweredOn }, limit: 10))
                 XCTAssertEqual(next.bonds(), [], "\(name), \(delay) s")
                 withExtendedLifetime(peripheral) {}
@@ -466,11 +466,10 @@ final class RefusedPairingTests: LockTestCase {
 
     func testARestoredManagerReadsAProtectedValueWithoutAQuestion() throws {
         let folder = TemporaryFolder()
-        let options: [String: Any] = [
-            CBCentralManagerOptionRestoreIdentifierKey: "restored.lock" as NSString,
-            CentralManagerOptionStateDirectoryKey: folder.path, CentralManagerOptionKeepsLinksKey: true,
-        ]
-        var peripheral: Peripheral? = try lock(.justWorks, options: options)
+        let configuration = CentralManager.Configuration(
+            busAddress: simulator.address, restoreIdentifier: "restored.lock", stateDirectory: folder.path,
+            keepsLinks: true)
+        var peripheral: Peripheral? = try lock(.justWorks, configuration: configuration)
         XCTAssertNil(error(of: try XCTUnwrap(peripheral).pair()))
         simulator.advance(by: 2)
         let keeper = manager?.session.keeper
@@ -482,8 +481,7 @@ final class RefusedPairingTests: LockTestCase {
         simulator.advance(by: 1)
         simulator.simulateDaemonReturn()
 
-        let manager = CentralManager(
-            options: options.merging([CentralManagerOptionBusAddressKey: simulator.address]) { $1 })
+        let manager = try CentralManager(configuration: configuration)
         self.manager = manager
         manager.session.keeper?.wait()
         let restored: Future<(peripherals: [Peripheral], scannedServices: [CBUUID], options: [String: AnyObject])> =

@@ -13,9 +13,7 @@ final class BothRolesTests: PeripheralStage {
     }
 
     private func central() -> CentralManager {
-        let manager = CentralManager(options: [
-            CentralManagerOptionBusAddressKey: simulator.address, CentralManagerOptionAdapterKey: "hci0",
-        ])
+        let manager = try! CentralManager(configuration: .init(busAddress: simulator.address, adapter: "hci0"))
         wait { manager.poweredOn }
         return manager
     }

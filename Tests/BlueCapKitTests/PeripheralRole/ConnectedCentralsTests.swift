@@ -11,7 +11,7 @@ final class ConnectedCentralsTests: XCTestCase {
     private let reported = Locked<[[String]]>([])
 
     private func manager() throws -> PeripheralManager {
-        let manager = PeripheralManager(options: [PeripheralManagerOptionBusAddressKey: simulator.address])
+        let manager = try PeripheralManager(configuration: .init(busAddress: simulator.address))
         manager.whenCentralsChange().onSuccess(context: ImmediateContext()) { [reported] centrals in
             reported.withLock { $0.append(centrals.map { $0.address?.description ?? "?" }) }
         }
@@ -43,7 +43,7 @@ final class ConnectedCentralsTests: XCTestCase {
     func testWhoIsThereAlreadyIsThereForALaterManager() throws {
         let first = try manager()
         let link = connect("C0:FF:EE:00:CE:01")
-        let second = PeripheralManager(options: [PeripheralManagerOptionBusAddressKey: simulator.address])
+        let second = try PeripheralManager(configuration: .init(busAddress: simulator.address))
         simulator.run()
         XCTAssertEqual(second.centrals.count, 1)
         XCTAssertEqual(second.centrals, first.centrals)

@@ -14,11 +14,8 @@ final class PeripheralRestorationTests: PeripheralStage {
         RestorationPlace(identifier: identifier, root: folder.path, kind: PeripheralRestorationState.folder)
     }
 
-    private var options: [String: Any] {
-        [
-            CBPeripheralManagerOptionRestoreIdentifierKey: identifier as NSString,
-            PeripheralManagerOptionStateDirectoryKey: folder.path,
-        ]
+    private var configuration: PeripheralManager.Configuration {
+        PeripheralManager.Configuration(restoreIdentifier: identifier, stateDirectory: folder.path)
     }
 
     /// Everything that was decided so far is on the disk.
@@ -41,7 +38,7 @@ final class PeripheralRestorationTests: PeripheralStage {
     }
 
     func testAKeptServiceThatBlueZCannotOfferIsDamage() throws {
-        var first: PeripheralManager? = manager(options)
+        var first: PeripheralManager? = manager(configuration)
         let service = Self.heart()
         service.characteristics[0].descriptors = [.userDescription("Rate")]
         try value(of: try XCTUnwrap(first).add(service))
@@ -51,7 +48,7 @@ final class PeripheralRestorationTests: PeripheralStage {
         XCTAssertNotEqual(changed, text)
         try changed.write(toFile: place.file, atomically: false, encoding: .utf8)
 
-        let second = unreadyManager(options)
+        let second = unreadyManager(configuration)
         second.session.keeper?.wait()
         let restored = second.whenStateRestored()
         wait { restored.result != nil }
@@ -66,7 +63,7 @@ final class PeripheralRestorationTests: PeripheralStage {
     }
 
     func testServicesAndAdvertisementsComeBack() throws {
-        var first: PeripheralManager? = manager(options)
+        var first: PeripheralManager? = manager(configuration)
         let service = Self.heart()
         service.characteristics[0].descriptors = [.userDescription("Rate")]
         try value(of: try XCTUnwrap(first).add(service))
@@ -74,7 +71,7 @@ final class PeripheralRestorationTests: PeripheralStage {
         let sent = simulator.advertisements.map(\.data)
         try kill(&first)
 
-        let second = unreadyManager(options)
+        let second = unreadyManager(configuration)
         let advertisements = try restored(second)
         XCTAssertEqual(advertisements.localName, "Strap")
         XCTAssertEqual(advertisements.serviceUUIDs, [service.uuid])
@@ -93,11 +90,11 @@ final class PeripheralRestorationTests: PeripheralStage {
     }
 
     func testOneOfTwoServicesWithTheSameUUIDTakesThePlaceOfOne() throws {
-        var first: PeripheralManager? = manager(options)
+        var first: PeripheralManager? = manager(configuration)
         for _ in 0..<2 { try value(of: try XCTUnwrap(first).add(Self.heart())) }
         try kill(&first)
 
-        let second = unreadyManager(options)
+        let second = unreadyManager(configuration)
         let added = second.add(Self.heart())
         _ = try restored(second)
         try value(of: added)
@@ -107,8 +104,9 @@ final class PeripheralRestorationTests: PeripheralStage {
     }
 
     func testTheBondsOfAManagerOutliveItAndItsServicesDoNot() throws {
-        let options = options.merging([PeripheralManagerOptionPairingPolicyKey: PairingPolicy.justWorks]) { $1 }
-        var first: PeripheralManager? = manager(options)
+        var configuration = configuration
+        configuration.pairingPolicy = .justWorks
+        var first: PeripheralManager? = manager(configuration)
         try serve(Self.heart(), with: try XCTUnwrap(first))
         _ = try XCTUnwrap(first).session.keeper?.wait()
         let phone = phone()
@@ -119,7 +117,7 @@ final class PeripheralRestorationTests: PeripheralStage {
         simulator.advance(by: 1)
         RestorationKeeper.waitForAll()
 
-        let second = manager(options)
+        let second = manager(configuration)
         _ = try restored(second)
         XCTAssertEqual(second.services, [])
         XCTAssertEqual(second.bonds().map(\.isOurs), [true])
@@ -130,11 +128,11 @@ final class PeripheralRestorationTests: PeripheralStage {
     }
 
     func testAProgramThatDoesWhatItDidIsNotInItsOwnWay() throws {
-        var first: PeripheralManager? = manager(options)
+        var first: PeripheralManager? = manager(configuration)
         try serve(Self.heart(), Self.battery(), with: try XCTUnwrap(first))
         try kill(&first)
 
-        let second = unreadyManager(options)
+        let second = unreadyManager(configuration)
         _ = try restored(second)
         wait { self.offered().count == 2 }
         let service = Self.heart()
@@ -148,10 +146,10 @@ final class PeripheralRestorationTests: PeripheralStage {
     }
 
     func testAServiceOfTheApplicationThatWasQuickerHolds() throws {
-        var first: PeripheralManager? = manager(options)
+        var first: PeripheralManager? = manager(configuration)
         try serve(Self.heart(), with: try XCTUnwrap(first))
         try kill(&first)
-        let second = unreadyManager(options)
+        let second = unreadyManager(configuration)
         let service = Self.heart()
         let added = second.add(service)
         _ = try restored(second)
@@ -162,10 +160,10 @@ final class PeripheralRestorationTests: PeripheralStage {
     }
 
     func testTwoServicesOfOneKindComeBack() throws {
-        var first: PeripheralManager? = manager(options)
+        var first: PeripheralManager? = manager(configuration)
         try serve(Self.battery(), Self.battery(), with: try XCTUnwrap(first))
         try kill(&first)
-        let second = unreadyManager(options)
+        let second = unreadyManager(configuration)
         _ = try restored(second)
         wait { self.offered() == ["180F", "180F"] }
         let replaced = second.services
@@ -177,10 +175,10 @@ final class PeripheralRestorationTests: PeripheralStage {
 
     func testAnAdvertisementOfTheApplicationThatWasQuickerIsNotDoubled() throws {
         let data = AdvertisingData(localName: "Tag")
-        var first: PeripheralManager? = manager(options)
+        var first: PeripheralManager? = manager(configuration)
         try value(of: try XCTUnwrap(first).startAdvertising(data))
         try kill(&first)
-        let second = unreadyManager(options)
+        let second = unreadyManager(configuration)
         let started = second.startAdvertising(data)
         _ = try restored(second)
         try value(of: started)
@@ -190,11 +188,11 @@ final class PeripheralRestorationTests: PeripheralStage {
     }
 
     func testRestoredServicesWaitForPowerWithoutEnd() throws {
-        var first: PeripheralManager? = manager(options)
+        var first: PeripheralManager? = manager(configuration)
         try serve(Self.heart(), with: try XCTUnwrap(first))
         try kill(&first)
         simulator.simulatePowerOff()
-        let second = unreadyManager(options)
+        let second = unreadyManager(configuration)
         _ = try restored(second)
         simulator.advance(by: 100)
         XCTAssertEqual(second.services.count, 1)
@@ -203,7 +201,7 @@ final class PeripheralRestorationTests: PeripheralStage {
     }
 
     func testTheFirstRunRestoresNothing() throws {
-        let manager = unreadyManager(options)
+        let manager = unreadyManager(configuration)
         let advertisements = try restored(manager)
         XCTAssertNil(advertisements.localName)
         XCTAssertEqual(manager.services, [])
@@ -212,7 +210,7 @@ final class PeripheralRestorationTests: PeripheralStage {
     func testADamagedFileIsSetAside() throws {
         try FileManager.default.createDirectory(atPath: place.folder, withIntermediateDirectories: true)
         try Data("{".utf8).write(to: URL(fileURLWithPath: place.file))
-        let manager = unreadyManager(options)
+        let manager = unreadyManager(configuration)
         manager.session.keeper?.wait()
         XCTAssertEqual(managerError(of: manager.whenStateRestored()), .restoreFailed)
         XCTAssertTrue(FileManager.default.fileExists(atPath: place.aside(1)))
@@ -225,7 +223,7 @@ final class PeripheralRestorationTests: PeripheralStage {
     func testThatNothingWasRestoredIsNotReportedOnTheDisksQueue() throws {
         try FileManager.default.createDirectory(atPath: place.folder, withIntermediateDirectories: true)
         try Data("{".utf8).write(to: URL(fileURLWithPath: place.file))
-        let manager = unreadyManager(options)
+        let manager = unreadyManager(configuration)
         // The simulator's loop is driven here.
         let isOnLoop = Locked<Bool?>(nil)
         manager.whenStateRestored().onFailure(context: ImmediateContext()) { _ in
@@ -237,9 +235,9 @@ final class PeripheralRestorationTests: PeripheralStage {
     }
 
     func testAnIdentifierIsOneManagers() throws {
-        let first = unreadyManager(options)
+        let first = unreadyManager(configuration)
         _ = try restored(first)
-        let second = unreadyManager(options)
+        let second = unreadyManager(configuration)
         second.session.keeper?.wait()
         XCTAssertEqual(managerError(of: second.whenStateRestored()), .restoreIdentifierInUse(place.file))
         wait { second.poweredOn }

@@ -10,19 +10,23 @@ import XCTest
 class PeripheralStage: RandomTestCase {
     var simulator = Simulator.inProcess(room: .empty)
 
-    func manager(_ options: [String: Any] = [:], adapter: String? = nil) -> PeripheralManager {
-        let manager = unreadyManager(options, adapter: adapter)
+    func manager(
+        _ configuration: PeripheralManager.Configuration = .init(), adapter: String? = nil
+    ) -> PeripheralManager {
+        let manager = unreadyManager(configuration, adapter: adapter)
         // Its stored state, if it has one, is read in real time. Virtual time must not pass before that has ended.
         manager.session.keeper?.wait()
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5), manager.stateExplanation)
         return manager
     }
 
-    func unreadyManager(_ options: [String: Any] = [:], adapter: String? = nil) -> PeripheralManager {
-        var options = options
-        options[PeripheralManagerOptionBusAddressKey] = simulator.address
-        options[PeripheralManagerOptionAdapterKey] = adapter
-        return PeripheralManager(options: options)
+    func unreadyManager(
+        _ configuration: PeripheralManager.Configuration = .init(), adapter: String? = nil
+    ) -> PeripheralManager {
+        var configuration = configuration
+        configuration.busAddress = simulator.address
+        configuration.adapter = adapter
+        return try! PeripheralManager(configuration: configuration)
     }
 
     static func heart(_ properties: CBCharacteristicProperties = [.read, .notify]) -> MutableService {
@@ -99,7 +103,7 @@ class PeripheralStage: RandomTestCase {
     /// Asks until it is answered.
     func result(
         of request: CentralRequest, within limit: TimeInterval = 40, file: StaticString = #filePath, line: UInt = #line
-    ) -> Result<[UInt8], CentralFailure>? {
+    ) -> Result<[UInt8], CentralLinkError>? {
         wait(limit, file: file, line: line) { request.result != nil }
         return request.result
     }

@@ -158,7 +158,7 @@ final class RegistrationTimeoutTests: PeripheralStage {
         simulator.simulateRegistrationFailures(100, error: .inProgress)
         var began = simulator.seconds
         let refused = PeripheralManagerError.serviceRefused(
-            BusFailure(name: DaemonError.inProgress.name, message: DaemonError.inProgress.message))
+            BusError(name: DaemonError.inProgress.name, message: DaemonError.inProgress.message))
         let byDefault = failure(manager.add(Self.heart()), after: began)
         XCTAssertEqual(byDefault.error, refused)
         XCTAssertEqual(byDefault.seconds, 7.5, accuracy: 0.1)

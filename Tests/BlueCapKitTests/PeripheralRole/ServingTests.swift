@@ -185,7 +185,7 @@ final class ServingTests: PeripheralStage {
         XCTAssertEqual(try result(of: phone.read("2A37"))?.get(), [UInt8](repeating: 0, count: 512))
         heart.characteristics[0].value = Data(count: 513)
         XCTAssertThrowsError(try result(of: phone.read("2A37"))?.get()) { error in
-            XCTAssertEqual(error as? CentralFailure, .attribute(0x0D))
+            XCTAssertEqual(error as? CentralLinkError, .attribute(0x0D))
         }
     }
 
@@ -324,7 +324,7 @@ final class ServingTests: PeripheralStage {
     }
 
     func testWrongOptionsFailWhatIsAskedFor() {
-        let manager = PeripheralManager(options: [PeripheralManagerOptionAdapterKey: 1])
+        let manager = PeripheralManager(options: ["PeripheralManagerOptionAdapterKey": 1])
         guard case .invalidOption(let text)? = managerError(of: manager.add(Self.heart())) else {
             return XCTFail("It was taken.")
         }

@@ -95,7 +95,7 @@ final class SeveralSubscribersTests: PeripheralStage {
             })
     }
 
-    private func refusal(_ body: () throws -> Void) -> DirectedUpdateRefusal? {
+    private func refusal(_ body: () throws -> Void) -> DirectedUpdateError? {
         do {
             try body()
             return nil

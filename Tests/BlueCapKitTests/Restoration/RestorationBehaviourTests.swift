@@ -28,16 +28,17 @@ final class RestorationBehaviourTests: ConnectionStage {
                 ])
         ])
 
-    private func options(keepingLinks: Bool = true) -> [String: Any] {
-        [
-            CBCentralManagerOptionRestoreIdentifierKey: identifier as NSString,
-            CentralManagerOptionStateDirectoryKey: folder.path, CentralManagerOptionKeepsLinksKey: keepingLinks,
-        ]
+    private func configuration(keepingLinks: Bool = true) -> CentralManager.Configuration {
+        CentralManager.Configuration(
+            busAddress: simulator.address, restoreIdentifier: identifier, stateDirectory: folder.path,
+            keepsLinks: keepingLinks)
     }
 
     /// Returns a manager that has read the kept state, and what it has reported of it.
-    private func restoring(_ options: [String: Any]? = nil) throws -> (CentralManager, CentralSession.Restored) {
-        let manager = manager(options ?? self.options())
+    private func restoring(_ configuration: CentralManager.Configuration? = nil) throws -> (
+        CentralManager, CentralSession.Restored
+    ) {
+        let manager = manager(configuration ?? self.configuration())
         running.append(manager)
         manager.session.keeper?.wait()
         let future = manager.session.restoredPromise.future
@@ -76,8 +77,8 @@ final class RestorationBehaviourTests: ConnectionStage {
     }
 
     /// A program that connected, subscribed, and is no more.
-    private func runOnce(_ options: [String: Any]? = nil) throws {
-        let (manager, restored) = try restoring(options)
+    private func runOnce(_ configuration: CentralManager.Configuration? = nil) throws {
+        let (manager, restored) = try restoring(configuration)
         XCTAssertEqual(restored.peripherals, [])
         let strap = find([Self.sensor], with: manager)[0]
         journal.watch(strap.connect(timeoutRetries: 7, connectionTimeout: 20))
@@ -172,8 +173,7 @@ final class RestorationBehaviourTests: ConnectionStage {
         let isReady = DispatchSemaphore(value: 0)
         let busy = StateKeeper<RestorationState>(identifier: "busy", folder: folder.path)
         busy?.open(for: ManualLoop()) { _ in isReady.wait() }
-        let options = options().merging([CentralManagerOptionBusAddressKey: simulator.address]) { own, _ in own }
-        let manager = CentralManager(options: options)
+        let manager = try CentralManager(configuration: configuration())
         running.append(manager)
         manager.whenStateChanges().onSuccess(context: ImmediateContext()) { _ in isReady.signal() }
         XCTAssertTrue(simulator.advance(until: { subscriptions == 1 }, limit: 30))
@@ -221,7 +221,7 @@ final class RestorationBehaviourTests: ConnectionStage {
     }
 
     func testAManagerThatEndsWithItsLinksKeepsNothing() throws {
-        try runOnce(options(keepingLinks: false))
+        try runOnce(configuration(keepingLinks: false))
         simulator.advance(by: 5)
         XCTAssertEqual(simulator.links, [])
         let (_, restored) = try restoring()
@@ -232,8 +232,7 @@ final class RestorationBehaviourTests: ConnectionStage {
         try runOnce()
         simulator.simulatePowerOff()
         simulator.advance(by: 3)
-        let manager = CentralManager(
-            options: options().merging([CentralManagerOptionBusAddressKey: simulator.address]) { own, _ in own })
+        let manager = try CentralManager(configuration: configuration())
         XCTAssertNil(failure(manager))
         XCTAssertEqual(simulator.links, [])
         simulator.simulatePowerOn()
@@ -243,8 +242,7 @@ final class RestorationBehaviourTests: ConnectionStage {
     func testWithoutBlueZTheStateIsReportedNevertheless() throws {
         try runOnce()
         simulator.simulateDaemonDeath()
-        let manager = CentralManager(
-            options: options().merging([CentralManagerOptionBusAddressKey: simulator.address]) { own, _ in own })
+        let manager = try CentralManager(configuration: configuration())
         XCTAssertNil(failure(manager))
         keep(manager)
         XCTAssertEqual(try kept().connections.count, 1)
@@ -257,9 +255,7 @@ final class RestorationBehaviourTests: ConnectionStage {
             let (manager, _) = try restoring()
             _ = manager.startScanning(
                 forServiceUUIDs: [CBUUID(string: "180D")],
-                options: [
-                    CBCentralManagerScanOptionAllowDuplicatesKey: true, CentralManagerScanOptionRSSIThresholdKey: -70,
-                ])
+                options: ScanOptions(allowsDuplicates: true, rssiThreshold: -70))
             keep(manager)
             running = []
         }
@@ -270,7 +266,7 @@ final class RestorationBehaviourTests: ConnectionStage {
         let restored = try XCTUnwrap(future.result).get()
         XCTAssertEqual(restored.scannedServices, [CBUUID(string: "180D")])
         XCTAssertEqual(restored.options[CBCentralManagerScanOptionAllowDuplicatesKey] as? Bool, true)
-        XCTAssertEqual(restored.options[CentralManagerScanOptionRSSIThresholdKey] as? Int, -70)
+        XCTAssertEqual(restored.options["CentralManagerScanOptionRSSIThresholdKey"] as? Int, -70)
         XCTAssertEqual(restored.options.count, 2)
         XCTAssertFalse(manager.isScanning)
     }
@@ -287,15 +283,18 @@ final class RestorationBehaviourTests: ConnectionStage {
 
     func testWithoutAnIdentifierTheFutureSaysWhatIsMissing() throws {
         guard case .invalidOption(let text) = failure(manager()) else { return XCTFail("restored") }
-        XCTAssertTrue(text.contains("CBCentralManagerOptionRestoreIdentifierKey"), text)
+        XCTAssertTrue(text.contains("restoreIdentifier"), text)
     }
 
     func testWrongOptionsAreNamed() {
         for (key, value) in [
             (CBCentralManagerOptionRestoreIdentifierKey, ""), (CBCentralManagerOptionRestoreIdentifierKey, 5),
-            (CentralManagerOptionStateDirectoryKey, "relative"),
+            ("CentralManagerOptionStateDirectoryKey", "relative"),
         ] as [(String, Any)] {
-            guard case .invalidOption(let text) = failure(manager([key: value])) else {
+            guard
+                case .invalidOption(let text) = failure(
+                    CentralManager(options: ["CentralManagerOptionBusAddressKey": simulator.address, key: value]))
+            else {
                 XCTFail("\(value) was taken")
                 continue
             }
@@ -306,7 +305,7 @@ final class RestorationBehaviourTests: ConnectionStage {
     func testADamagedStateIsSetAsideAndTheManagerStartsAfresh() throws {
         try FileManager.default.createDirectory(atPath: place.folder, withIntermediateDirectories: true)
         try "half a sta".write(toFile: place.file, atomically: false, encoding: .utf8)
-        let manager = manager(options())
+        let manager = manager(configuration())
         XCTAssertEqual(failure(manager), .restoreFailed)
         XCTAssertEqual(try String(contentsOfFile: place.aside(1), encoding: .utf8), "half a sta")
         connect(find([Self.sensor], with: manager)[0])
@@ -316,7 +315,7 @@ final class RestorationBehaviourTests: ConnectionStage {
 
     func testASecondManagerWithTheSameIdentifierReportsItAndWorks() throws {
         let (first, _) = try restoring()
-        let second = manager(options())
+        let second = manager(configuration())
         XCTAssertEqual(failure(second), .restoreIdentifierInUse(place.file))
         connect(find([Self.sensor], with: second)[0])
         keep(first)
@@ -327,9 +326,7 @@ final class RestorationBehaviourTests: ConnectionStage {
     }
 
     func testAFolderThatCannotBeMadeIsSaidAndTheManagerWorks() throws {
-        let manager = manager([
-            CBCentralManagerOptionRestoreIdentifierKey: identifier, CentralManagerOptionStateDirectoryKey: "/proc/self",
-        ])
+        let manager = manager(.init(restoreIdentifier: identifier, stateDirectory: "/proc/self"))
         XCTAssertEqual(failure(manager), .restoreFailed)
         XCTAssertTrue(manager.stateRestorationProblem?.contains("/proc/self/central") == true)
         connect(find([Self.sensor], with: manager)[0])
@@ -338,9 +335,7 @@ final class RestorationBehaviourTests: ConnectionStage {
     func testAManagerThatGoesAtOnceLosesNothingOfWhatWasKept() throws {
         try runOnce()
         for _ in 0..<3 {
-            _ = CentralManager(
-                options: options(keepingLinks: false).merging(
-                    [CentralManagerOptionBusAddressKey: simulator.address]) { own, _ in own })
+            _ = try CentralManager(configuration: configuration(keepingLinks: false))
         }
         let (_, restored) = try restoring()
         XCTAssertEqual(restored.peripherals.count, 1)

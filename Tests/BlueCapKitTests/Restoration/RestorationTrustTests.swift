@@ -199,19 +199,16 @@ final class RestorationTrustTests: XCTestCase {
         let simulator = Simulator.inProcess(room: .empty)
         try keepState()
         setMode(0o666, place.file)
-        let manager = CentralManager(options: [
-            CentralManagerOptionBusAddressKey: simulator.address,
-            CBCentralManagerOptionRestoreIdentifierKey: identifier, CentralManagerOptionStateDirectoryKey: folder.path,
-        ])
+        let manager = try CentralManager(
+            configuration: .init(
+                busAddress: simulator.address, restoreIdentifier: identifier, stateDirectory: folder.path))
         let peripheral = RestorationPlace(
             identifier: identifier, root: folder.path, kind: PeripheralRestorationState.folder)
         XCTAssertEqual(mkdir(peripheral.folder, 0o700), 0)
         setMode(0o777, peripheral.folder)
-        let server = PeripheralManager(options: [
-            PeripheralManagerOptionBusAddressKey: simulator.address as NSString,
-            CBPeripheralManagerOptionRestoreIdentifierKey: identifier as NSString,
-            PeripheralManagerOptionStateDirectoryKey: folder.path as NSString,
-        ])
+        let server = try PeripheralManager(
+            configuration: .init(
+                busAddress: simulator.address, restoreIdentifier: identifier, stateDirectory: folder.path))
         let restored: Future<Void> = manager.whenStateRestored()
         let served = server.whenStateRestored()
         RestorationKeeper.waitForAll()
@@ -230,13 +227,12 @@ final class RestorationTrustTests: XCTestCase {
         XCTAssertNil(server.stateRestorationProblem)
     }
 
-    func testAManagerSaysThatItsStateDirectoryIsNotUsed() {
+    func testAManagerSaysThatItsStateDirectoryIsNotUsed() throws {
         let simulator = Simulator.inProcess(room: .empty)
         setMode(0o777, folder.path)
-        let manager = CentralManager(options: [
-            CentralManagerOptionBusAddressKey: simulator.address,
-            CBCentralManagerOptionRestoreIdentifierKey: identifier, CentralManagerOptionStateDirectoryKey: folder.path,
-        ])
+        let manager = try CentralManager(
+            configuration: .init(
+                busAddress: simulator.address, restoreIdentifier: identifier, stateDirectory: folder.path))
         let restored: Future<Void> = manager.whenStateRestored()
         RestorationKeeper.waitForAll()
         XCTAssertTrue(simulator.advance(until: { restored.completed }, limit: 10))

@@ -57,12 +57,12 @@ final class BluejayRestorationTests: DocumentedBluejayCase, @unchecked Swift.Sen
 
     /// Ends a program that is listening. Its link stays, as after a killed process.
     private func endWhileListening() {
-        let options: [String: Any] = [CentralManagerOptionKeepsLinksKey: true]
+        let configuration = CentralManager.Configuration(keepsLinks: true)
         bluejay.start(
             mode: .new(
                 StartOptions(
                     enableBluetoothAlert: false, backgroundRestore: .enable("com.steamclock.bluejay"),
-                    managerOptions: options)))
+                    managerConfiguration: configuration)))
         connectedSensor()
         for uuid in ["2A37", "2456E1B9-26E2-8F83-E744-F34F01E9D703"] {
             let service = uuid == "2A37" ? "180D" : "2456E1B9-26E2-8F83-E744-F34F01E9D701"

@@ -357,7 +357,7 @@ final class BluejayVersion08Tests: DocumentedBluejayCase, @unchecked Swift.Senda
             mode: .new(
                 StartOptions(
                     enableBluetoothAlert: false, backgroundRestore: .enable("com.steamclock.bluejay"),
-                    managerOptions: [CentralManagerOptionKeepsLinksKey: true])))
+                    managerConfiguration: .init(keepsLinks: true))))
         XCTAssertTrue(bluejay.isBackgroundRestorationEnabled)
         connectedSensor()
         bluejay.listen(to: heartRate) { (_: ReadResult<Data>) in }

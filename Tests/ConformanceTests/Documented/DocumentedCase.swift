@@ -42,11 +42,11 @@ class DocumentedCase: XCTestCase, @unchecked Sendable {
 
     // MARK: The documents' manager
 
-    /// A manager as each documented example makes it. `CentralManagerOptionBusAddressKey` is the only thing of ours.
+    /// A manager as each documented example makes it. The bus address is the only thing of ours.
     func documentedManager() -> CentralManager {
         CentralManager(options: [
             CBCentralManagerOptionRestoreIdentifierKey: "us.gnos.BlueCap.documentation-manager" as NSString,
-            CentralManagerOptionBusAddressKey: simulator.address,
+            "CentralManagerOptionBusAddressKey": simulator.address,
         ])
     }
 

@@ -4,12 +4,12 @@ import XCTest
 
 /// Where the declarations and examples of the document on the peripheral role are tried, and a central comes by.
 class PeripheralCase: DocumentedCase, @unchecked Sendable {
-    /// A manager as each documented example makes it. `PeripheralManagerOptionBusAddressKey` is the only thing of ours.
+    /// A manager as each documented example makes it. The bus address is the only thing of ours.
     func documentedPeripheralManager() -> PeripheralManager {
         PeripheralManager(options: [
             CBPeripheralManagerOptionRestoreIdentifierKey: "us.gnos.BlueCap.peripheral-manager-documentation"
                 as NSString,
-            PeripheralManagerOptionBusAddressKey: simulator.address,
+            "PeripheralManagerOptionBusAddressKey": simulator.address,
         ])
     }
 
@@ -47,7 +47,7 @@ class PeripheralCase: DocumentedCase, @unchecked Sendable {
         return link
     }
 
-    func answer(to request: CentralRequest) -> Result<[UInt8], CentralFailure>? {
+    func answer(to request: CentralRequest) -> Result<[UInt8], CentralLinkError>? {
         eventually("an answer") { request.result != nil }
         return request.result
     }

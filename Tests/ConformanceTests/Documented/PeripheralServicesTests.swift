@@ -62,7 +62,7 @@ final class PeripheralServicesTests: PeripheralCase, @unchecked Sendable {
         let manager = PeripheralManager(options: [
             CBPeripheralManagerOptionRestoreIdentifierKey: "us.gnos.BlueCap.peripheral-manager-documentation"
                 as NSString,
-            PeripheralManagerOptionBusAddressKey: simulator.address,
+            "PeripheralManagerOptionBusAddressKey": simulator.address,
         ])
 
         let stateChangeFuture = manager.whenStateChanges()

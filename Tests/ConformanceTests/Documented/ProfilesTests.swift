@@ -98,7 +98,7 @@ final class ProfilesTests: DocumentedCase, @unchecked Sendable {
         let profileManager = ProfileManager()
         profileManager.addService(service)
         let manager = CentralManager(
-            profileManager: profileManager, options: [CentralManagerOptionBusAddressKey: simulator.address])
+            profileManager: profileManager, options: ["CentralManagerOptionBusAddressKey": simulator.address])
         eventually("poweredOn") { manager.poweredOn }
         simulator.add(Sensor.peripheral)
         _ = manager.startScanning()

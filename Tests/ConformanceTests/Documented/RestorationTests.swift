@@ -9,8 +9,8 @@ final class RestorationTests: DocumentedCase, @unchecked Sendable {
     private func endWhileConnected() {
         var earlier: CentralManager? = CentralManager(options: [
             CBCentralManagerOptionRestoreIdentifierKey: "us.gnos.BlueCap.documentation-manager" as NSString,
-            CentralManagerOptionBusAddressKey: simulator.address,
-            CentralManagerOptionKeepsLinksKey: true,
+            "CentralManagerOptionBusAddressKey": simulator.address,
+            "CentralManagerOptionKeepsLinksKey": true,
         ])
         simulator.add(Sensor.peripheral)
         eventually("poweredOn") { earlier?.poweredOn == true }

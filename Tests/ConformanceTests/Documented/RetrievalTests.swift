@@ -27,7 +27,7 @@ final class RetrievalTests: DocumentedCase, @unchecked Sendable {
 
     func testWhoIsRetrievedIsKnownFromThenOn() throws {
         let earlier = try connectedSensor()
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = CentralManager(options: ["CentralManagerOptionBusAddressKey": simulator.address])
         eventually("poweredOn") { manager.poweredOn }
         XCTAssertEqual(manager.peripherals, [])
         let retrieved = manager.retrievePeripherals(withIdentifiers: [earlier.identifier])
@@ -40,7 +40,7 @@ final class RetrievalTests: DocumentedCase, @unchecked Sendable {
         let earlier = try outcome(connectedSensor().discoverAllServices())
         let manager = CentralManager(options: [
             CBCentralManagerOptionRestoreIdentifierKey: "us.gnos.BlueCap.documentation-manager-2" as NSString,
-            CentralManagerOptionBusAddressKey: simulator.address,
+            "CentralManagerOptionBusAddressKey": simulator.address,
         ])
         eventually("poweredOn") { manager.poweredOn }
 

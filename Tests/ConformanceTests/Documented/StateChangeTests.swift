@@ -30,7 +30,7 @@ final class StateChangeTests: DocumentedCase, @unchecked Sendable {
     func testTheRestoreIdentifierMayBeAnNSString() {
         let options: [String: Any] = [
             CBCentralManagerOptionRestoreIdentifierKey: "us.gnos.BlueCap.documentation-manager" as NSString,
-            CentralManagerOptionBusAddressKey: simulator.address as NSString,
+            "CentralManagerOptionBusAddressKey": simulator.address as NSString,
         ]
         let manager = CentralManager(options: options)
         eventually("poweredOn") { manager.poweredOn }
@@ -41,7 +41,7 @@ final class StateChangeTests: DocumentedCase, @unchecked Sendable {
     func testStateChangesAreProcessedAsInTheEarliestDocument() {
         let manager = CentralManager(options: [
             CBCentralManagerOptionRestoreIdentifierKey: "us.gnos.BlueCap.documentation-manager" as NSString,
-            CentralManagerOptionBusAddressKey: simulator.address,
+            "CentralManagerOptionBusAddressKey": simulator.address,
         ])
 
         let stateChangeFuture = manager.whenStateChanges()
@@ -76,7 +76,7 @@ final class StateChangeTests: DocumentedCase, @unchecked Sendable {
     func testStateChangesAreProcessedAsDocumentedLater() {
         let manager = CentralManager(options: [
             CBCentralManagerOptionRestoreIdentifierKey: "us.gnos.BlueCap.documentation-manager" as NSString,
-            CentralManagerOptionBusAddressKey: simulator.address,
+            "CentralManagerOptionBusAddressKey": simulator.address,
         ])
 
         let stateChangeFuture = manager.whenStateChanges()

@@ -5,7 +5,7 @@ import XCTest
 
 /// The texts of failed pairings.
 final class PairingTextTests: XCTestCase {
-    private let failure = BusFailure(name: "org.bluez.Error.Failed", message: "Why")
+    private let failure = BusError(name: "org.bluez.Error.Failed", message: "Why")
 
     private var errors: [PairingError] {
         [

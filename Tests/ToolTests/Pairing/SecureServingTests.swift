@@ -17,7 +17,7 @@ final class SecureServingTests: XCTestCase, StartsPrograms {
         return link
     }
 
-    private func code(_ result: Result<[UInt8], CentralFailure>?) -> UInt8? {
+    private func code(_ result: Result<[UInt8], CentralLinkError>?) -> UInt8? {
         guard case .failure(.attribute(let code))? = result else { return nil }
         return code
     }
@@ -105,10 +105,8 @@ final class SecureServingTests: XCTestCase, StartsPrograms {
     func testTheLimitOfPairingsEndsWithTheCommand() throws {
         let bench = try ServingBench()
         // Its agent is the default one, so that the end of the command's agent does not make BlueZ change `Pairable`.
-        let other = PeripheralManager(options: [
-            PeripheralManagerOptionBusAddressKey: bench.simulator.address,
-            PeripheralManagerOptionPairingPolicyKey: PairingPolicy.justWorks,
-        ])
+        let other = try PeripheralManager(
+            configuration: .init(busAddress: bench.simulator.address, pairingPolicy: .justWorks))
         bench.wait("no agent") { other.isPairable }
         for (isPairable, timeout) in [(false, nil), (false, 600), (true, nil), (true, 600)] as [(Bool, Double?)] {
             let limit = timeout.map { Duration.seconds($0) }

@@ -35,7 +35,7 @@ final class ServingBench {
 
     func result(
         _ request: CentralRequest, file: StaticString = #filePath, line: UInt = #line
-    ) -> Result<[UInt8], CentralFailure>? {
+    ) -> Result<[UInt8], CentralLinkError>? {
         wait("no answer", file: file, line: line) { request.result != nil }
         return request.result
     }

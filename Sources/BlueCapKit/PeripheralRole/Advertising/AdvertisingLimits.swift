@@ -104,7 +104,7 @@ public enum AdvertisingEnd: Hashable, Sendable {
     /// It was never sent: `startAdvertising` has failed with the reason.
     case notStarted
     /// BlueZ has refused it.
-    case refused(BusFailure)
+    case refused(BusError)
     /// The manager has ended, or was reset.
     case managerEnded
 }

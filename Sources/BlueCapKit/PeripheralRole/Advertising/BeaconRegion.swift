@@ -98,7 +98,7 @@ extension CentralManager {
     /// Ranges the beacons of a region: ``startRangingBeacons(_:model:smoothing:capacity:)`` with the region's filter
     /// and capacity. A capacity of `Int.max` keeps the newest 1 024 sightings.
     public func startRangingBeacons(
-        in region: BeaconRegion, model: DistanceModel = DistanceModel(), smoothing: TimeInterval = 2
+        in region: BeaconRegion, model: DistanceModel = DistanceModel(), smoothing: Duration = .seconds(2)
     ) -> FutureStream<BeaconSighting> {
         startRangingBeacons(
             [region.filter], model: model, smoothing: smoothing,

@@ -225,7 +225,7 @@ struct PeripheralManagerState {
             // A service that was added is registered again when the daemon or the adapter changes.
             if request.kind == .service, request.isSettled { return }
             let failure = request.kind.failed(error, capacity: request.capacity)
-            takeOut(number, failure, .refused(BusFailure(error)), into: &orders)
+            takeOut(number, failure, .refused(BusError(error)), into: &orders)
         case .timedOut:
             takeOut(number, request.kind.stopped, .timedOut, into: &orders)
         case .idle:
@@ -265,7 +265,7 @@ extension PeripheralManagerState.Kind {
         if error.cause == .notPermitted, error.message == Self.limitText {
             return .tooManyAdvertisements(capacity ?? 0)
         }
-        return self == .service ? .serviceRefused(BusFailure(error)) : .advertisementRefused(BusFailure(error))
+        return self == .service ? .serviceRefused(BusError(error)) : .advertisementRefused(BusError(error))
     }
 
     /// Returns why BlueZ has not registered it; `nil` if BlueZ has only to reply, or to return.

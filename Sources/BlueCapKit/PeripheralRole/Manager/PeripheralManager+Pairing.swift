@@ -10,9 +10,8 @@ public import BlueCapFutures
 /// makes this one the default.
 ///
 /// ```swift
-/// let manager = PeripheralManager(options: [
-///     PeripheralManagerOptionPairingPolicyKey: PairingPolicy.ask(.displayYesNo).asDefaultAgent()
-/// ])
+/// let policy = PairingPolicy.ask(.displayYesNo).asDefaultAgent()
+/// let manager = try PeripheralManager(configuration: .init(pairingPolicy: policy))
 /// manager.whenPairingIsRequested().onSuccess { request in
 ///     switch request.kind {
 ///     case .confirm(let passkey): ask("Is it \(passkey.digits)?") { $0 ? request.confirm() : request.reject() }
@@ -21,8 +20,8 @@ public import BlueCapFutures
 /// }
 /// ```
 extension PeripheralManager {
-    /// What this manager replies when a central pairs; ``PairingPolicy/reject`` unless
-    /// ``PeripheralManagerOptionPairingPolicyKey`` is set.
+    /// What this manager replies when a central pairs; that of the configuration,
+    /// ``PairingPolicy/reject`` by default.
     ///
     /// Set it before services are added and advertisements started: these wait until BlueZ has registered the agent, because
     /// a link keeps the capability that the agent had when the central connected. A central that connected before pairs

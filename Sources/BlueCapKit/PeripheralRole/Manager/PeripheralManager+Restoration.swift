@@ -2,10 +2,10 @@ public import BlueCapFutures
 
 /// State restoration after a crash, a kill or a power cut.
 ///
-/// BlueZ removes what a program offered and advertised when the program ends. A manager with
-/// `CBPeripheralManagerOptionRestoreIdentifierKey` among its options keeps that state in a file:
+/// BlueZ removes what a program offered and advertised when the program ends. A manager with a
+/// ``Configuration/restoreIdentifier`` keeps that state in a file:
 /// `$XDG_STATE_HOME/bluecap/peripheral/IDENTIFIER.json`, or `~/.local/state/bluecap/…` if that variable is not set, or
-/// in the folder of ``PeripheralManagerOptionStateDirectoryKey``. The file is written a quarter of a second after a
+/// in the folder of ``Configuration/stateDirectory``. The file is written a quarter of a second after a
 /// change, always as a whole, and only the user can read it. The next manager with the same identifier offers and
 /// advertises the same again as soon as the adapter is present and on:
 ///

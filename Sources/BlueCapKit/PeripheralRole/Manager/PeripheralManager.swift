@@ -31,33 +31,39 @@ import BlueCapGATT
 public final class PeripheralManager: Sendable {
     let session: PeripheralManagerSession
 
-    /// Creates a manager that completes promises on its bus thread.
+    /// Creates a manager.
     ///
-    /// - Parameter options: `PeripheralManagerOptionBusAddressKey`, `PeripheralManagerOptionAdapterKey`,
-    ///   `CBPeripheralManagerOptionRestoreIdentifierKey`, `PeripheralManagerOptionStateDirectoryKey`,
-    ///   `PeripheralManagerOptionPairingPolicyKey`.
+    /// - Parameters:
+    ///   - queue: The queue on which promises are completed, as Core Bluetooth calls its delegate: one after the other, in
+    ///     their order, even if the queue is concurrent. `nil` for the manager's bus thread.
+    ///   - configuration: The adapter, the pairing policy and others.
+    /// - Throws: `ConfigurationError` if the configuration has an invalid value.
+    public convenience init(
+        queue: DispatchQueue? = nil, configuration: Configuration
+    ) throws(ConfigurationError) {
+        try configuration.check()
+        self.init(on: queue, (configuration, nil))
+    }
+
+    /// Variant of ``init(queue:configuration:)`` with a dictionary, as in the documents.
     ///
-    ///   With a wrong value each `add` and `startAdvertising` fails with ``PeripheralManagerError/invalidOption(_:)``;
-    ///   ``stateExplanation`` names the value too.
+    /// - Parameter options: `CBPeripheralManagerOptionRestoreIdentifierKey`. With a wrong value each `add` and
+    ///   `startAdvertising` fails with ``PeripheralManagerError/invalidOption(_:)``; ``stateExplanation`` names the value
+    ///   too.
     public convenience init(options: [String: Any]? = nil) { self.init(on: nil, Configuration.reading(options)) }
 
-    /// Creates a manager that completes promises on `queue`, as Core Bluetooth calls its delegate: one after the other,
-    /// in their order, even if the queue is concurrent.
+    /// Variant of ``init(queue:configuration:)`` with a dictionary, as in the documents.
     public convenience init(queue: DispatchQueue, options: [String: Any]? = nil) {
         self.init(on: queue, Configuration.reading(options))
     }
 
-    /// Creates a manager with a typed configuration.
-    ///
-    /// - Parameters:
-    ///   - queue: The queue on which promises are completed; `nil` for the manager's bus thread.
-    ///   - configuration: The same choices as the keys of `options`. With a wrong value each `add` and
-    ///     `startAdvertising` fails with ``PeripheralManagerError/invalidOption(_:)``.
-    public convenience init(queue: DispatchQueue? = nil, configuration: Configuration) {
-        self.init(on: queue, configuration.checked)
+    /// Creates a manager with the options of a dictionary, and with those of a configuration where the dictionary has none.
+    /// What is invalid makes each `add` and `startAdvertising` fail.
+    package convenience init(queue: DispatchQueue?, options: [String: Any]?, over configuration: Configuration) {
+        self.init(on: queue, Configuration.reading(options, over: configuration))
     }
 
-    private init(on queue: DispatchQueue?, _ configuration: (Configuration, problem: PeripheralManagerError?)) {
+    private init(on queue: DispatchQueue?, _ configuration: (Configuration, problem: String?)) {
         session = PeripheralManagerSession(queue: queue, configuration)
         session.open()
         session.beginPairing()
@@ -74,8 +80,11 @@ public final class PeripheralManager: Sendable {
     /// Whether Bluetooth can be used now.
     public var state: ManagerState { session.managerState }
 
-    /// Whether the adapter is on.
-    public var poweredOn: Bool { state == .poweredOn }
+    /// Whether the adapter is on, and this manager can be used.
+    public var isPoweredOn: Bool { state == .poweredOn }
+
+    /// Variant of ``isPoweredOn``, as in the documents.
+    public var poweredOn: Bool { isPoweredOn }
 
     /// Whether the adapter is present and off.
     public var poweredOff: Bool { state == .poweredOff }
@@ -95,13 +104,19 @@ public final class PeripheralManager: Sendable {
     /// Waits until the adapter is on and this manager can be used; returns at once if it is.
     ///
     /// ```swift
-    /// try await manager.poweredOn(timeout: 10)
+    /// try await manager.waitUntilPoweredOn(timeout: .seconds(10))
     /// ```
     ///
-    /// - Parameter timeout: The longest time to wait, in seconds; without it the call waits for as long as it takes,
-    ///   also while there is no `bluetoothd`. Zero or less does not wait.
-    /// - Throws: ``BluetoothUnavailable`` with the state and its explanation if the time-out passes or the manager ends,
-    ///   `CancellationError` if the task is cancelled.
+    /// If the task is cancelled, the wait ends.
+    /// - Parameter timeout: The longest time to wait; `nil` for as long as it takes, also while there is no `bluetoothd`.
+    ///   Zero or less does not wait.
+    /// - Throws: ``BluetoothUnavailableError`` with the state and its explanation if the time-out passes or the manager
+    ///   ends, `CancellationError` if the task is cancelled.
+    public func waitUntilPoweredOn(timeout: Duration? = nil) async throws {
+        try await session.waitUntilPoweredOn(timeout: timeout.seconds)
+    }
+
+    /// Variant of ``waitUntilPoweredOn(timeout:)`` with a number of seconds.
     public func poweredOn(timeout: TimeInterval = .infinity) async throws {
         try await session.waitUntilPoweredOn(timeout: timeout)
     }
@@ -141,40 +156,3 @@ public final class PeripheralManager: Sendable {
     /// manager.
     public func whenCentralsChange() -> FutureStream<[Central]> { session.centralStream }
 }
-
-// The options that this library adds to `CBPeripheralManagerOptionRestoreIdentifierKey`. A value of the wrong type fails
-// with `PeripheralManagerError.invalidOption`.
-
-/// `PeripheralManager(options:)`: the D-Bus address of the bus to use, a `String`, as
-/// ``CentralManagerOptionBusAddressKey``; the system bus without this option.
-public let PeripheralManagerOptionBusAddressKey = "PeripheralManagerOptionBusAddressKey"
-
-/// `PeripheralManager(options:)`: the adapter to use, a `String`: a name such as `hci0`, or an address; without this
-/// option the adapter with the lowest number. ``CentralManagerOptionAdapterKey`` says what happens if several adapters
-/// have one address.
-public let PeripheralManagerOptionAdapterKey = "PeripheralManagerOptionAdapterKey"
-
-/// `PeripheralManager(options:)`: the folder in which state is kept, a `String` with an absolute path;
-/// `$XDG_STATE_HOME/bluecap` or `~/.local/state/bluecap` without this option.
-/// ``CentralManagerOptionStateDirectoryKey`` says to whom the folder must belong. The option has an effect only together
-/// with `CBPeripheralManagerOptionRestoreIdentifierKey`.
-public let PeripheralManagerOptionStateDirectoryKey = "PeripheralManagerOptionStateDirectoryKey"
-
-/// `PeripheralManager(options:)`: what the manager logs, a swift-log `Logger`; nothing without this option.
-///
-/// | level | what is logged |
-/// |---|---|
-/// | `error` | a kept state that cannot be restored |
-/// | `warning` | Bluetooth cannot be used; a service or an advertisement was refused; a pairing has failed |
-/// | `notice` | BlueZ has lost a registration, which is made again |
-/// | `info` | Bluetooth can be used; services and advertisements begin and end; centrals come, go and pair |
-/// | `debug` | registrations that are requested; requests for a pairing |
-/// | `trace` | each request of a central, with the length of what it writes |
-///
-/// The metadata has `adapter`, `central` (its address), `service` and `characteristic`, where there is one. Values, passkeys and
-/// keys are never logged. The handler is called on the thread that communicates with the bus, and must return quickly.
-public let PeripheralManagerOptionLoggerKey = "PeripheralManagerOptionLoggerKey"
-
-/// `PeripheralManager(options:)`: what the manager replies when a pairing needs an answer, as
-/// ``CentralManagerOptionPairingPolicyKey``.
-public let PeripheralManagerOptionPairingPolicyKey = "PeripheralManagerOptionPairingPolicyKey"

@@ -2,7 +2,7 @@ import BlueCapBlueZ
 public import Foundation
 import BlueCapGATT
 
-/// Why a request to a ``PeripheralManager`` failed.
+/// Why a request to a ``PeripheralManager`` failed. A later version may add cases.
 public enum PeripheralManagerError: Swift.Error, Hashable, Sendable {
     /// A name or a beacon region is being advertised already.
     case isAdvertising
@@ -24,11 +24,11 @@ public enum PeripheralManagerError: Swift.Error, Hashable, Sendable {
     /// characteristic and the version that is needed. The service is not offered.
     case securityNotEnforced(String)
     /// BlueZ or the bus refused the pairing agent, which ``PeripheralManager/pairingPolicy`` needs.
-    case pairingAgentRefused(BusFailure)
+    case pairingAgentRefused(BusError)
     /// The service was removed before it was registered.
     case serviceRemoved
     /// `bluetoothd` refused to register the service.
-    case serviceRefused(BusFailure)
+    case serviceRefused(BusError)
     /// `bluetoothd` did not reply within the time-out to the request to register the service.
     case serviceTimeout
     /// The adapter cannot offer services, or `bluetoothd` does not permit it.
@@ -43,7 +43,7 @@ public enum PeripheralManagerError: Swift.Error, Hashable, Sendable {
     /// The adapter cannot advertise, or `bluetoothd` does not permit it.
     case advertisingNotSupported
     /// `bluetoothd` refused to advertise.
-    case advertisementRefused(BusFailure)
+    case advertisementRefused(BusError)
     /// `bluetoothd` did not reply within the time-out to the request to advertise.
     case startAdvertisingTimeout
     /// `bluetoothd` did not report within the time-out what the adapter can advertise.

@@ -303,7 +303,7 @@ extension [MutableCharacteristic.Subscriber] {
     /// Returns BlueZ's devices of the centrals that a value is for.
     fileprivate func devices(of centrals: [Central], for value: Data) throws(MutableCharacteristicError) -> [ObjectKey]
     {
-        func refused(_ refusal: DirectedUpdateRefusal) -> MutableCharacteristicError { .directedUpdateRefused(refusal) }
+        func refused(_ refusal: DirectedUpdateError) -> MutableCharacteristicError { .directedUpdateRefused(refusal) }
         if contains(where: { $0.source.directWay == .unsupported }) { throw refused(.notSupported) }
         guard !value.isEmpty else { throw refused(.emptyValue) }
         guard !centrals.isEmpty else { throw refused(.notSubscribed) }

@@ -1,12 +1,12 @@
 public import Foundation
 
-/// Why a request to a ``MutableService`` failed.
+/// Why a request to a ``MutableService`` failed. A later version may add cases.
 public enum MutableServiceError: Swift.Error, Hashable, Sendable {
     /// The service was not added to a ``PeripheralManager``.
     case unconfigured
 }
 
-/// Why a request to a ``MutableCharacteristic`` failed.
+/// Why a request to a ``MutableCharacteristic`` failed. A later version may add cases.
 public enum MutableCharacteristicError: Swift.Error, Hashable, Sendable {
     /// Its service was not added to a ``PeripheralManager``.
     case unconfigured
@@ -20,11 +20,11 @@ public enum MutableCharacteristicError: Swift.Error, Hashable, Sendable {
     /// The value has more bytes than an attribute can have, 512.
     case tooLong(count: Int, maximum: Int)
     /// BlueZ cannot send the update to these centrals alone. Nothing was sent.
-    case directedUpdateRefused(DirectedUpdateRefusal)
+    case directedUpdateRefused(DirectedUpdateError)
 }
 
-/// Why an update for some of the subscribed centrals cannot be sent.
-public enum DirectedUpdateRefusal: Swift.Error, Hashable, Sendable, CaseIterable {
+/// Why an update for some of the subscribed centrals cannot be sent. A later version may add cases.
+public enum DirectedUpdateError: Swift.Error, Hashable, Sendable, CaseIterable {
     /// This `bluetoothd` sends each update to all subscribers: 5.76 is the first that can send to one.
     case notSupported
     /// One of the centrals is not among ``MutableCharacteristic/subscribers``, or no central was given.
@@ -72,7 +72,7 @@ extension MutableCharacteristicError: LocalizedError, CustomStringConvertible {
     }
 }
 
-extension DirectedUpdateRefusal: LocalizedError, CustomStringConvertible {
+extension DirectedUpdateError: LocalizedError, CustomStringConvertible {
     public var errorDescription: String? { description }
 
     public var description: String {
@@ -88,3 +88,7 @@ extension DirectedUpdateRefusal: LocalizedError, CustomStringConvertible {
         }
     }
 }
+
+/// The former name of ``DirectedUpdateError``.
+@available(*, deprecated, renamed: "DirectedUpdateError")
+public typealias DirectedUpdateRefusal = DirectedUpdateError

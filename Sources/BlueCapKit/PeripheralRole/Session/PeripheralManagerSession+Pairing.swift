@@ -22,7 +22,7 @@ extension PeripheralManagerSession: PairingSession {
             complete {
                 switch result {
                 case .success: future.success(())
-                case .failure(let error): future.failure(PairingError.unavailable(BusFailure(error)))
+                case .failure(let error): future.failure(PairingError.unavailable(BusError(error)))
                 }
             }
         }

@@ -63,8 +63,6 @@ final class PeripheralManagerSession: ManagerSession {
         }
     }
 
-    static let restoreOption = "CBPeripheralManagerOptionRestoreIdentifierKey"
-
     let problem: PeripheralManagerError?
     let client: BlueZClient
     let core: Locked<Core>
@@ -77,12 +75,10 @@ final class PeripheralManagerSession: ManagerSession {
     let pairingRequests = StreamPromise<PairingRequest>(capacity: 0)
     let pairingChanges = StreamPromise<CentralPairingChange>(capacity: 0)
 
-    init(
-        queue: DispatchQueue?, _ configuration: (PeripheralManager.Configuration, problem: PeripheralManagerError?)
-    ) {
+    init(queue: DispatchQueue?, _ configuration: (PeripheralManager.Configuration, problem: String?)) {
         let (configuration, problem) = configuration
         self.queue = queue.map { DispatchQueue(label: "bluecap.peripheral-manager", target: $0) }
-        self.problem = problem
+        self.problem = problem.map { .invalidOption($0) }
         log = configuration.logger.map { PeripheralManagerLog($0) }
         keeper = StateKeeper(identifier: configuration.restoreIdentifier, folder: configuration.stateDirectory)
         client = BlueZClient.shared(at: configuration.busAddress)
@@ -141,7 +137,7 @@ final class PeripheralManagerSession: ManagerSession {
             guard let error, policy.needsAgent else { return registerNow(number) }
             // The policy has changed, and the loop requests the agent only after this.
             if error == .noAgent, decideIfOpen({ _ in }) { return self.register(number) }
-            decide { $0.state.refused(number, .pairingAgentRefused(BusFailure(error)), into: &$0.shell.orders) }
+            decide { $0.state.refused(number, .pairingAgentRefused(BusError(error)), into: &$0.shell.orders) }
         }
     }
 

@@ -9,7 +9,7 @@ struct RecordedPeripheralState {
     typealias Number = PeripheralManagerState.Number
     typealias Order = PeripheralManagerState.Order
 
-    static let busFailure = BusFailure(name: "org.bluez.Error.Failed", message: "No")
+    static let busFailure = BusError(name: "org.bluez.Error.Failed", message: "No")
     static let refusal = BlueZError(name: "org.bluez.Error.Failed", message: "No")
     static let noReply = BlueZError(name: "org.freedesktop.DBus.Error.NoReply", message: "No")
 
@@ -338,7 +338,7 @@ final class AdvertisementRequestTests: XCTestCase {
             registry.stateChanged(a, .refused(RecordedPeripheralState.noReply)),
             [
                 .cancelTimer(.request(a)), .settle(a, .startAdvertisingTimeout),
-                .ended(a, .refused(BusFailure(RecordedPeripheralState.noReply))), .unregister(a),
+                .ended(a, .refused(BusError(RecordedPeripheralState.noReply))), .unregister(a),
             ])
     }
 

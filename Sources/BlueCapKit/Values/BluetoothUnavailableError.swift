@@ -1,8 +1,9 @@
 public import Foundation
 
-/// Why ``CentralManager/poweredOn(timeout:)`` and ``PeripheralManager/poweredOn(timeout:)`` stopped waiting: Bluetooth
+/// Why ``CentralManager/waitUntilPoweredOn(timeout:)`` and
+/// ``PeripheralManager/waitUntilPoweredOn(timeout:)`` stopped waiting: Bluetooth
 /// was not usable when the time-out passed, or the manager ended.
-public struct BluetoothUnavailable: Error, Hashable, Sendable, LocalizedError, CustomStringConvertible {
+public struct BluetoothUnavailableError: Error, Hashable, Sendable, LocalizedError, CustomStringConvertible {
     /// The manager's state at that time: `unauthorized` if the bus refuses this process, `poweredOff` if the adapter is
     /// off or blocked, `unsupported` if there is no bus, no `bluetoothd` or no adapter, `resetting` if `bluetoothd` has
     /// ended, `unknown` if there is no reply yet or the manager has ended.
@@ -18,3 +19,7 @@ public struct BluetoothUnavailable: Error, Hashable, Sendable, LocalizedError, C
     public var description: String { explanation }
     public var errorDescription: String? { explanation }
 }
+
+/// The former name of ``BluetoothUnavailableError``.
+@available(*, deprecated, renamed: "BluetoothUnavailableError")
+public typealias BluetoothUnavailable = BluetoothUnavailableError

@@ -1,7 +1,7 @@
 public import BlueCapGATT
 
 /// The error with which the bus or `bluetoothd` refused a request: the D-Bus error, unchanged.
-public struct BusFailure: Error, Hashable, Sendable, CustomStringConvertible {
+public struct BusError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The D-Bus error name, for example `org.bluez.Error.InProgress`.
     public let name: String
     /// The error's message, which may be empty.
@@ -22,28 +22,28 @@ public struct BusFailure: Error, Hashable, Sendable, CustomStringConvertible {
         self.attError = attError
     }
 
-    static let noDevice = BusFailure(
+    static let noDevice = BusError(
         name: "org.bluez.Error.DoesNotExist", message: "bluetoothd does not have the device")
 
     /// Returns why nothing can be requested of BlueZ in a state other than `poweredOn`.
-    static func unusable(_ state: ManagerState) -> BusFailure {
+    static func unusable(_ state: ManagerState) -> BusError {
         switch state {
         case .unauthorized:
-            BusFailure(
+            BusError(
                 name: "org.freedesktop.DBus.Error.AccessDenied",
                 message: "The bus does not allow this process to call bluetoothd")
         case .unsupported:
-            BusFailure(
+            BusError(
                 name: "org.freedesktop.DBus.Error.ServiceUnknown",
                 message: "There is no system bus, no bluetoothd on it, or no adapter")
         case .resetting:
-            BusFailure(
+            BusError(
                 name: "org.freedesktop.DBus.Error.ServiceUnknown",
                 message: "The bus, bluetoothd or the adapter has disappeared, and has not returned so far")
         case .unknown:
-            BusFailure(name: "org.bluez.Error.NotReady", message: "bluetoothd has not reported its adapters so far")
+            BusError(name: "org.bluez.Error.NotReady", message: "bluetoothd has not reported its adapters so far")
         case .poweredOff, .poweredOn:
-            BusFailure(name: "org.bluez.Error.NotReady", message: "The adapter is off")
+            BusError(name: "org.bluez.Error.NotReady", message: "The adapter is off")
         }
     }
 
@@ -52,3 +52,7 @@ public struct BusFailure: Error, Hashable, Sendable, CustomStringConvertible {
         return attError.map { "\(text), \($0)" } ?? text
     }
 }
+
+/// The former name of ``BusError``.
+@available(*, deprecated, renamed: "BusError")
+public typealias BusFailure = BusError
