@@ -39,9 +39,7 @@ struct Metrics: ServiceLifecycle.Service {
 }
 
 let logger = Logger(label: "battery")
-var configuration = PeripheralManager.Configuration()
-configuration.logger = logger
-let manager = PeripheralManager(configuration: configuration)
+let manager = try PeripheralManager(configuration: .init(logger: logger))
 let group = ServiceGroup(
     services: [
         PeripheralManagerService(manager), Metrics(reporter: MetricsReporter(manager)),

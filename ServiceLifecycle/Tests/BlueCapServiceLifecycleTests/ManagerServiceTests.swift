@@ -11,16 +11,12 @@ import XCTest
 final class ManagerServiceTests: XCTestCase {
     private static let uuid = CBUUID(string: "180F")
 
-    private func central(_ simulator: Simulator) -> CentralManager {
-        var configuration = CentralManager.Configuration()
-        configuration.busAddress = simulator.address
-        return CentralManager(configuration: configuration)
+    private func central(_ simulator: Simulator) throws -> CentralManager {
+        try CentralManager(configuration: .init(busAddress: simulator.address))
     }
 
-    private func peripheral(_ simulator: Simulator) -> PeripheralManager {
-        var configuration = PeripheralManager.Configuration()
-        configuration.busAddress = simulator.address
-        return PeripheralManager(configuration: configuration)
+    private func peripheral(_ simulator: Simulator) throws -> PeripheralManager {
+        try PeripheralManager(configuration: .init(busAddress: simulator.address))
     }
 
     /// A scan, a ranging and a link.
@@ -57,7 +53,7 @@ final class ManagerServiceTests: XCTestCase {
 
     func testGracefulShutdownEndsScansAndLinks() async throws {
         let simulator = try Simulator.onPrivateBus()
-        let manager = central(simulator)
+        let manager = try central(simulator)
         try await testGracefulShutdown { trigger in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await CentralManagerService(manager).run() }
@@ -71,7 +67,7 @@ final class ManagerServiceTests: XCTestCase {
 
     func testGracefulShutdownEndsServicesAndAdvertisements() async throws {
         let simulator = try Simulator.onPrivateBus()
-        let manager = peripheral(simulator)
+        let manager = try peripheral(simulator)
         try await testGracefulShutdown { trigger in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await PeripheralManagerService(manager).run() }
@@ -85,7 +81,7 @@ final class ManagerServiceTests: XCTestCase {
 
     func testServicesAreRemovedThoughNothingIsAdvertised() async throws {
         let simulator = try Simulator.onPrivateBus()
-        let manager = peripheral(simulator)
+        let manager = try peripheral(simulator)
         try await manager.add(MutableService(uuid: Self.uuid))
         try await testGracefulShutdown { trigger in
             trigger.triggerGracefulShutdown()
@@ -114,7 +110,7 @@ final class ManagerServiceTests: XCTestCase {
 
     func testTheTimeLimitEndsTheWait() async throws {
         let simulator = try Simulator.onPrivateBus()
-        let manager = peripheral(simulator)
+        let manager = try peripheral(simulator)
         try await beginPeripheral(manager, simulator)
         simulator.simulateSlowReplies(by: 3_600)
         let begin = ContinuousClock.now
@@ -141,7 +137,7 @@ final class ManagerServiceTests: XCTestCase {
 
     func testAGroupShutsTheManagerDownLast() async throws {
         let simulator = try Simulator.onPrivateBus()
-        let manager = peripheral(simulator)
+        let manager = try peripheral(simulator)
         let (begins, begun) = AsyncStream.makeStream(of: Void.self)
         let group = ServiceGroup(
             services: [PeripheralManagerService(manager), Beacon(manager: manager, begun: begun)],

@@ -242,7 +242,7 @@ final class PeripheralAsyncTests: PeripheralStage {
         let queue = DispatchQueue(label: "suspended")
         var configuration = PeripheralManager.Configuration()
         configuration.busAddress = simulator.address
-        let manager = PeripheralManager(queue: queue, configuration: configuration)
+        let manager = try PeripheralManager(queue: queue, configuration: configuration)
         await simulator.advance(until: { manager.poweredOn }, limit: 5)
         queue.suspend()
         let service = Self.heart()
