@@ -92,7 +92,7 @@ final class ManagerServiceTests: XCTestCase {
 
     func testACancelledTaskEndsTheSame() async throws {
         let simulator = try Simulator.onPrivateBus()
-        let (central, peripheral) = (central(simulator), peripheral(simulator))
+        let (central, peripheral) = (try central(simulator), try peripheral(simulator))
         try await beginCentral(central, simulator)
         try await beginPeripheral(peripheral, simulator)
         let tasks = [
