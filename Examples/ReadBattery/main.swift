@@ -1,9 +1,15 @@
 import BlueCapKit
 
-let level = CharacteristicIdentifier(uuid: "2A19", service: ServiceIdentifier(uuid: "180F"))
-let manager = CentralManager()
-try await manager.waitUntilPoweredOn(timeout: .seconds(10))
-let found = try await manager.startScanning(forServiceUUIDs: [CBUUID(string: "180F")], timeout: 30).first().value
-manager.stopScanning()
-let percent: UInt8 = try await found.run(timeout: .seconds(30)) { try await $0.read(level) }
-print(found.name, percent, "%")
+/// Returns the battery level, in percent, of the first peripheral that advertises one.
+func readBattery(_ manager: CentralManager) async throws -> UInt8 {
+    let level = CharacteristicIdentifier(uuid: "2A19", service: ServiceIdentifier(uuid: "180F"))
+    try await manager.waitUntilPoweredOn(timeout: .seconds(10))
+    let services = [CBUUID(string: "180F")]
+    for try await peripheral in manager.startScanning(forServiceUUIDs: services, timeout: .seconds(30)) {
+        manager.stopScanning()
+        return try await peripheral.run(timeout: .seconds(30)) { try await $0.read(level) }
+    }
+    throw CancellationError()  // the loop has ended because the task was cancelled
+}
+
+print("battery:", try await readBattery(CentralManager(configuration: .init())), "%")

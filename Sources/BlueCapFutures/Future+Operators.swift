@@ -3,11 +3,7 @@
 extension Future {
     /// Calls `completion` with the outcome, once, on `context`; also if the future is already complete.
     ///
-    /// - Parameters:
-    ///   - context: Runs `completion`. The default is ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this handler when it is passed to ``Future/cancel(_:)`` of this future: `completion`
-    ///     is released, and no longer called.
-    ///   - completion: Called with the outcome.
+    /// - Parameter completion: Called with the outcome.
     @preconcurrency @inlinable
     public func onComplete(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -19,11 +15,7 @@ extension Future {
 
     /// Calls `completion` with the value, once, on `context`; never if the future fails.
     ///
-    /// - Parameters:
-    ///   - context: Runs `completion`. The default is ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this handler when it is passed to ``Future/cancel(_:)`` of this future: `completion`
-    ///     is released, and no longer called.
-    ///   - completion: Called with the value.
+    /// - Parameter completion: Called with the value.
     @preconcurrency @inlinable
     public func onSuccess(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -35,11 +27,7 @@ extension Future {
 
     /// Calls `completion` with the error, once, on `context`; never if the future succeeds.
     ///
-    /// - Parameters:
-    ///   - context: Runs `completion`. The default is ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this handler when it is passed to ``Future/cancel(_:)`` of this future: `completion`
-    ///     is released, and no longer called.
-    ///   - completion: Called with the error.
+    /// - Parameter completion: Called with the error.
     @preconcurrency @inlinable
     public func onFailure(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -51,11 +39,7 @@ extension Future {
 
     /// The same as ``onSuccess(context:cancelToken:completion:)``, under the name that sequences use.
     ///
-    /// - Parameters:
-    ///   - context: Runs `apply`. The default is ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this handler when it is passed to ``Future/cancel(_:)`` of this future: `apply` is
-    ///     released, and no longer called.
-    ///   - apply: Called with the value.
+    /// - Parameter apply: Called with the value.
     @preconcurrency @inlinable
     public func forEach(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -71,13 +55,7 @@ extension Future {
 extension Future {
     /// Returns a future of the mapped value. It fails with the error of this one, or with the error that `mapping` throws.
     ///
-    /// - Parameters:
-    ///   - context: Runs `mapping`, and completes the returned future. The default is ``QueueContext/futuresDefault``,
-    ///     a serial queue.
-    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `mapping` is
-    ///     released, and no longer called, and the returned future is never completed. The work that completes this
-    ///     future continues.
-    ///   - mapping: Called with the value; not called if this future fails.
+    /// - Parameter mapping: Called with the value; not called if this future fails.
     @preconcurrency @inlinable
     public func map<M>(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -94,9 +72,6 @@ extension Future {
     /// - Parameters:
     ///   - context: Runs `mapping`. The future that `mapping` returns completes the returned one on its own thread.
     ///     The default is ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `mapping` is
-    ///     released, and no longer called, and the returned future is never completed. The work that completes this
-    ///     future continues.
     ///   - mapping: Called with the value; not called if this future fails.
     @preconcurrency @inlinable
     public func flatMap<M>(
@@ -111,13 +86,7 @@ extension Future {
     ///
     /// It fails with the error of this one, or with the error that `filter` throws.
     ///
-    /// - Parameters:
-    ///   - context: Runs `filter`, and completes the returned future. The default is ``QueueContext/futuresDefault``,
-    ///     a serial queue.
-    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `filter` is
-    ///     released, and no longer called, and the returned future is never completed. The work that completes this
-    ///     future continues.
-    ///   - filter: Called with the value; not called if this future fails.
+    /// - Parameter filter: Called with the value; not called if this future fails.
     @preconcurrency @inlinable
     public func withFilter(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -130,13 +99,7 @@ extension Future {
     /// Returns a future of the same outcome. If it is a value, `completion` is called with it before the returned future
     /// is completed.
     ///
-    /// - Parameters:
-    ///   - context: Runs `completion`, and completes the returned future. The default is
-    ///     ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `completion`
-    ///     is released, and no longer called, and the returned future is never completed. The work that completes this
-    ///     future continues.
-    ///   - completion: Called with the value; not called if this future fails.
+    /// - Parameter completion: Called with the value; not called if this future fails.
     @preconcurrency @inlinable
     public func andThen(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -149,13 +112,7 @@ extension Future {
     /// Returns a future of the same outcome. `completion` is called with the outcome, a value or an error, before the
     /// returned future is completed.
     ///
-    /// - Parameters:
-    ///   - context: Runs `completion`, and completes the returned future. The default is
-    ///     ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `completion`
-    ///     is released, and no longer called, and the returned future is never completed. The work that completes this
-    ///     future continues.
-    ///   - completion: Called with the outcome.
+    /// - Parameter completion: Called with the outcome.
     @preconcurrency @inlinable @_disfavoredOverload
     public func andThen(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -172,13 +129,7 @@ extension Future {
     ///
     /// It fails with the error that `recovery` throws.
     ///
-    /// - Parameters:
-    ///   - context: Runs `recovery`, and completes the returned future. The default is
-    ///     ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `recovery` is
-    ///     released, and no longer called, and the returned future is never completed. The work that completes this
-    ///     future continues.
-    ///   - recovery: Called with the error; not called if this future succeeds.
+    /// - Parameter recovery: Called with the error; not called if this future succeeds.
     @preconcurrency @inlinable
     public func recover(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -195,9 +146,6 @@ extension Future {
     /// - Parameters:
     ///   - context: Runs `recovery`. The future that `recovery` returns completes the returned one on its own thread.
     ///     The default is ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `recovery` is
-    ///     released, and no longer called, and the returned future is never completed. The work that completes this
-    ///     future continues.
     ///   - recovery: Called with the error; not called if this future succeeds.
     @preconcurrency @inlinable
     public func recoverWith(
@@ -215,13 +163,7 @@ extension Future {
 
     /// Returns a future of the same value, or of the failure with the error that `mapping` returns or throws.
     ///
-    /// - Parameters:
-    ///   - context: Runs `mapping`, and completes the returned future. The default is ``QueueContext/futuresDefault``,
-    ///     a serial queue.
-    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `mapping` is
-    ///     released, and no longer called, and the returned future is never completed. The work that completes this
-    ///     future continues.
-    ///   - mapping: Called with the error; not called if this future succeeds.
+    /// - Parameter mapping: Called with the error; not called if this future succeeds.
     @preconcurrency @inlinable
     public func mapError(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -292,10 +234,6 @@ extension Future {
     ///
     /// - Parameters:
     ///   - capacity: How many elements the returned stream keeps for handlers that are added late.
-    ///   - context: Runs `mapping`. The default is ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `mapping` is
-    ///     released, and no longer called, and the returned stream receives no element. The work that completes this
-    ///     future continues.
     ///   - mapping: Called with the value; not called if this future fails.
     @preconcurrency @inlinable
     public func flatMap<M>(
@@ -323,10 +261,6 @@ extension Future {
     ///
     /// - Parameters:
     ///   - capacity: How many elements the returned stream keeps for handlers that are added late.
-    ///   - context: Runs `recovery`. The default is ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `recovery` is
-    ///     released, and no longer called, and the returned stream receives no element. The work that completes this
-    ///     future continues.
     ///   - recovery: Called with the error; not called if this future succeeds.
     @preconcurrency @inlinable
     public func recoverWith(

@@ -47,6 +47,11 @@ public protocol Futurable {
 /// handlers and complete the future. No lock is held while a handler runs. After completion the future holds its outcome
 /// and no handler.
 ///
+/// The closure of a handler or an operator runs on its `context`, where the future that an operator returns is completed too;
+/// the default is ``QueueContext/futuresDefault``, a serial queue. A `cancelToken` that is passed to ``cancel(_:)`` of this
+/// future cancels them: the closure is released, and no longer called, and the future that the operator has returned is never
+/// completed. The work that completes this future continues.
+///
 /// A future of a `Sendable` type is `Sendable`. `T` may be any type. If it is not `Sendable`, a future belongs to one
 /// isolation domain, and code that adds a handler on another thread's context asserts that the value may go there.
 // `@unchecked`: every property but `state` is accessed under the lock of `state` only, with two exceptions. `error` and

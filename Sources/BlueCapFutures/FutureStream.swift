@@ -11,6 +11,11 @@
 ///
 /// A handler on a queue is scheduled once for all elements that have arrived since it last ran, not once for each.
 ///
+/// The closure of a handler or an operator runs on its `context`, where the results of an operator are added to the stream
+/// that it returns too; the default is ``QueueContext/futuresDefault``, a serial queue. A `cancelToken` that is passed to
+/// ``cancel(_:)`` of this stream cancels them: the closure is released, and no longer called, and the stream that the operator
+/// has returned receives no further element. The source of this stream continues.
+///
 /// ## What is kept
 /// A stream keeps its latest `capacity` elements for handlers that are added late; the oldest is removed first.
 /// - `capacity: 0` keeps nothing: elements reach only the handlers that exist when they are added.

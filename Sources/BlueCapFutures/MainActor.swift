@@ -15,11 +15,7 @@ extension Future where T: Sendable {
     /// already complete and the caller is on the main actor. If the program never drains its main queue, the closure never
     /// runs; see ``QueueContext/main``.
     ///
-    /// - Parameters:
-    ///   - actor: `MainActor.self`.
-    ///   - cancelToken: Cancels this handler when it is passed to ``Future/cancel(_:)`` of this future: `completion`
-    ///     is released, and no longer called.
-    ///   - completion: Called with the outcome.
+    /// - Parameter completion: Called with the outcome.
     public func onComplete(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (Try<T>) -> Void
@@ -40,11 +36,7 @@ extension Future where T: Sendable {
     ///
     /// See ``onComplete(on:cancelToken:completion:)`` for when it runs.
     ///
-    /// - Parameters:
-    ///   - actor: `MainActor.self`.
-    ///   - cancelToken: Cancels this handler when it is passed to ``Future/cancel(_:)`` of this future: `completion`
-    ///     is released, and no longer called.
-    ///   - completion: Called with the value.
+    /// - Parameter completion: Called with the value.
     public func onSuccess(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (T) -> Void
@@ -56,11 +48,7 @@ extension Future where T: Sendable {
     ///
     /// See ``onComplete(on:cancelToken:completion:)`` for when it runs.
     ///
-    /// - Parameters:
-    ///   - actor: `MainActor.self`.
-    ///   - cancelToken: Cancels this handler when it is passed to ``Future/cancel(_:)`` of this future: `completion`
-    ///     is released, and no longer called.
-    ///   - completion: Called with the error.
+    /// - Parameter completion: Called with the error.
     public func onFailure(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (any Error) -> Void
@@ -72,12 +60,7 @@ extension Future where T: Sendable {
     ///
     /// It fails with the error of this one, or with the error that `mapping` throws.
     ///
-    /// - Parameters:
-    ///   - actor: `MainActor.self`.
-    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `mapping` is
-    ///     released, and no longer called, and the returned future is never completed. The work that completes this
-    ///     future continues.
-    ///   - mapping: Called with the value; not called if this future fails.
+    /// - Parameter mapping: Called with the value; not called if this future fails.
     public func map<M: Sendable>(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @MainActor (T) throws -> M
@@ -89,12 +72,7 @@ extension Future where T: Sendable {
     ///
     /// It fails with the error of this one, or with the error that `mapping` throws.
     ///
-    /// - Parameters:
-    ///   - actor: `MainActor.self`.
-    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `mapping` is
-    ///     released, and no longer called, and the returned future is never completed. The work that completes this
-    ///     future continues.
-    ///   - mapping: Called with the value; not called if this future fails.
+    /// - Parameter mapping: Called with the value; not called if this future fails.
     public func flatMap<M: Sendable>(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @MainActor (T) throws -> Future<M>
@@ -107,12 +85,7 @@ extension Future where T: Sendable {
     ///
     /// It fails with the error that `recovery` throws.
     ///
-    /// - Parameters:
-    ///   - actor: `MainActor.self`.
-    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `recovery` is
-    ///     released, and no longer called, and the returned future is never completed. The work that completes this
-    ///     future continues.
-    ///   - recovery: Called with the error; not called if this future succeeds.
+    /// - Parameter recovery: Called with the error; not called if this future succeeds.
     public func recoverWith(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         recovery: @escaping @MainActor (any Error) throws -> Future<T>
@@ -127,11 +100,7 @@ extension FutureStream where T: Sendable {
     /// The closure may use and change the state of the main actor. If the program never drains its main queue, the closure
     /// never runs; see ``QueueContext/main``.
     ///
-    /// - Parameters:
-    ///   - actor: `MainActor.self`.
-    ///   - cancelToken: Cancels this handler when it is passed to ``FutureStream/cancel(_:)`` of this stream:
-    ///     `completion` is released, and no longer called.
-    ///   - completion: Called with each element.
+    /// - Parameter completion: Called with each element.
     public func onComplete(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (Try<T>) -> Void
@@ -145,11 +114,7 @@ extension FutureStream where T: Sendable {
     /// manager.startScanning().onSuccess(on: MainActor.self) { [weak list] in list?.add($0) }
     /// ```
     ///
-    /// - Parameters:
-    ///   - actor: `MainActor.self`.
-    ///   - cancelToken: Cancels this handler when it is passed to ``FutureStream/cancel(_:)`` of this stream:
-    ///     `completion` is released, and no longer called.
-    ///   - completion: Called with each value.
+    /// - Parameter completion: Called with each value.
     public func onSuccess(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (T) -> Void
@@ -159,11 +124,7 @@ extension FutureStream where T: Sendable {
 
     /// Calls `completion` with every error, in order, on the main actor: first the kept ones, then the new ones.
     ///
-    /// - Parameters:
-    ///   - actor: `MainActor.self`.
-    ///   - cancelToken: Cancels this handler when it is passed to ``FutureStream/cancel(_:)`` of this stream:
-    ///     `completion` is released, and no longer called.
-    ///   - completion: Called with each error.
+    /// - Parameter completion: Called with each error.
     public func onFailure(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (any Error) -> Void
@@ -175,12 +136,7 @@ extension FutureStream where T: Sendable {
     ///
     /// Errors pass; an error that `mapping` throws replaces the value.
     ///
-    /// - Parameters:
-    ///   - actor: `MainActor.self`.
-    ///   - cancelToken: Cancels this operator when it is passed to ``FutureStream/cancel(_:)`` of this stream:
-    ///     `mapping` is released, and no longer called, and the returned stream receives no further element. The
-    ///     source of this stream continues.
-    ///   - mapping: Called with each value.
+    /// - Parameter mapping: Called with each value.
     public func map<M: Sendable>(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @MainActor (T) throws -> M
@@ -192,12 +148,7 @@ extension FutureStream where T: Sendable {
     ///
     /// Errors of this stream pass; an error that `mapping` throws replaces the value.
     ///
-    /// - Parameters:
-    ///   - actor: `MainActor.self`.
-    ///   - cancelToken: Cancels this operator when it is passed to ``FutureStream/cancel(_:)`` of this stream:
-    ///     `mapping` is released, and no longer called, and the returned stream receives no further element. The
-    ///     source of this stream continues.
-    ///   - mapping: Called with each value.
+    /// - Parameter mapping: Called with each value.
     public func flatMap<M: Sendable>(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @MainActor (T) throws -> Future<M>

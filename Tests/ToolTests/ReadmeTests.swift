@@ -27,6 +27,24 @@ final class ReadmeTests: XCTestCase, StartsPrograms {
         }
     }
 
+    /// What a newcomer reads first has the recommended forms alone.
+    func testTheReadmesProgramsAreShortAndHaveTheRecommendedForms() throws {
+        let blocks = try text(of: "README.md").components(separatedBy: "```swift\n").dropFirst()
+            .map { try XCTUnwrap($0.components(separatedBy: "```").first) }
+        XCTAssertEqual(blocks.count, 3)
+        for block in blocks {
+            XCTAssertLessThanOrEqual(block.split(separator: "\n", omittingEmptySubsequences: false).count, 26, block)
+            for pattern in ["Future", #"\.value"#, #"\[String: Any\]"#, "Key: ", #"(timeout|by|limit|for): \d"#] {
+                XCTAssertNil(block.range(of: pattern, options: .regularExpression), block)
+            }
+        }
+        // The test of the first program, with the function that it tests, is one of this package's.
+        let test = try text(of: "Tests/ConformanceTests/BatteryTests.swift")
+        XCTAssertTrue(test.hasPrefix(try XCTUnwrap(blocks.last)))
+        let function = try XCTUnwrap(test.components(separatedBy: "README.md.\n\n").last)
+        XCTAssertTrue(try XCTUnwrap(blocks.first).contains(function))
+    }
+
     func testTheReadmeIsShort() throws {
         XCTAssertLessThanOrEqual(try text(of: "README.md").filter { $0 == "\n" }.count, 130)
     }

@@ -16,7 +16,7 @@ extension Service {
     public func discoverCharacteristics(
         _ uuids: [CBUUID]? = nil, timeout: Duration? = nil
     ) async throws -> [Characteristic] {
-        let _: Service = try await session.awaiting { discoverCharacteristics(uuids, timeout: timeout.seconds) }
+        let _: Service = try await awaiting { discoverCharacteristics(uuids, timeout: timeout.seconds) }
         return characteristics.filtered(by: uuids)
     }
 
@@ -51,7 +51,7 @@ extension Characteristic {
     /// Long values do not need this method: ``read(timeout:)->Data`` reads them to their end. This method saves time if the beginning
     /// of a value is already known. Otherwise it is the same as that one, also if the task is cancelled.
     public func read(from offset: Int, timeout: Duration? = nil) async throws -> Data {
-        try await session.awaiting { read(from: offset, timeout: timeout.seconds) }
+        try await awaiting { read(from: offset, timeout: timeout.seconds) }
     }
 
     /// Writes a value of a type that can be serialized.
@@ -84,7 +84,7 @@ extension Characteristic {
     public func write(
         data value: Data, timeout: Duration? = nil, type: CBCharacteristicWriteType = .withResponse
     ) async throws {
-        let _: Characteristic = try await session.awaiting {
+        let _: Characteristic = try await awaiting {
             write(data: value, timeout: timeout.seconds, type: type)
         }
     }
@@ -96,7 +96,7 @@ extension Characteristic {
         string stringValue: [String: String], timeout: Duration? = nil,
         type: CBCharacteristicWriteType = .withResponse
     ) async throws {
-        let _: Characteristic = try await session.awaiting {
+        let _: Characteristic = try await awaiting {
             write(string: stringValue, timeout: timeout.seconds, type: type)
         }
     }
@@ -124,7 +124,7 @@ extension Characteristic {
     public func transfer(
         _ data: Data, fence: Fence = .automatic, timeout: Duration? = nil
     ) async throws -> TransferReport {
-        try await session.awaiting { transfer(data, fence: fence, timeout: timeout.seconds) }
+        try await awaiting { transfer(data, fence: fence, timeout: timeout.seconds) }
     }
 
     /// Acquires a socket for writing values without response.
@@ -137,7 +137,7 @@ extension Characteristic {
     ///   ``CharacteristicError/writeFailed(_:)``, ``CharacteristicError/invalidated`` or ``PeripheralError/disconnected``; and
     ///   ``PeripheralError/serviceDiscoveryTimeout`` or ``CharacteristicError/writeTimeout``.
     public func acquireWriter(timeout: Duration? = nil) async throws -> CharacteristicWriter {
-        try await session.awaiting { acquireWriter(timeout: timeout.seconds) }
+        try await awaiting { acquireWriter(timeout: timeout.seconds) }
     }
 }
 
@@ -148,7 +148,7 @@ extension Descriptor {
     /// - Throws: The errors of ``Characteristic/read(timeout:)->Data``.
     @discardableResult
     public func read(timeout: Duration? = nil) async throws -> Data {
-        try await session.awaiting { submit(.read(offset: 0), timeout.seconds, converting: \.value) }
+        try await awaiting { submit(.read(offset: 0), timeout.seconds, converting: \.value) }
     }
 
     /// Writes bytes, at most 512, to the peripheral with response.
@@ -158,7 +158,7 @@ extension Descriptor {
     /// If the task is cancelled, a write that BlueZ is not executing yet is withdrawn; otherwise only the wait ends.
     /// - Throws: The errors of ``Characteristic/write(data:timeout:type:)->()``.
     public func write(data value: Data, timeout: Duration? = nil) async throws {
-        let _: Descriptor = try await session.awaiting { write(data: value, timeout: timeout.seconds) }
+        let _: Descriptor = try await awaiting { write(data: value, timeout: timeout.seconds) }
     }
 }
 

@@ -1,27 +1,27 @@
 import BlueCapFutures
 import Foundation
 
-extension CentralSession {
-    /// Awaits an operation, for the functions that are `async`.
-    ///
-    /// If the task is cancelled, an operation that BlueZ does not execute yet is withdrawn from its queue. One that BlueZ executes
-    /// continues, and only the wait ends. Either way this throws `CancellationError` at once, unless the operation has completed:
-    /// then its outcome is returned.
-    /// - Parameter start: Starts the operation, or several one after the other.
-    func awaiting<T: Sendable>(_ start: () throws -> Future<T>) async throws -> T {
-        try Task.checkCancellation()
-        let withdrawal = Withdrawal()
-        let future = try Withdrawal.$current.withValue(withdrawal, operation: start)
-        // Completed by the operation or by the cancellation of the task, whichever comes first.
-        let ended = Future<T>()
-        future.onComplete(context: ImmediateContext()) { ended.complete($0) }
-        return try await withTaskCancellationHandler {
-            try await ended.outcome.get()
-        } onCancel: {
-            if withdrawal.request() { ended.failure(CancellationError()) }
-        }
+/// Awaits an operation of a central manager, for the functions that are `async`.
+///
+/// If the task is cancelled, an operation that BlueZ does not execute yet is withdrawn from its queue. One that BlueZ executes
+/// continues, and only the wait ends. Either way this throws `CancellationError` at once, unless the operation has completed:
+/// then its outcome is returned.
+/// - Parameter start: Starts the operation, or several one after the other.
+func awaiting<T: Sendable>(_ start: () throws -> Future<T>) async throws -> T {
+    try Task.checkCancellation()
+    let withdrawal = Withdrawal()
+    let future = try Withdrawal.$current.withValue(withdrawal, operation: start)
+    // Completed by the operation or by the cancellation of the task, whichever comes first.
+    let ended = Future<T>()
+    future.onComplete(context: ImmediateContext()) { ended.complete($0) }
+    return try await withTaskCancellationHandler {
+        try await ended.outcome.get()
+    } onCancel: {
+        if withdrawal.request() { ended.failure(CancellationError()) }
     }
+}
 
+extension CentralSession {
     /// Ends an operation whose caller no longer waits. Returns false if its outcome is about to be delivered.
     func withdraw(_ id: OperationID, of key: PeripheralKey) -> Bool {
         var isUnsettled = false

@@ -108,13 +108,13 @@ public struct ConnectedPeripheral: Sendable {
         let session = peripheral.session
         let start = session.loop.now
         let characteristic = try await outcome {
-            try await session.awaiting {
+            try await awaiting {
                 peripheral.characteristic(identifier, for: [.notify, .indicate], timeout: timeout.seconds)
             }
         }
         try await outcome {
             let remaining = timeout.seconds - session.loop.now.seconds(since: start)
-            try await session.awaiting {
+            try await awaiting {
                 notifications.subscribe(to: characteristic, over: transport, timeout: remaining, outlivesLinks: false)
             }
         }
@@ -130,7 +130,7 @@ public struct ConnectedPeripheral: Sendable {
     /// Ends the subscription to a characteristic and all streams of its values.
     public func stopNotifications(_ identifier: CharacteristicIdentifier, timeout: Duration? = nil) async throws {
         try await outcome {
-            try await peripheral.session.awaiting { peripheral.stopNotifications(identifier, timeout: timeout.seconds) }
+            try await awaiting { peripheral.stopNotifications(identifier, timeout: timeout.seconds) }
         }
     }
 }

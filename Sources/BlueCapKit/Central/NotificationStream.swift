@@ -61,7 +61,7 @@ extension Characteristic {
     public func startNotifying(
         over transport: NotificationTransport = .signals, timeout: Duration? = nil
     ) async throws {
-        try await session.awaiting { subscribe(over: transport, timeout: timeout.seconds, yielding: ()) }
+        try await awaiting { subscribe(over: transport, timeout: timeout.seconds, yielding: ()) }
     }
 
     /// Ends the subscription, and returns when BlueZ has confirmed that.
@@ -70,7 +70,7 @@ extension Characteristic {
     /// - Parameter timeout: The time limit; `nil` for none.
     /// - Throws: An error of ``stopNotifying()->Future<Characteristic>``, or `CancellationError`.
     public func stopNotifying(timeout: Duration? = nil) async throws {
-        try await session.awaiting { unsubscribe(timeout: timeout.seconds, yielding: ()) }
+        try await awaiting { unsubscribe(timeout: timeout.seconds, yielding: ()) }
     }
 }
 

@@ -37,7 +37,7 @@ extension Peripheral {
         guard limit > 0 else {
             throw PeripheralError.invalidArgument("A connection's timeout is more than zero seconds, not \(limit).")
         }
-        try await session.awaiting {
+        try await awaiting {
             session.operation(on: key, timeout: limit, limitsItself: true, yielding: ()) {
                 $0.linkAsked($1, timeout: limit, into: &$2)
             }
@@ -47,7 +47,7 @@ extension Peripheral {
     /// Returns the newest signal strength in dBm, at once.
     /// - Throws: ``PeripheralError/disconnected`` if there is no connection, and ``PeripheralError/rssiUnavailable`` if BlueZ has no
     ///   value.
-    public func readRSSI() async throws -> Int { try await session.awaiting { readRSSI() } }
+    public func readRSSI() async throws -> Int { try await awaiting { readRSSI() } }
 
     // MARK: Discovering
 
@@ -59,7 +59,7 @@ extension Peripheral {
     ///   ``PeripheralError/disconnected`` if there is no link or the link is lost.
     @discardableResult
     public func discoverServices(_ uuids: [CBUUID]? = nil, timeout: Duration? = nil) async throws -> [Service] {
-        let _: Peripheral = try await session.awaiting { discoverServices(uuids, timeout: timeout.seconds) }
+        let _: Peripheral = try await awaiting { discoverServices(uuids, timeout: timeout.seconds) }
         return services.filtered(by: uuids)
     }
 
@@ -88,7 +88,7 @@ extension Peripheral {
     public func refreshServices(
         forgettingBond: Bool = false, timeout: Duration? = .seconds(60)
     ) async throws -> [Service] {
-        let _: Peripheral = try await session.awaiting {
+        let _: Peripheral = try await awaiting {
             refreshServices(forgettingBond: forgettingBond, timeout: timeout.seconds)
         }
         return services
@@ -96,14 +96,14 @@ extension Peripheral {
 
     /// Returns the service, and discovers it if it is not known yet. If the task is cancelled, the request is withdrawn.
     public func service(_ identifier: ServiceIdentifier, timeout: Duration? = nil) async throws -> Service {
-        try await session.awaiting { service(identifier, timeout: timeout.seconds) }
+        try await awaiting { service(identifier, timeout: timeout.seconds) }
     }
 
     /// Returns the characteristic, and discovers it if it is not known yet. If the task is cancelled, the request is withdrawn.
     public func characteristic(
         _ identifier: CharacteristicIdentifier, timeout: Duration? = nil
     ) async throws -> Characteristic {
-        try await session.awaiting { characteristic(identifier, timeout: timeout.seconds) }
+        try await awaiting { characteristic(identifier, timeout: timeout.seconds) }
     }
 
     // MARK: Reading and writing
@@ -116,14 +116,14 @@ extension Peripheral {
     ///   - timeout: The time limit for the discovery and the read together.
     /// - Throws: The errors of the discovery, and those of ``Characteristic/read(timeout:)->Data``.
     public func read(_ identifier: CharacteristicIdentifier, timeout: Duration? = nil) async throws -> Data {
-        try await session.awaiting { read(identifier, timeout: timeout.seconds) }
+        try await awaiting { read(identifier, timeout: timeout.seconds) }
     }
 
     /// Reads the value as a value of a type. Otherwise the same as the variant that returns data, also if the task is cancelled.
     public func read<T: CharacteristicCodable>(
         _ identifier: CharacteristicIdentifier, timeout: Duration? = nil
     ) async throws -> T {
-        try await session.awaiting { read(identifier, timeout: timeout.seconds) }
+        try await awaiting { read(identifier, timeout: timeout.seconds) }
     }
 
     /// Writes bytes. With a response, returns when the peripheral has confirmed them; without, when BlueZ has queued them.
@@ -139,7 +139,7 @@ extension Peripheral {
         _ data: Data, to identifier: CharacteristicIdentifier, timeout: Duration? = nil,
         type: CBCharacteristicWriteType = .withResponse
     ) async throws {
-        try await session.awaiting { write(data, to: identifier, timeout: timeout.seconds, type: type) }
+        try await awaiting { write(data, to: identifier, timeout: timeout.seconds, type: type) }
     }
 
     /// Writes a value of a type that can be serialized, as the variant with bytes does, also if the task is cancelled.
@@ -169,7 +169,7 @@ extension Peripheral {
     ///   - timeout: The time limit, which includes the answers of the user; `nil` means 60 s.
     /// - Throws: A ``PairingError``.
     public func pair(trusting isTrusting: Bool = false, timeout: Duration? = .seconds(60)) async throws {
-        let _: Peripheral = try await session.awaiting { pair(trusting: isTrusting, timeout: timeout.seconds) }
+        let _: Peripheral = try await awaiting { pair(trusting: isTrusting, timeout: timeout.seconds) }
     }
 
     /// Ends the link, and removes the bond and the device from BlueZ.
@@ -177,7 +177,7 @@ extension Peripheral {
     /// The peripheral keeps its keys. It may refuse a new pairing until its user removes them too. Throws a ``PairingError``.
     /// If the task is cancelled, a removal that has begun continues.
     public func unpair(timeout: Duration? = .seconds(30)) async throws {
-        let _: Peripheral = try await session.awaiting { unpair(timeout: timeout.seconds) }
+        let _: Peripheral = try await awaiting { unpair(timeout: timeout.seconds) }
     }
 
     /// Removes the bond as ``unpair(timeout:)->()`` does, waits until the peripheral is received, and pairs again.
@@ -185,11 +185,11 @@ extension Peripheral {
     /// Use this after ``PairingError/keyMissing(isCertain:)``, if the user agrees: the device may be another one with the same
     /// address. Throws a ``PairingError``. If the task is cancelled, a removal or a pairing that has begun continues.
     public func repair(timeout: Duration? = .seconds(60)) async throws {
-        let _: Peripheral = try await session.awaiting { repair(timeout: timeout.seconds) }
+        let _: Peripheral = try await awaiting { repair(timeout: timeout.seconds) }
     }
 
     /// Sets ``isTrusted``, or throws a ``PairingError``. If the task is cancelled, only the wait ends.
     public func setTrusted(_ isTrusted: Bool) async throws {
-        let _: Peripheral = try await session.awaiting { setTrusted(isTrusted) }
+        let _: Peripheral = try await awaiting { setTrusted(isTrusted) }
     }
 }
