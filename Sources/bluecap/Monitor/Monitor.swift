@@ -220,7 +220,7 @@ private struct MonitorLoop {
     }
 
     private mutating func startTasks(in group: inout ThrowingDiscardingTaskGroup<any Error>) {
-        if let delay = display.takeRedrawDelay() { group.yield(.frameIsDue, to: feed, after: delay) }
+        if let delay = display.view.takeRedrawDelay() { group.yield(.frameIsDue, to: feed, after: delay) }
         for source in readings {
             group.addTask { [feed, timeout = monitor.session.timeout] in
                 do {

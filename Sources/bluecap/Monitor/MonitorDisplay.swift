@@ -36,22 +36,15 @@ enum MonitorEvent: Equatable, Sendable {
     }
 }
 
-/// Prints what is monitored: as plots that are drawn in place, or as a line for each number. Times are seconds since the
-/// command began to monitor.
-struct MonitorDisplay {
+/// Prints what is monitored: as plots that are drawn in place, or as a line for each number.
+struct MonitorDisplay: LiveDisplay {
     let format: Format
     let title: String
     let terminal: Terminal
-    private var view = LiveView()
+    var view = LiveView()
 
     init(_ format: Format, title: String, terminal: Terminal) {
         (self.format, self.title, self.terminal) = (format, title, terminal)
-    }
-
-    mutating func begin(_ board: MonitorBoard) throws {
-        guard format == .table else { return }
-        try Output.standard.write(LiveScreen.begin)
-        try draw(board, at: 0)
     }
 
     mutating func show(_ event: MonitorEvent, _ board: MonitorBoard, at now: Double) throws {
@@ -61,37 +54,11 @@ struct MonitorDisplay {
             return
         }
         guard let summary = event.summary else { return view.changed(at: now) }
-        try draw(board, summary: summary, at: now)
-        try Output.standard.write(LiveScreen.end)
+        try end(board, summary: summary, at: now)
     }
 
-    /// Shows a line for people that is no part of the output.
-    mutating func remark(_ text: String, at now: Double) {
-        guard format == .table else { return Output.remark(text) }
-        view.remark(text, at: now)
-    }
-
-    /// Draws the plots if their time has come, or (`isForced`) because the terminal's size has changed.
-    mutating func redraw(_ board: MonitorBoard, isForced: Bool, at now: Double) throws {
-        guard isForced || view.isDue(at: now) else { return }
-        try draw(board, at: now)
-    }
-
-    /// Draws below the present cursor: the process was stopped, and other programs have written to the terminal.
-    mutating func resume(_ board: MonitorBoard, at now: Double) throws {
-        try view.resume()
-        try draw(board, at: now)
-    }
-
-    /// Returns the seconds after which `redraw` must be called; `nil` if no new timer is needed.
-    mutating func takeRedrawDelay() -> Double? { view.takeRedrawDelay() }
-
-    private mutating func draw(_ board: MonitorBoard, summary: String? = nil, at now: Double) throws {
-        let size = Terminal.size()
-        let plot = MonitorPlot(
-            width: size.width, height: summary == nil ? size.height - 1 : nil, isColoured: terminal.isColoured,
-            glyphs: terminal.glyphs)
-        let lines = plot.lines(board, title: title, summary: summary, notice: view.notice, at: now)
-        try view.draw(lines, width: size.width, at: now)
+    func lines(_ board: MonitorBoard, width: Int, height: Int?, summary: String?, at now: Double) -> [StyledLine] {
+        MonitorPlot(width: width, height: height, isColoured: terminal.isColoured, glyphs: terminal.glyphs)
+            .lines(board, title: title, summary: summary, notice: view.notice, at: now)
     }
 }

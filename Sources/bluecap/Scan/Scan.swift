@@ -81,7 +81,7 @@ struct Scan: Sendable {
         try await withThrowingDiscardingTaskGroup { group in
             defer { group.cancelAll() }
             if let duration { group.yield(.timeIsOver, to: feed, after: duration) }
-            if let delay = display.takeRedrawDelay() { group.yield(.frameIsDue, to: feed, after: delay) }
+            if let delay = display.view.takeRedrawDelay() { group.yield(.frameIsDue, to: feed, after: delay) }
             for await input in inputs {
                 let now = clock.seconds
                 switch input {
@@ -99,7 +99,7 @@ struct Scan: Sendable {
                 case .terminalChanged: try display.redraw(board, isForced: true, at: now)
                 case .resumed: try display.resume(board, at: now)
                 }
-                if let delay = display.takeRedrawDelay() { group.yield(.frameIsDue, to: feed, after: delay) }
+                if let delay = display.view.takeRedrawDelay() { group.yield(.frameIsDue, to: feed, after: delay) }
             }
         }
     }
