@@ -142,8 +142,8 @@ extension Peripheral {
     /// already be lost when the loop receives `.connected`.
     ///
     /// When the last loop or handler has ended or was cancelled, the attempt or the link is ended as by ``disconnect()``; a
-    /// link that another program opened stays. The stream ends without an error with ``disconnect()``, ``terminate()`` and
-    /// the next call of this function or of `connect`, which takes the connection over.
+    /// link that another program opened stays. The stream ends without an error with ``disconnect()``, ``terminate()``,
+    /// `unpair()`, `repair()`, and the next call of this function or of `connect` with a stream, which takes the connection over.
     ///
     /// - Parameter timeout: The time limit of each attempt, as in `connect`; more than zero.
     /// - Returns: The stream. It fails and ends with ``PeripheralError/connectionFailed(_:)`` if no retry can succeed, with
@@ -155,7 +155,7 @@ extension Peripheral {
         stream.lastReaderEnded = { [weak stream, weak session, key] in
             stream?.finish()
             guard let number = number.withLock({ $0 }) else { return }
-            session?.decide(key) { $0.connect(.readersEnded(number), into: &$1) }
+            session?.decide(key) { $0.readersEnded(number, into: &$1) }
         }
         let begun = connect(
             .max, .max, Duration?.some(timeout).seconds, ConnectionStream(stream, of: self), reconnects: true)

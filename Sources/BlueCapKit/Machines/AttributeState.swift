@@ -114,6 +114,9 @@ struct AttributeState {
         cancelLookUps(into: &orders)
     }
 
+    /// Whether requests wait only for the next link.
+    var awaitsNextLink: Bool { !requests.ids(of: .nextLink).isEmpty }
+
     /// Fails the requests that wait only for the next link, because the application no longer wants it, or because BlueZ has
     /// refused the call that had to precede it.
     mutating func failNextLink(

@@ -38,8 +38,9 @@ struct ConnectionMachine: Equatable {
         case reconnectAsked(delay: TimeInterval)
         case disconnectAsked
         case terminateAsked
-        /// Nothing reads the stream of this connection any more, which was to last as long as that.
-        case readersEnded(ConnectionNumber)
+        /// Nothing reads the stream of this connection any more, which was to last as long as that. `leavingFor`: what else
+        /// needs its link; `application` for callers that wait for it.
+        case readersEnded(leavingFor: Purpose?)
         /// The callers that the try was made for no longer wait. `leavingFor`: what else needs its link.
         case connectWithdrawn(Report, leavingFor: Purpose?)
         /// A run needs a link, or a pairing does to find out whether a bond holds.
@@ -215,8 +216,12 @@ struct ConnectionMachine: Equatable {
             reconnect(after: delay, &orders)
         case .disconnectAsked: disconnectAsked(&orders)
         case .terminateAsked: terminateAsked(&orders)
-        case .readersEnded(let number): if number == self.number, !isFinished { readersEnded(&orders) }
-        case .connectWithdrawn(let report, let purpose): connectWithdrawn(report, leavingFor: purpose, &orders)
+        case .readersEnded(let purpose):
+            guard !isFinished else { return }
+            finish(&orders)
+            withdraw(.forced, leavingFor: purpose, endsLink: true, &orders)
+        case .connectWithdrawn(let report, let purpose):
+            withdraw(report, leavingFor: purpose, endsLink: false, &orders)
         case .linkNeeded(let purpose): linkNeeded(purpose, &orders)
         case .linkNotNeeded(let purpose): linkNotNeeded(purpose, &orders)
         case .linkMade(let isOurs): linkMade(isOurs: isOurs, &orders)
@@ -308,10 +313,12 @@ struct ConnectionMachine: Equatable {
 
     private mutating func disconnectAsked(_ orders: inout Orders) {
         isWanted = false
+        // The stream of a connection that was to last has ended with it.
+        let last = policy.reconnects ? Next.finish : .rest
         switch state {
         case .disconnected, .closed: report(.failed(.disconnected), &orders)
-        case .ending(_, let next): state = .ending(.forced, next == .finish ? .finish : .rest)
-        case .waiting, .connecting, .connected: end(.forced, then: .rest, &orders)
+        case .ending(_, let next): state = .ending(.forced, next == .finish ? .finish : last)
+        case .waiting, .connecting, .connected: end(.forced, then: last, &orders)
         }
     }
 
@@ -325,26 +332,24 @@ struct ConnectionMachine: Equatable {
         orders.append(.forget)
     }
 
-    private mutating func readersEnded(_ orders: inout Orders) {
-        finish(&orders)
-        isWanted = false
-        switch state {
-        case .waiting, .connecting: end(.forced, then: .rest, &orders)
-        // A link that another program established before stays.
-        case .connected where isOurs: end(.forced, then: .rest, &orders)
-        case .ending(let report, .connect): state = .ending(report, .rest)
-        case .disconnected, .connected, .ending, .closed: break
-        }
+    private mutating func withdraw(
+        _ report: Report, leavingFor new: Purpose?, endsLink: Bool, _ orders: inout Orders
+    ) {
+        policy.reconnects = false
+        isWanted = new == .application
+        if let new { purpose = new } else { release(report, endsLink: endsLink, pending: report, &orders) }
     }
 
-    private mutating func connectWithdrawn(_ report: Report, leavingFor new: Purpose?, _ orders: inout Orders) {
-        isWanted = false
-        if let new {
-            purpose = new
-        } else if case .ending(_, .connect) = state {
-            state = .ending(report, .rest)
-        } else if state != .connected {
-            end(report, then: .rest, &orders)
+    /// Ends the present try, and the present link if it is ours: one that another program established before stays.
+    /// - Parameter pending: What is reported at the end of an earlier link that a try was to follow.
+    private mutating func release(
+        _ report: Report, endsLink: Bool, pending: Report? = nil, _ orders: inout Orders
+    ) {
+        switch state {
+        case .waiting, .connecting: end(report, then: .rest, &orders)
+        case .connected where endsLink && isOurs: end(report, then: .rest, &orders)
+        case .ending(let earlier, .connect): state = .ending(earlier ?? pending, .rest)
+        case .disconnected, .connected, .ending, .closed: break
         }
     }
 
@@ -406,13 +411,7 @@ struct ConnectionMachine: Equatable {
         guard purpose == old else { return }
         purpose = .application
         guard old == .run || !isWanted else { return }
-        switch state {
-        case .waiting, .connecting: end(.forced, then: .rest, &orders)
-        // A link that another program established before stays.
-        case .connected where old == .run && isOurs: end(.forced, then: .rest, &orders)
-        case .ending(let report, .connect): state = .ending(report, .rest)
-        case .disconnected, .connected, .ending, .closed: break
-        }
+        release(.forced, endsLink: old == .run, &orders)
     }
 
     // MARK: A try

@@ -6,6 +6,8 @@ struct LinkRequests {
         let id: OperationID
         /// In seconds.
         let timeout: TimeInterval
+        /// Whether the limit of the wait for the adapter has begun, and that of the attempt.
+        var isWaitLimited = false
         var isLimited = false
     }
 
@@ -35,17 +37,18 @@ struct LinkRequests {
         case .connected: outcome = .done
         case .disconnected: outcome = .failed(.peripheral(connection.lastError ?? .disconnected))
         case .closed: outcome = .failed(.peripheral(.disconnected))
-        // The limit begins with the turn of the attempt, or with the wait for the adapter or the device.
-        case .connecting(isUnderWay: true), .waiting(.power), .waiting(.device): return startLimits(&orders)
+        // The wait for the adapter has a limit of its own, and then the attempt has the whole limit.
+        case .waiting(.power): return startLimits(\.isWaitLimited, &orders)
+        case .waiting(.device), .connecting(isUnderWay: true): return startLimits(\.isLimited, &orders)
         case .connecting, .waiting, .ending: return
         }
         for waiter in waiters { orders.append(.settle(waiter.id, outcome)) }
         waiters = []
     }
 
-    private mutating func startLimits(_ orders: inout Orders) {
-        for index in waiters.indices where !waiters[index].isLimited && waiters[index].timeout.isFinite {
-            waiters[index].isLimited = true
+    private mutating func startLimits(_ limit: WritableKeyPath<Waiter, Bool>, _ orders: inout Orders) {
+        for index in waiters.indices where !waiters[index][keyPath: limit] && waiters[index].timeout.isFinite {
+            waiters[index][keyPath: limit] = true
             orders.append(.limit(waiters[index].id, waiters[index].timeout))
         }
     }

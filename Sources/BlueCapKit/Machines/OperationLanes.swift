@@ -38,6 +38,8 @@ struct OperationLanes {
         var phase = Phase.called
         /// Whether the head is settled already: its time limit was exceeded, or its pairing was rejected.
         var isSettled = false
+        /// Whether nothing waits for the head any more, which BlueZ is executing: it is not repeated.
+        var isWithdrawn = false
         /// The progress of the head if it is a transfer.
         var transfer: TransferMachine?
         var refusals = 0
@@ -51,7 +53,7 @@ struct OperationLanes {
         var isSecuring: Bool { phase == .securing && head != nil && !isSettled }
 
         mutating func setHead(_ operation: Operation?, _ phase: Phase = .called) {
-            (head, self.phase, isSettled, transfer) = (operation, phase, false, nil)
+            (head, self.phase, isSettled, isWithdrawn, transfer) = (operation, phase, false, false, nil)
         }
     }
 
@@ -105,7 +107,10 @@ struct OperationLanes {
         let operation: Operation
         if let head = lane.head, head.id == id {
             guard !lane.isSettled else { return false }
-            if failure == .withdrawn, lane.phase == .called, lane.transfer == nil { return true }
+            if failure == .withdrawn, lane.phase == .called, lane.transfer == nil {
+                lane.isWithdrawn = true
+                return true
+            }
             operation = head
             (lane.isSettled, lane.transfer) = (true, nil)
         } else {
@@ -131,12 +136,12 @@ struct OperationLanes {
         switch result {
         case _ where lane.isSettled: break
         case .success(let outcome): orders.append(.settle(id, outcome))
-        case .failure(.busy) where lane.refusals < Self.retries.count:
+        case .failure(.busy) where lane.refusals < Self.retries.count && !lane.isWithdrawn:
             lane.phase = .refused
             orders.append(.startTimer(.retry(key), Self.retries[lane.refusals]))
             lane.refusals += 1
             return nil
-        case .failure(.needsSecurity) where canSecure(operation):
+        case .failure(.needsSecurity) where canSecure(operation) && !lane.isWithdrawn:
             lane.phase = .securing
             return nil
         case .failure(let failure): fail(operation, failure, &orders)

@@ -153,7 +153,12 @@ struct PairingState {
     mutating func withdraw(_ id: OperationID, into orders: inout Orders) -> Bool {
         guard let index = waiters.firstIndex(where: { $0.id == id }) else { return false }
         let isPair = waiters[index].request.isPair
-        if isPairing && !isCancelling && isPair || isRemoving && !isPair { return true }
+        if isPairing, !isCancelling, isPair { return true }
+        if isRemoving, !isPair {
+            // Nothing is paired after it.
+            waiters[index].request = .unpair
+            return true
+        }
         orders.append(.settle(id, .failed(.cancelled)))
         waiters.remove(at: index)
         if waiters.isEmpty, !isNeeded { withdraw(&orders) }

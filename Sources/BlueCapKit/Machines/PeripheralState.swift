@@ -167,7 +167,10 @@ struct PeripheralState {
         if attributes.isLinkDead || pairing.isLinkDead, connection.state == .connected {
             connect(.linkDied, into: &orders)
         }
-        if connection.isReconnectDue { connect(.reconnectAsked(delay: 0), into: &orders) }
+        if connection.isReconnectDue, !isRefreshing { connect(.reconnectAsked(delay: 0), into: &orders) }
+        if !connection.isInUse, !connection.isWanted, !isRefreshing {
+            attributes.failNextLink(.peripheral(connection.lastError ?? .disconnected), into: &orders)
+        }
         if !connection.isInUse, pairing.isIdle {
             attributes.linkUnwanted(into: &orders)
             subscriptions.linkUnwanted(into: &orders)
@@ -233,7 +236,8 @@ struct PeripheralState {
     mutating func linkAsked(_ id: OperationID, timeout: TimeInterval, into orders: inout Orders) {
         let isOwnTry = connection.number == linkRequests.number && connection.state != .connected
         if connection.isWanted, connection.isLinkAhead, !isOwnTry {
-            connect(.reconnectAsked(delay: 0), into: &orders)
+            // The delay before a try that is repeated anyway would begin again with each call.
+            if !connection.policy.reconnects { connect(.reconnectAsked(delay: 0), into: &orders) }
         } else {
             let longest = max(timeout, isOwnTry ? linkRequests.longestTimeout : 0)
             let policy = ConnectionPolicy(
@@ -252,11 +256,23 @@ struct PeripheralState {
         guard linkRequests.remove(id) else { return false }
         orders.append(.settle(id, .failed(failure)))
         if linkRequests.isEmpty, connection.number == linkRequests.number {
-            let purpose: ConnectionMachine.Purpose? = !runs.isIdle ? .run : pairing.isVerifying ? .pairing : nil
             let report: ConnectionMachine.Report = failure == .cancelled ? .forced : .timedOut
-            connect(.connectWithdrawn(report, leavingFor: purpose), into: &orders)
+            connect(.connectWithdrawn(report, leavingFor: otherPurpose), into: &orders)
         }
         return true
+    }
+
+    /// What needs the link besides the caller that no longer does.
+    private var otherPurpose: ConnectionMachine.Purpose? {
+        if !linkRequests.isEmpty || attributes.awaitsNextLink { return .application }
+        return !runs.isIdle ? .run : pairing.isVerifying ? .pairing : nil
+    }
+
+    /// Nothing reads the stream of a connection any more, which was to last as long as that.
+    mutating func readersEnded(_ number: ConnectionMachine.ConnectionNumber, into orders: inout Orders) {
+        guard number == connection.number else { return }
+        if !linkRequests.isEmpty { linkRequests.number = number }
+        connect(.readersEnded(leavingFor: otherPurpose), into: &orders)
     }
 
     private mutating func linkWentUp(into orders: inout Orders) {
@@ -334,7 +350,10 @@ struct PeripheralState {
     mutating func refreshAsked(_ id: OperationID, into orders: inout Orders) {
         isRefreshing = true
         attributes.discoverServicesOnNextLink(id)
-        if connection.state == .connected { connect(.disconnectAsked, into: &orders) }
+        if connection.state == .connected {
+            // A connection that is to last is reported as lost, and made again.
+            connect(connection.policy.reconnects ? .linkDied : .disconnectAsked, into: &orders)
+        }
         orders.append(.removeDevice)
     }
 

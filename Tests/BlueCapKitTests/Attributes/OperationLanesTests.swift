@@ -129,6 +129,19 @@ final class OperationLanesTests: XCTestCase {
         XCTAssertEqual(withdrawn(2), ["false"])
     }
 
+    func testWhatIsWithdrawnIsNeitherRepeatedNorPairedFor() {
+        lanes.pairsOnDemand = true
+        _ = submit(1)
+        XCTAssertEqual(withdrawn(1), ["true"])
+        XCTAssertEqual(replied(1, inProgress), ["failed 1"])
+        _ = submit(2)
+        XCTAssertEqual(withdrawn(2), ["true"])
+        XCTAssertEqual(replied(2, unpaired), ["failed 2"])
+        XCTAssertFalse(lanes.isSecuring)
+        _ = submit(3)
+        XCTAssertEqual(replied(3, inProgress), ["retry 1"], "The next operation is repeated as before.")
+    }
+
     func testWhatWaitsForItsRepetitionIsWithdrawn() {
         _ = submit(1)
         _ = submit(2)

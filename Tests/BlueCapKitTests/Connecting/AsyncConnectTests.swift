@@ -82,6 +82,20 @@ final class AsyncConnectTests: ConnectionStage {
         XCTAssertEqual(calls("Connect"), number)
     }
 
+    func testTheWaitForTheAdapterDoesNotShortenTheLimitOfTheAttempt() async throws {
+        let strap = absentStrap(heldManager())
+        simulator.simulatePowerOff()
+        await simulator.advance(by: 1)
+        let connect = await task { try await strap.connect(timeout: .seconds(10)) }
+        await simulator.advance(by: 8)
+        simulator.simulatePowerOn()
+        await simulator.advance(by: 8)
+        XCTAssertEqual(strap.state, .connecting)
+        await simulator.advance(by: 4)
+        let error = await error(of: connect)
+        XCTAssertEqual(error as? PeripheralError, .connectionTimeout)
+    }
+
     func testATimeLimitOfZeroIsRefused() async throws {
         let strap = strap(heldManager())
         let connect = await task { try await strap.connect(timeout: .zero) }

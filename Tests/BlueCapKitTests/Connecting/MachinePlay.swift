@@ -49,7 +49,7 @@ struct MachinePlay {
         case 15:
             send(.linkNotNeeded(.run))
             check(machine.purpose != .run, "A link stays for runs that have ended.")
-        case 17: send(.readersEnded(machine.number))
+        case 17: send(.readersEnded(leavingFor: [nil, .run, .application].randomElement(using: &random)!))
         case 16:
             let report = Bool.random(using: &random) ? ConnectionMachine.Report.forced : .timedOut
             send(.connectWithdrawn(report, leavingFor: Bool.random(using: &random) ? .run : nil))

@@ -160,6 +160,44 @@ final class StayConnectedTests: ConnectionStage {
         XCTAssertEqual(strap.state, .disconnected)
     }
 
+    func testARefreshOfTheServicesIsAnInterruption() {
+        let manager = manager()
+        let strap = strap(manager)
+        let changes = Changes(strap.stayConnected())
+        advance { changes.all == [.connected] }
+        let refreshed: Future<Peripheral> = strap.refreshServices()
+        advance { refreshed.completed }
+        guard case .success? = refreshed.result else { return XCTFail("\(String(describing: refreshed.result))") }
+        advance { changes.all.count == 3 }
+        XCTAssertEqual(changes.all.last, .connected)
+        simulator.simulateLinkLoss(of: Self.strapAddress)
+        advance { changes.all.count == 5 }
+        XCTAssertFalse(changes.hasEnded)
+    }
+
+    /// Leaving the loop ends its connection, not one for which somebody else waits.
+    func testTheEndOfTheLoopLeavesTheAttemptToACallThatWaitsForIt() async throws {
+        let manager = manager()
+        let strap = strap(manager)
+        simulator.remove(Self.strapAddress)
+        let token = CancelToken()
+        let stream = strap.stayConnected()
+        _ = read(stream, token)
+        await simulator.advance(by: 2)
+        let connect = Task(executorPreference: simulator.taskExecutor) { try await strap.connect() }
+        await simulator.advance(by: 1)
+        stream.cancel(token)
+        XCTAssertTrue(stream.isFinished)
+        simulator.add(Self.device(1))
+        await simulator.advance(by: 30)
+        try await connect.value
+        XCTAssertEqual(strap.state, .connected)
+        simulator.simulateLinkLoss(of: Self.strapAddress)
+        await simulator.advance(by: 30)
+        XCTAssertEqual(strap.state, .disconnected, "The connection was to last as long as its loop.")
+        withExtendedLifetime(manager) {}
+    }
+
     func testAfterTheApplicationsEndAReconnectIsOnce() {
         let manager = manager()
         let strap = strap(manager)

@@ -266,6 +266,13 @@ final class PairingStateTests: XCTestCase {
         XCTAssertEqual(reply(nil), [.settle(id(1), .done)])
     }
 
+    func testARepairThatIsWithdrawnDuringTheRemovalDoesNotPair() {
+        _ = ask(.repair, 1, timeout: .infinity, bonded())
+        XCTAssertEqual(Orders.given { XCTAssertTrue(state.withdraw(id(1), into: &$0)) }, [])
+        XCTAssertEqual(removed(), [.settle(id(1), .done)])
+        XCTAssertTrue(state.isIdle)
+    }
+
     func testARefusedRemovalFailsTheRepair() {
         _ = ask(.repair, 1, timeout: .infinity, bonded())
         XCTAssertEqual(removed(.removalFailed(failure)), [.settle(id(1), .failed(.pairing(.removalFailed(failure))))])
