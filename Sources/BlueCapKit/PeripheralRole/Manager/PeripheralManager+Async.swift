@@ -158,11 +158,7 @@ extension PeripheralManagerSession {
         let requested = request()
         do {
             return try await withTaskCancellationHandler {
-                try await withCheckedThrowingContinuation { continuation in
-                    requested.onComplete(context: ImmediateContext()) { outcome in
-                        continuation.resume(with: Result { try outcome.get() })
-                    }
-                }
+                try await requested.outcome.get()
             } onCancel: {
                 withdraw(requested)
             }

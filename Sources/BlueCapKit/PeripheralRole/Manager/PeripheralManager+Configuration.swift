@@ -8,23 +8,13 @@ extension PeripheralManager {
     /// let manager = try PeripheralManager(configuration: .init(adapter: "hci1", pairingPolicy: .justWorks))
     /// ```
     public struct Configuration: Sendable {
-        /// The D-Bus address of the bus to use, such as a simulator's; `nil`, the default, for the system bus
-        /// (`DBUS_SYSTEM_BUS_ADDRESS` is honoured).
+        /// As ``CentralManager/Configuration/busAddress``.
         public var busAddress: String?
-        /// The adapter to use: a name such as `hci0`, or an address such as `00:1A:7D:DA:71:13`; `nil`, the default, for the
-        /// adapter with the lowest number, which the manager then keeps, by its address, while it is present.
-        ///
-        /// If several adapters have one address, the manager uses the one that it used last, by its name, or else the one
-        /// with the lowest number. That also holds if the property is their address.
+        /// The adapter to use, as ``CentralManager/Configuration/adapter``; `nil` for the one with the lowest number.
         public var adapter: String?
         /// The identifier, not empty, under which the state is kept and restored; `nil`, the default, keeps no state.
         public var restoreIdentifier: String?
-        /// The folder of the kept state, an absolute path, such as the one that systemd passes to a service in
-        /// `STATE_DIRECTORY`; `nil`, the default, for `$XDG_STATE_HOME/bluecap` or `~/.local/state/bluecap`.
-        ///
-        /// It is used only together with ``restoreIdentifier``, and created if it is missing. It must belong to the user of
-        /// this process or to root, and must not be writable by others unless it is sticky. A symbolic link is followed only
-        /// if it belongs to the system, as those of systemd do. Otherwise no state is restored or kept.
+        /// The folder of the kept state, an absolute path, as ``CentralManager/Configuration/stateDirectory``.
         public var stateDirectory: String?
         /// What the manager replies when a pairing needs an answer; ``PairingPolicy/reject`` by default.
         public var pairingPolicy: PairingPolicy
