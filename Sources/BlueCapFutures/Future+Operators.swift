@@ -19,11 +19,7 @@ extension Future {
 
     /// Calls `completion` with the value, once, on `context`; never if the future fails.
     ///
-    /// - Parameters:
-    ///   - context: Runs `completion`. The default is ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this handler when it is passed to ``Future/cancel(_:)`` of this future: `completion`
-    ///     is released, and no longer called.
-    ///   - completion: Called with the value.
+    /// `context` and `cancelToken` are as in ``onComplete(context:cancelToken:completion:)``.
     @preconcurrency @inlinable
     public func onSuccess(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -35,11 +31,7 @@ extension Future {
 
     /// Calls `completion` with the error, once, on `context`; never if the future succeeds.
     ///
-    /// - Parameters:
-    ///   - context: Runs `completion`. The default is ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this handler when it is passed to ``Future/cancel(_:)`` of this future: `completion`
-    ///     is released, and no longer called.
-    ///   - completion: Called with the error.
+    /// `context` and `cancelToken` are as in ``onComplete(context:cancelToken:completion:)``.
     @preconcurrency @inlinable
     public func onFailure(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -51,11 +43,7 @@ extension Future {
 
     /// The same as ``onSuccess(context:cancelToken:completion:)``, under the name that sequences use.
     ///
-    /// - Parameters:
-    ///   - context: Runs `apply`. The default is ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this handler when it is passed to ``Future/cancel(_:)`` of this future: `apply` is
-    ///     released, and no longer called.
-    ///   - apply: Called with the value.
+    /// `context` and `cancelToken` are as in ``onComplete(context:cancelToken:completion:)``.
     @preconcurrency @inlinable
     public func forEach(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -91,13 +79,8 @@ extension Future {
     ///
     /// It fails with the error of this one, or with the error that `mapping` throws.
     ///
-    /// - Parameters:
-    ///   - context: Runs `mapping`. The future that `mapping` returns completes the returned one on its own thread.
-    ///     The default is ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `mapping` is
-    ///     released, and no longer called, and the returned future is never completed. The work that completes this
-    ///     future continues.
-    ///   - mapping: Called with the value; not called if this future fails.
+    /// `context` and `cancelToken` are as in ``map(context:cancelToken:mapping:)``; the future that `mapping` returns
+    /// completes the returned one on its own thread.
     @preconcurrency @inlinable
     public func flatMap<M>(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -111,13 +94,7 @@ extension Future {
     ///
     /// It fails with the error of this one, or with the error that `filter` throws.
     ///
-    /// - Parameters:
-    ///   - context: Runs `filter`, and completes the returned future. The default is ``QueueContext/futuresDefault``,
-    ///     a serial queue.
-    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `filter` is
-    ///     released, and no longer called, and the returned future is never completed. The work that completes this
-    ///     future continues.
-    ///   - filter: Called with the value; not called if this future fails.
+    /// `context` and `cancelToken` are as in ``map(context:cancelToken:mapping:)``.
     @preconcurrency @inlinable
     public func withFilter(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -130,13 +107,7 @@ extension Future {
     /// Returns a future of the same outcome. If it is a value, `completion` is called with it before the returned future
     /// is completed.
     ///
-    /// - Parameters:
-    ///   - context: Runs `completion`, and completes the returned future. The default is
-    ///     ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `completion`
-    ///     is released, and no longer called, and the returned future is never completed. The work that completes this
-    ///     future continues.
-    ///   - completion: Called with the value; not called if this future fails.
+    /// `context` and `cancelToken` are as in ``map(context:cancelToken:mapping:)``.
     @preconcurrency @inlinable
     public func andThen(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -149,13 +120,7 @@ extension Future {
     /// Returns a future of the same outcome. `completion` is called with the outcome, a value or an error, before the
     /// returned future is completed.
     ///
-    /// - Parameters:
-    ///   - context: Runs `completion`, and completes the returned future. The default is
-    ///     ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `completion`
-    ///     is released, and no longer called, and the returned future is never completed. The work that completes this
-    ///     future continues.
-    ///   - completion: Called with the outcome.
+    /// `context` and `cancelToken` are as in ``map(context:cancelToken:mapping:)``.
     @preconcurrency @inlinable @_disfavoredOverload
     public func andThen(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -172,13 +137,7 @@ extension Future {
     ///
     /// It fails with the error that `recovery` throws.
     ///
-    /// - Parameters:
-    ///   - context: Runs `recovery`, and completes the returned future. The default is
-    ///     ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `recovery` is
-    ///     released, and no longer called, and the returned future is never completed. The work that completes this
-    ///     future continues.
-    ///   - recovery: Called with the error; not called if this future succeeds.
+    /// `context` and `cancelToken` are as in ``map(context:cancelToken:mapping:)``.
     @preconcurrency @inlinable
     public func recover(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -192,13 +151,8 @@ extension Future {
     ///
     /// It fails with the error that `recovery` throws.
     ///
-    /// - Parameters:
-    ///   - context: Runs `recovery`. The future that `recovery` returns completes the returned one on its own thread.
-    ///     The default is ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `recovery` is
-    ///     released, and no longer called, and the returned future is never completed. The work that completes this
-    ///     future continues.
-    ///   - recovery: Called with the error; not called if this future succeeds.
+    /// `context` and `cancelToken` are as in ``map(context:cancelToken:mapping:)``; the future that `recovery` returns
+    /// completes the returned one on its own thread.
     @preconcurrency @inlinable
     public func recoverWith(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -215,13 +169,7 @@ extension Future {
 
     /// Returns a future of the same value, or of the failure with the error that `mapping` returns or throws.
     ///
-    /// - Parameters:
-    ///   - context: Runs `mapping`, and completes the returned future. The default is ``QueueContext/futuresDefault``,
-    ///     a serial queue.
-    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `mapping` is
-    ///     released, and no longer called, and the returned future is never completed. The work that completes this
-    ///     future continues.
-    ///   - mapping: Called with the error; not called if this future succeeds.
+    /// `context` and `cancelToken` are as in ``map(context:cancelToken:mapping:)``.
     @preconcurrency @inlinable
     public func mapError(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -290,13 +238,8 @@ extension Future {
     ///
     /// If this future fails, or `mapping` throws, the error is the only element. The stream keeps `capacity` elements.
     ///
-    /// - Parameters:
-    ///   - capacity: How many elements the returned stream keeps for handlers that are added late.
-    ///   - context: Runs `mapping`. The default is ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `mapping` is
-    ///     released, and no longer called, and the returned stream receives no element. The work that completes this
-    ///     future continues.
-    ///   - mapping: Called with the value; not called if this future fails.
+    /// `capacity` is for handlers that are added late. `context` and `cancelToken` are as in
+    /// ``map(context:cancelToken:mapping:)``; the stream of a cancelled operator receives no element.
     @preconcurrency @inlinable
     public func flatMap<M>(
         capacity: Int = Int.max,
@@ -321,13 +264,8 @@ extension Future {
     /// If this future succeeds, the value is the only element; if `recovery` throws, that error is. The stream keeps
     /// `capacity` elements.
     ///
-    /// - Parameters:
-    ///   - capacity: How many elements the returned stream keeps for handlers that are added late.
-    ///   - context: Runs `recovery`. The default is ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `recovery` is
-    ///     released, and no longer called, and the returned stream receives no element. The work that completes this
-    ///     future continues.
-    ///   - recovery: Called with the error; not called if this future succeeds.
+    /// `capacity` is for handlers that are added late. `context` and `cancelToken` are as in
+    /// ``map(context:cancelToken:mapping:)``; the stream of a cancelled operator receives no element.
     @preconcurrency @inlinable
     public func recoverWith(
         capacity: Int = Int.max,

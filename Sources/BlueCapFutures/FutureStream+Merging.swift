@@ -8,12 +8,7 @@ extension FutureStream {
     /// Errors of this stream pass; an error that `mapping` throws replaces the value. The returned stream ends when this
     /// stream and all others have ended. After it is cancelled it receives nothing more, not even from the others.
     ///
-    /// - Parameters:
-    ///   - context: Runs `mapping`. The default is ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this operator when it is passed to ``FutureStream/cancel(_:)`` of this stream:
-    ///     `mapping` is released, and no longer called, and the returned stream receives no further element. The
-    ///     source of this stream continues.
-    ///   - mapping: Called with each value.
+    /// `context` and `cancelToken` are as in ``map(context:cancelToken:mapping:)``.
     @preconcurrency
     public func flatMap<M>(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -29,12 +24,7 @@ extension FutureStream {
     /// stream has ended and all the futures are complete. After it is cancelled it receives nothing more, not even from
     /// the futures.
     ///
-    /// - Parameters:
-    ///   - context: Runs `mapping`. The default is ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this operator when it is passed to ``FutureStream/cancel(_:)`` of this stream:
-    ///     `mapping` is released, and no longer called, and the returned stream receives no further element. The
-    ///     source of this stream continues.
-    ///   - mapping: Called with each value.
+    /// `context` and `cancelToken` are as in ``map(context:cancelToken:mapping:)``.
     @preconcurrency
     public func flatMap<M>(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -49,12 +39,7 @@ extension FutureStream {
     /// An error that `recovery` throws replaces the error. The returned stream ends when this stream and all others have
     /// ended.
     ///
-    /// - Parameters:
-    ///   - context: Runs `recovery`. The default is ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this operator when it is passed to ``FutureStream/cancel(_:)`` of this stream:
-    ///     `recovery` is released, and no longer called, and the returned stream receives no further element. The
-    ///     source of this stream continues.
-    ///   - recovery: Called with each error.
+    /// `context` and `cancelToken` are as in ``map(context:cancelToken:mapping:)``.
     @preconcurrency
     public func recoverWith(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -72,12 +57,7 @@ extension FutureStream {
     /// An error that `recovery` throws replaces the error. The returned stream ends when this stream has ended and all the
     /// futures are complete.
     ///
-    /// - Parameters:
-    ///   - context: Runs `recovery`. The default is ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this operator when it is passed to ``FutureStream/cancel(_:)`` of this stream:
-    ///     `recovery` is released, and no longer called, and the returned stream receives no further element. The
-    ///     source of this stream continues.
-    ///   - recovery: Called with each error.
+    /// `context` and `cancelToken` are as in ``map(context:cancelToken:mapping:)``.
     @preconcurrency
     public func recoverWith(
         context: any ExecutionContext = QueueContext.futuresDefault,

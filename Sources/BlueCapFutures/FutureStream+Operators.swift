@@ -19,11 +19,7 @@ extension FutureStream {
 
     /// Calls `completion` with every value, in order, on `context`: first the kept values, then the new ones.
     ///
-    /// - Parameters:
-    ///   - context: Runs `completion`. The default is ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this handler when it is passed to ``FutureStream/cancel(_:)`` of this stream:
-    ///     `completion` is released, and no longer called.
-    ///   - completion: Called with each value.
+    /// `context` and `cancelToken` are as in ``onComplete(context:cancelToken:completion:)``.
     @preconcurrency @inlinable
     public func onSuccess(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -35,11 +31,7 @@ extension FutureStream {
 
     /// Calls `completion` with every error, in order, on `context`: first the kept errors, then the new ones.
     ///
-    /// - Parameters:
-    ///   - context: Runs `completion`. The default is ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this handler when it is passed to ``FutureStream/cancel(_:)`` of this stream:
-    ///     `completion` is released, and no longer called.
-    ///   - completion: Called with each error.
+    /// `context` and `cancelToken` are as in ``onComplete(context:cancelToken:completion:)``.
     @preconcurrency @inlinable
     public func onFailure(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -51,11 +43,7 @@ extension FutureStream {
 
     /// The same as ``onSuccess(context:cancelToken:completion:)``, under the name that sequences use.
     ///
-    /// - Parameters:
-    ///   - context: Runs `apply`. The default is ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this handler when it is passed to ``FutureStream/cancel(_:)`` of this stream: `apply`
-    ///     is released, and no longer called.
-    ///   - apply: Called with each value.
+    /// `context` and `cancelToken` are as in ``onComplete(context:cancelToken:completion:)``.
     @preconcurrency @inlinable
     public func forEach(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -102,13 +90,7 @@ extension FutureStream {
     ///
     /// Errors pass; an error that `filter` throws replaces the value.
     ///
-    /// - Parameters:
-    ///   - context: Runs `filter`, and adds its results to the returned stream. The default is
-    ///     ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this operator when it is passed to ``FutureStream/cancel(_:)`` of this stream:
-    ///     `filter` is released, and no longer called, and the returned stream receives no further element. The source
-    ///     of this stream continues.
-    ///   - filter: Called with each value.
+    /// `context` and `cancelToken` are as in ``map(context:cancelToken:mapping:)``.
     @preconcurrency @inlinable
     public func withFilter(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -120,13 +102,7 @@ extension FutureStream {
 
     /// Returns a stream of the same elements. If one is a value, `completion` is called with it before it is added.
     ///
-    /// - Parameters:
-    ///   - context: Runs `completion`, and adds its results to the returned stream. The default is
-    ///     ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this operator when it is passed to ``FutureStream/cancel(_:)`` of this stream:
-    ///     `completion` is released, and no longer called, and the returned stream receives no further element. The
-    ///     source of this stream continues.
-    ///   - completion: Called with each value.
+    /// `context` and `cancelToken` are as in ``map(context:cancelToken:mapping:)``.
     @preconcurrency @inlinable
     public func andThen(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -138,13 +114,7 @@ extension FutureStream {
 
     /// Returns a stream of the same elements. `completion` is called with each, a value or an error, before it is added.
     ///
-    /// - Parameters:
-    ///   - context: Runs `completion`, and adds its results to the returned stream. The default is
-    ///     ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this operator when it is passed to ``FutureStream/cancel(_:)`` of this stream:
-    ///     `completion` is released, and no longer called, and the returned stream receives no further element. The
-    ///     source of this stream continues.
-    ///   - completion: Called with each element.
+    /// `context` and `cancelToken` are as in ``map(context:cancelToken:mapping:)``.
     @preconcurrency @inlinable @_disfavoredOverload
     public func andThen(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -160,13 +130,7 @@ extension FutureStream {
     /// Returns a stream in which the value that `recovery` returns replaces each error. Values pass; an error that
     /// `recovery` throws replaces the error.
     ///
-    /// - Parameters:
-    ///   - context: Runs `recovery`, and adds its results to the returned stream. The default is
-    ///     ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this operator when it is passed to ``FutureStream/cancel(_:)`` of this stream:
-    ///     `recovery` is released, and no longer called, and the returned stream receives no further element. The
-    ///     source of this stream continues.
-    ///   - recovery: Called with each error.
+    /// `context` and `cancelToken` are as in ``map(context:cancelToken:mapping:)``.
     @preconcurrency @inlinable
     public func recover(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -178,13 +142,7 @@ extension FutureStream {
 
     /// Returns a stream in which the error that `mapping` returns or throws replaces each error. Values pass.
     ///
-    /// - Parameters:
-    ///   - context: Runs `mapping`, and adds its results to the returned stream. The default is
-    ///     ``QueueContext/futuresDefault``, a serial queue.
-    ///   - cancelToken: Cancels this operator when it is passed to ``FutureStream/cancel(_:)`` of this stream:
-    ///     `mapping` is released, and no longer called, and the returned stream receives no further element. The
-    ///     source of this stream continues.
-    ///   - mapping: Called with each error.
+    /// `context` and `cancelToken` are as in ``map(context:cancelToken:mapping:)``.
     @preconcurrency @inlinable
     public func mapError(
         context: any ExecutionContext = QueueContext.futuresDefault,

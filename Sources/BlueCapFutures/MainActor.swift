@@ -15,11 +15,7 @@ extension Future where T: Sendable {
     /// already complete and the caller is on the main actor. If the program never drains its main queue, the closure never
     /// runs; see ``QueueContext/main``.
     ///
-    /// - Parameters:
-    ///   - actor: `MainActor.self`.
-    ///   - cancelToken: Cancels this handler when it is passed to ``Future/cancel(_:)`` of this future: `completion`
-    ///     is released, and no longer called.
-    ///   - completion: Called with the outcome.
+    /// `cancelToken` is as in ``onComplete(context:cancelToken:completion:)``.
     public func onComplete(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (Try<T>) -> Void
@@ -40,11 +36,7 @@ extension Future where T: Sendable {
     ///
     /// See ``onComplete(on:cancelToken:completion:)`` for when it runs.
     ///
-    /// - Parameters:
-    ///   - actor: `MainActor.self`.
-    ///   - cancelToken: Cancels this handler when it is passed to ``Future/cancel(_:)`` of this future: `completion`
-    ///     is released, and no longer called.
-    ///   - completion: Called with the value.
+    /// `cancelToken` is as in ``onComplete(context:cancelToken:completion:)``.
     public func onSuccess(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (T) -> Void
@@ -56,11 +48,7 @@ extension Future where T: Sendable {
     ///
     /// See ``onComplete(on:cancelToken:completion:)`` for when it runs.
     ///
-    /// - Parameters:
-    ///   - actor: `MainActor.self`.
-    ///   - cancelToken: Cancels this handler when it is passed to ``Future/cancel(_:)`` of this future: `completion`
-    ///     is released, and no longer called.
-    ///   - completion: Called with the error.
+    /// `cancelToken` is as in ``onComplete(context:cancelToken:completion:)``.
     public func onFailure(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (any Error) -> Void
@@ -72,12 +60,7 @@ extension Future where T: Sendable {
     ///
     /// It fails with the error of this one, or with the error that `mapping` throws.
     ///
-    /// - Parameters:
-    ///   - actor: `MainActor.self`.
-    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `mapping` is
-    ///     released, and no longer called, and the returned future is never completed. The work that completes this
-    ///     future continues.
-    ///   - mapping: Called with the value; not called if this future fails.
+    /// `cancelToken` is as in ``map(context:cancelToken:mapping:)``.
     public func map<M: Sendable>(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @MainActor (T) throws -> M
@@ -89,12 +72,7 @@ extension Future where T: Sendable {
     ///
     /// It fails with the error of this one, or with the error that `mapping` throws.
     ///
-    /// - Parameters:
-    ///   - actor: `MainActor.self`.
-    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `mapping` is
-    ///     released, and no longer called, and the returned future is never completed. The work that completes this
-    ///     future continues.
-    ///   - mapping: Called with the value; not called if this future fails.
+    /// `cancelToken` is as in ``map(context:cancelToken:mapping:)``.
     public func flatMap<M: Sendable>(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @MainActor (T) throws -> Future<M>
@@ -107,12 +85,7 @@ extension Future where T: Sendable {
     ///
     /// It fails with the error that `recovery` throws.
     ///
-    /// - Parameters:
-    ///   - actor: `MainActor.self`.
-    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `recovery` is
-    ///     released, and no longer called, and the returned future is never completed. The work that completes this
-    ///     future continues.
-    ///   - recovery: Called with the error; not called if this future succeeds.
+    /// `cancelToken` is as in ``map(context:cancelToken:mapping:)``.
     public func recoverWith(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         recovery: @escaping @MainActor (any Error) throws -> Future<T>
@@ -127,11 +100,7 @@ extension FutureStream where T: Sendable {
     /// The closure may use and change the state of the main actor. If the program never drains its main queue, the closure
     /// never runs; see ``QueueContext/main``.
     ///
-    /// - Parameters:
-    ///   - actor: `MainActor.self`.
-    ///   - cancelToken: Cancels this handler when it is passed to ``FutureStream/cancel(_:)`` of this stream:
-    ///     `completion` is released, and no longer called.
-    ///   - completion: Called with each element.
+    /// `cancelToken` is as in ``onComplete(context:cancelToken:completion:)``.
     public func onComplete(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (Try<T>) -> Void
@@ -145,11 +114,7 @@ extension FutureStream where T: Sendable {
     /// manager.startScanning().onSuccess(on: MainActor.self) { [weak list] in list?.add($0) }
     /// ```
     ///
-    /// - Parameters:
-    ///   - actor: `MainActor.self`.
-    ///   - cancelToken: Cancels this handler when it is passed to ``FutureStream/cancel(_:)`` of this stream:
-    ///     `completion` is released, and no longer called.
-    ///   - completion: Called with each value.
+    /// `cancelToken` is as in ``onComplete(context:cancelToken:completion:)``.
     public func onSuccess(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (T) -> Void
@@ -159,11 +124,7 @@ extension FutureStream where T: Sendable {
 
     /// Calls `completion` with every error, in order, on the main actor: first the kept ones, then the new ones.
     ///
-    /// - Parameters:
-    ///   - actor: `MainActor.self`.
-    ///   - cancelToken: Cancels this handler when it is passed to ``FutureStream/cancel(_:)`` of this stream:
-    ///     `completion` is released, and no longer called.
-    ///   - completion: Called with each error.
+    /// `cancelToken` is as in ``onComplete(context:cancelToken:completion:)``.
     public func onFailure(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (any Error) -> Void
@@ -175,12 +136,7 @@ extension FutureStream where T: Sendable {
     ///
     /// Errors pass; an error that `mapping` throws replaces the value.
     ///
-    /// - Parameters:
-    ///   - actor: `MainActor.self`.
-    ///   - cancelToken: Cancels this operator when it is passed to ``FutureStream/cancel(_:)`` of this stream:
-    ///     `mapping` is released, and no longer called, and the returned stream receives no further element. The
-    ///     source of this stream continues.
-    ///   - mapping: Called with each value.
+    /// `cancelToken` is as in ``map(context:cancelToken:mapping:)``.
     public func map<M: Sendable>(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @MainActor (T) throws -> M
@@ -192,12 +148,7 @@ extension FutureStream where T: Sendable {
     ///
     /// Errors of this stream pass; an error that `mapping` throws replaces the value.
     ///
-    /// - Parameters:
-    ///   - actor: `MainActor.self`.
-    ///   - cancelToken: Cancels this operator when it is passed to ``FutureStream/cancel(_:)`` of this stream:
-    ///     `mapping` is released, and no longer called, and the returned stream receives no further element. The
-    ///     source of this stream continues.
-    ///   - mapping: Called with each value.
+    /// `cancelToken` is as in ``map(context:cancelToken:mapping:)``.
     public func flatMap<M: Sendable>(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @MainActor (T) throws -> Future<M>
