@@ -7,8 +7,8 @@ public import BlueCapGATT
 /// Within `connectionTimeout` the library makes as many attempts as needed; transient refusals of BlueZ are not
 /// reported. ``stayConnected(timeout:)`` is the form for a program that stays connected, as a loop in an `async` function.
 ///
-/// The forms with a stream report the result as a ``ConnectionEvent``. To continue after `.timeout` or `.disconnect`, the
-/// application calls ``reconnect(withDelay:)``.
+/// The variants of `connect` with a stream of ``ConnectionEvent``s leave the next attempt to the application: to continue
+/// after `.timeout` or `.disconnect`, it calls ``reconnect(withDelay:)``.
 extension Peripheral {
     /// Connects as ``connect(timeout:)`` does, and returns a stream of connection events, after which the application can
     /// connect again.
