@@ -54,8 +54,8 @@ extension Characteristic {
     /// From now on the streams of ``receiveNotificationUpdates(capacity:)->FutureStream<(Characteristic,Data?)>`` receive the
     /// values that the peripheral notifies or indicates, also those that arrive before the confirmation.
     ///
-    /// All subscribers of a characteristic share one subscription; a second call returns when the first does. It also ends
-    /// with ``Peripheral/terminate()`` and with the manager. After a lost link, when the peripheral is connected again for any
+    /// All subscribers of a characteristic share one subscription; a second call returns when the first does. The subscription
+    /// also ends with ``Peripheral/terminate()`` and with the manager. After a lost link, when the peripheral is connected again for any
     /// reason, and after a restart of `bluetoothd`, it is resumed with one write to the peripheral. The streams then receive
     /// a gap mark, since values may have been missed.
     ///
