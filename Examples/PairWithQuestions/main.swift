@@ -19,13 +19,14 @@ manager.whenPairingIsRequested().onSuccess(context: terminal) { request in
         if readLine() == "y" { request.confirm() } else { request.reject() }
     }
 }
-try await manager.waitUntilPoweredOn()
-let found = try await manager.startScanning(forServiceUUIDs: [CBUUID(string: "AA10")], timeout: 30).first().value
+try await manager.waitUntilPoweredOn(timeout: .seconds(10))
+let stream = manager.startScanning(forServiceUUIDs: [CBUUID(string: "AA10")], timeout: .seconds(30))
+let door = try await stream.first().value
 manager.stopScanning()
 do {
-    let door = try await found.pair().value
-    let value = try await door.read(keys).value
-    print(door.name, "has", String(decoding: value, as: UTF8.self))
+    try await door.pair(timeout: .seconds(60))
+    let value: String = try await door.read(keys, timeout: .seconds(5))
+    print(door.name, "has", value)
 } catch let error as PairingError {
     print(error)
 }

@@ -7,7 +7,7 @@ manager.whenStateChanges().flatMap { state -> FutureStream<Peripheral> in
     return manager.startScanning()
 }.onComplete { result in
     switch result {
-    case .success(let peripheral): print(peripheral.address, peripheral.RSSI, peripheral.name)
+    case .success(let peripheral): print(peripheral.address, peripheral.rssi ?? 127, peripheral.name)
     case .failure(let error): print(error)
     }
 }

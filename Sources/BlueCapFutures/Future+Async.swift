@@ -2,7 +2,7 @@ extension Future where T: Sendable {
     /// The value. Waits until the future is complete, and throws the error if it fails.
     ///
     /// ```swift
-    /// let location = try await peripheral.read(bodySensorLocation).value
+    /// let celsius = try await temperature().value
     /// ```
     ///
     /// Any number of tasks may wait. A task that is cancelled while it waits stops waiting and throws

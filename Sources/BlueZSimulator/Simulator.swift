@@ -19,7 +19,7 @@ package import BlueCapReactor
 ///
 /// ```swift
 /// let simulator = Simulator.inProcess(room: .furnished)
-/// simulator.advance(by: 30)
+/// simulator.advance(by: .seconds(30))
 /// ```
 ///
 /// The methods `simulate…` cause the faults of real radios. They may be called on any thread and
@@ -177,7 +177,7 @@ public final class Simulator: Sendable {
     ///
     /// ```swift
     /// let level = Task(executorPreference: simulator.taskExecutor) { try await reader.level() }
-    /// await simulator.advance(by: 5)
+    /// await simulator.advance(by: .seconds(5))
     /// ```
     ///
     /// Such a task, and its child tasks, run only while virtual time is driven, on the thread that drives it, one after
@@ -199,7 +199,7 @@ public final class Simulator: Sendable {
     /// let names = Task(executorPreference: simulator.taskExecutor) {
     ///     try await manager.startScanning().values.first { $0.name == "Tag" }
     /// }
-    /// await simulator.advance(by: 5)
+    /// await simulator.advance(by: .seconds(5))
     /// ```
     ///
     /// - Tasks on ``taskExecutor``, and their child tasks, have run when this returns. Their order is the same in every run.

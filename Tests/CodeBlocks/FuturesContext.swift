@@ -41,7 +41,5 @@ enum FuturesContext {
     static func humidity() -> Future<Double> { fatalError() }
     static func temperature() -> Future<Double> { fatalError() }
 
-    static var bodySensorLocation: CharacteristicIdentifier { fatalError() }
     static var manager: CentralManager { fatalError() }
-    static var peripheral: Peripheral { fatalError() }
 }

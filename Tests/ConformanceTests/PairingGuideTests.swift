@@ -42,19 +42,17 @@ final class PairingGuideTests: XCTestCase {
 
     /// Runs a script with the peripheral of the room, which a manager with that policy has discovered.
     private func run<T: Sendable>(
-        _ policy: PairingPolicy, limit: TimeInterval = 30, bluez: BlueZVersion = .v5_82,
+        _ policy: PairingPolicy, bluez: BlueZVersion = .v5_82,
         _ script: @escaping @Sendable (CentralManager, Peripheral, Simulator) async throws -> T
     ) async throws -> T {
         let simulator = Simulator.inProcess(room: try .named(room), bluez: bluez)
         let manager = try CentralManager(configuration: .init(busAddress: simulator.address, pairingPolicy: policy))
-        let task = Task(executorPreference: simulator.taskExecutor) {
-            try await manager.waitUntilPoweredOn()
-            let peripheral = try await manager.startScanning().first().value
+        return try await simulator.run {
+            try await manager.waitUntilPoweredOn(timeout: .seconds(10))
+            let peripheral = try await manager.startScanning(timeout: .seconds(30)).first().value
             manager.stopScanning()
             return try await script(manager, peripheral, simulator)
         }
-        await simulator.advance(by: limit)
-        return try await task.value
     }
 
     func testAPolicyIsAValue() async throws {
@@ -74,8 +72,8 @@ final class PairingGuideTests: XCTestCase {
         let value = try await run(.justWorks) { _, peripheral, _ in
             try await peripheral.run(timeout: .seconds(20)) { connected in
                 let peripheral = connected.peripheral
-                let value: Future<Data> = peripheral.read(state)  // pairs first, if the value requires it
-                return try await value.value
+                let value = try await peripheral.read(state)  // pairs first, if the value requires it
+                return value
             }
         }
         XCTAssertEqual(value, Data([1]))
@@ -83,9 +81,12 @@ final class PairingGuideTests: XCTestCase {
 
     func testABondIsForgotten() async throws {
         let count = try await run(.justWorks) { manager, peripheral, simulator in
-            peripheral.whenPairingChanges().onSuccess { change in
-                if change.isBonded, change.origin == .elsewhere { print("Another program has paired with it.") }
+            let changes = Task(executorPreference: simulator.taskExecutor) {
+                for try await change in peripheral.whenPairingChanges() where change.origin == .elsewhere {
+                    if change.isBonded { print("Another program has paired with it.") }
+                }
             }
+            defer { changes.cancel() }
             try await peripheral.run(timeout: .seconds(20)) { try await $0.pair() }
             XCTAssertEqual(manager.bonds().map(\.isOurs), [true])
             await simulator.advance(by: 5)
@@ -99,7 +100,7 @@ final class PairingGuideTests: XCTestCase {
 
     func testAPeripheralThatHasLostItsKeysIsRepaired() async throws {
         let state = state
-        let isBonded = try await run(.justWorks, limit: 120, bluez: BlueZVersion(5, 86)) { _, peripheral, simulator in
+        let isBonded = try await run(.justWorks, bluez: BlueZVersion(5, 86)) { _, peripheral, simulator in
             try await peripheral.run(timeout: .seconds(20)) { try await $0.pair() }
             simulator.simulateKeyLoss(of: "C0:5A:17:00:10:CC", side: .device)
             func userWantsToPairAgain() async -> Bool { true }
@@ -108,7 +109,7 @@ final class PairingGuideTests: XCTestCase {
                 print(value)
             } catch PeripheralError.pairing(.keyMissing) {
                 guard await userWantsToPairAgain() else { return false }
-                _ = try await peripheral.repair().value
+                try await peripheral.repair()
             }
             XCTAssertEqual(peripheral.pairingCount, 2)
             return peripheral.isBonded
@@ -172,22 +173,21 @@ final class PairingGuideTests: XCTestCase {
                 if case .confirm = request.kind { request.confirm() } else { request.reject() }
             }
         }
-        let value = Task(executorPreference: simulator.taskExecutor) {
-            try await manager.waitUntilPoweredOn()
-            let door = try await manager.startScanning().first().value
+        let value = try await simulator.run {
+            try await manager.waitUntilPoweredOn(timeout: .seconds(10))
+            let door = try await manager.startScanning(timeout: .seconds(30)).first().value
             manager.stopScanning()
-            return try await door.pair().value.read(keys).value
+            try await door.pair()
+            return try await door.read(keys)
         }
-        await simulator.advance(by: 30)
-        let data: Data = try await value.value
-        XCTAssertEqual(data, Data("1 key".utf8))
+        XCTAssertEqual(value, Data("1 key".utf8))
         user.cancel()
     }
 
     /// Reads a protected value while another program has the default agent, which accepts each pairing.
     private func isBondedByAReading(_ isStrict: Bool) async throws -> Bool {
         let state = state
-        return try await run(.reject, limit: 60) { manager, peripheral, simulator in
+        return try await run(.reject) { manager, peripheral, simulator in
             simulator.add(VirtualAgent(isDefault: true))
             if isStrict {
                 manager.pairingPolicy = .reject.asDefaultAgent()

@@ -5,15 +5,16 @@ import XCTest
 
 /// The blocks of Documentation/Simulator.md on the simulator in process, line for line.
 final class SimulatorGuideTests: XCTestCase {
-    func testAPeripheralOfAnEmptyRoomIsDiscovered() throws {
+    func testAPeripheralOfAnEmptyRoomIsDiscovered() async throws {
         let simulator = Simulator.inProcess(room: .empty)
         let tag = VirtualPeripheral("C0:FF:EE:00:00:01", rssi: -48, advertisement: Advertisement(localName: "Tag"))
         simulator.add(tag)
         let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
-        simulator.advance(by: 30)
-        let found = manager.startScanning().first()
-        simulator.advance(by: 5)
-        XCTAssertEqual(found.result?.value?.name, "Tag")
+        let found = try await simulator.run {
+            try await manager.waitUntilPoweredOn(timeout: .seconds(10))
+            return try await manager.startScanning(timeout: .seconds(30)).first().value
+        }
+        XCTAssertEqual(found.name, "Tag")
     }
 
     final class Lock: PeripheralBehavior {
@@ -84,10 +85,10 @@ final class SimulatorGuideTests: XCTestCase {
         XCTAssertEqual(advertised.result?.isSuccess(), true)
 
         let phone = simulator.connect(VirtualCentral("C0:FF:EE:00:CE:01", name: "Phone", mtu: 185), to: 0)
-        simulator.advance(by: 1)
+        simulator.advance(by: .seconds(1))
         let level = phone.read("2A19")
         phone.subscribe(to: "2A37")
-        simulator.advance(by: 1)
+        simulator.advance(by: .seconds(1))
         // level.result, phone.values …
         XCTAssertEqual(level.bytes, [80])
         XCTAssertNoThrow(try rate.update(withData: Data([0, 74])))

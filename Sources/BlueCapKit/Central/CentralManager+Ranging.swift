@@ -7,8 +7,8 @@ public import BlueCapGATT
 /// while the program runs.
 ///
 /// ```swift
-/// manager.startRangingBeacons([.iBeacon(floor, major: 1)]).onSuccess { sighting in
-///     guard let distance = sighting.distance else { return }
+/// for try await sighting in manager.startRangingBeacons([.iBeacon(floor, major: 1)]) {
+///     guard let distance = sighting.distance else { continue }
 ///     print(sighting.beacon, sighting.proximity, distance.metres, distance.range)
 /// }
 /// ```

@@ -15,7 +15,7 @@ import BlueCapReactor
 ///   outlived the program, as BlueZ's links do. Until the application calls `connect` itself, to get a stream of
 ///   events, the manager calls `reconnect()` after each time-out and each lost link.
 /// - the subscriptions. The manager resumes each one when the peripheral's services are known. The application
-///   discovers its characteristics as usual, and receives values with `receiveNotificationUpdates()`.
+///   calls ``Peripheral/notificationEvents(_:over:capacity:timeout:)`` as usual.
 /// - the services and options of the scan. The manager does not start the scan; the application does.
 ///
 /// A saved state is used only if no other user can have written it:
@@ -37,9 +37,8 @@ import BlueCapReactor
 ///
 /// ```swift
 /// let manager = try CentralManager(configuration: .init(restoreIdentifier: "us.gnos.gateway"))
-/// manager.whenStateRestored().onSuccess { peripherals, scannedServices, options in
-///     for peripheral in peripherals { keep(peripheral) }
-/// }
+/// let restored = try await manager.whenStateRestored().map { peripherals, _, _ in peripherals }.value
+/// for peripheral in restored { keep(peripheral) }
 /// ```
 extension CentralManager {
     /// Returns the peripherals, services and scan options that an earlier manager with this identifier has saved.

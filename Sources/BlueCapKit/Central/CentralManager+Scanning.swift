@@ -38,12 +38,6 @@ extension CentralManager {
     }
 
     /// Variant of `startScanning(forServiceUUIDs:capacity:timeout:options:)` for all peripherals, as in the documents.
-    ///
-    /// - Parameters:
-    ///   - capacity: How many peripherals the stream keeps for handlers that are added later.
-    ///   - timeout: Seconds after which the scan stops.
-    ///   - options: Core Bluetooth's options, of which `CBCentralManagerScanOptionAllowDuplicatesKey` has an effect.
-    /// - Returns: A stream of the discovered peripherals.
     public func startScanning(
         capacity: Int = .max, timeout: TimeInterval = .infinity, options: [String: Any]? = nil
     ) -> FutureStream<Peripheral> {
@@ -84,7 +78,7 @@ extension CentralManager {
     /// Starts a scan, and returns a stream of its reports, each with its own data.
     ///
     /// The scan is the same as that of `startScanning(forServiceUUIDs:capacity:timeout:options:)`, with the same
-    /// options, errors and end. A manager has one scan at a time, of either kind. Only the elements differ: a
+    /// parameters, errors and end. A manager has one scan at a time, of either kind. Only the elements differ: a
     /// ``ScanReport`` is a value with the time, the signal strength and the advertisement of that report, while a
     /// ``Peripheral`` returns the newest data. This matters if duplicates are allowed and the handler runs after a
     /// later report has arrived.
@@ -95,13 +89,6 @@ extension CentralManager {
     /// }
     /// ```
     ///
-    /// - Parameters:
-    ///   - uuids: The services of which a peripheral must advertise one; `nil` and an empty list accept all
-    ///     peripherals.
-    ///   - capacity: How many reports the stream keeps for handlers that are added later. `Int.max` keeps as many as
-    ///     the manager remembers peripherals, or the newest 1 024 if duplicates are allowed; 0 keeps none.
-    ///   - timeout: The time after which the scan stops; `nil` for no limit.
-    ///   - options: What to report.
     /// - Returns: A stream of reports: one of each peripheral, or all reports if duplicates are allowed.
     @_disfavoredOverload
     public func startScanningForReports(

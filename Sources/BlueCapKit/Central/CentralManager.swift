@@ -8,12 +8,8 @@ import BlueCapReactor
 ///
 /// ```swift
 /// let manager = CentralManager()
-/// manager.whenStateChanges().flatMap { state -> FutureStream<Peripheral> in
-///     guard state == .poweredOn else { throw CentralManagerError.isPoweredOff }
-///     return manager.startScanning()
-/// }.onSuccess { peripheral in
-///     print(peripheral.name, peripheral.RSSI)
-/// }
+/// try await manager.waitUntilPoweredOn(timeout: .seconds(10))
+/// for try await peripheral in manager.startScanning(timeout: .seconds(30)) { print(peripheral.name) }
 /// ```
 ///
 /// A manager is safe to use from any thread. Its properties return at once, from what the manager already knows.

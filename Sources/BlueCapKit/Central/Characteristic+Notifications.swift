@@ -16,31 +16,7 @@ extension Characteristic {
     /// link or the next.
     package var isSubscribed: Bool { session.use(of: peripheral.key) { $0.state.isSubscribed(id) } ?? false }
 
-    /// Subscribes to the value: the form with a future of ``startNotifying(over:timeout:)``.
-    ///
-    /// From now on the streams of ``receiveNotificationUpdates(capacity:)->FutureStream<(Characteristic,Data?)>``
-    /// receive the values that the peripheral notifies or indicates.
-    ///
-    /// All subscribers of a characteristic share one subscription; a second call succeeds when the first does. The
-    /// subscription stays until ``stopNotifying()->Future<Characteristic>``, ``Peripheral/terminate()`` or the end of
-    /// the manager. After a lost link, when the peripheral is connected again for any reason, and after a restart of
-    /// `bluetoothd`, it is resumed with one write to the peripheral. The streams then receive a gap mark, since values
-    /// may have been missed.
-    ///
-    /// A value that a read of this process returned is not reported as a notification. If *another* program reads the
-    /// characteristic, BlueZ does not distinguish its reads from notifications. If another program is subscribed over
-    /// signals, BlueZ reports each value twice. Both happen because BlueZ sends one D-Bus signal to all programs;
-    /// neither happens over a socket.
-    ///
-    /// - Parameter transport: How values are delivered; see ``NotificationTransport``. An existing subscription keeps
-    ///   its transport.
-    /// - Returns: This characteristic, when the peripheral has confirmed the subscription to BlueZ. Values that arrive
-    ///   before the confirmation are delivered. The future fails at once with
-    ///   ``CharacteristicError/notifyNotSupported`` if the properties contain neither `notify` nor `indicate`, and
-    ///   with the same error if BlueZ has no socket for it. It fails with ``CharacteristicError/acquiredByOther(_:)``
-    ///   if another program has acquired the characteristic; with ``CharacteristicError/notifyFailed(_:)``, which
-    ///   contains the ATT error, if the peripheral refuses; with ``CharacteristicError/notifyTimeout`` if it does
-    ///   not reply for 30 seconds; with ``CharacteristicError/invalidated``; or with ``PeripheralError/disconnected``.
+    /// Variant of ``startNotifying(over:timeout:)`` that returns a future of this characteristic, without a time limit.
     @discardableResult
     public func startNotifying(over transport: NotificationTransport) -> Future<Characteristic> {
         subscribe(over: transport, yielding: self)
@@ -70,7 +46,7 @@ extension Characteristic {
         subscribe(over: transport, timeout: timeout, yielding: ())
     }
 
-    /// Subscribes to the value over signals: ``startNotifying(over:)->Future<Characteristic>`` with `.signals`.
+    /// Variant of ``startNotifying(over:timeout:)`` that returns a future, over signals and without a time limit.
     @discardableResult
     public func startNotifying() -> Future<Characteristic> { subscribe(over: .signals, yielding: self) }
 
@@ -79,15 +55,7 @@ extension Characteristic {
     @discardableResult
     public func startNotifying() -> Future<Void> { subscribe(over: .signals, yielding: ()) }
 
-    /// Ends the subscription.
-    ///
-    /// The streams of ``receiveNotificationUpdates(capacity:)->FutureStream<(Characteristic,Data?)>`` stay, and receive
-    /// values again after another ``startNotifying(over:)->Future<Characteristic>``. ``stopNotificationUpdates()`` ends
-    /// the streams. The two functions may be called in either order. If the peripheral is disconnected, cancels the
-    /// automatic resubscription.
-    ///
-    /// - Returns: This characteristic, when BlueZ has confirmed the end of the subscription; at once if there is no
-    ///   subscription. The future fails as that of ``startNotifying(over:)->Future<Characteristic>`` does.
+    /// Variant of ``stopNotifying(timeout:)`` that returns a future of this characteristic, without a time limit.
     @discardableResult
     public func stopNotifying() -> Future<Characteristic> { unsubscribe(yielding: self) }
 
@@ -127,15 +95,6 @@ extension Characteristic {
     /// ``Peripheral/terminate()``; and with the manager. If a subscription cannot be resumed, the stream receives a
     /// failure and continues. If the characteristic cannot notify, the stream has the failure
     /// ``CharacteristicError/notifyNotSupported``.
-    ///
-    /// ```swift
-    /// characteristic.startNotifying().flatMap { characteristic in
-    ///     characteristic.receiveNotificationUpdates(capacity: 10)
-    /// }.onSuccess { characteristic, data in
-    ///     guard let data else { return print("values may have been missed") }
-    ///     print(characteristic.name, data)
-    /// }
-    /// ```
     ///
     /// Values that arrive together are delivered together: a handler on a queue is called once for all of them.
     ///
@@ -182,7 +141,7 @@ extension Characteristic {
     /// Ends all streams of ``receiveNotificationUpdates(capacity:)->FutureStream<(Characteristic,Data?)>`` of this
     /// characteristic.
     ///
-    /// The subscription does not change; ``stopNotifying()->Future<Characteristic>`` ends it.
+    /// The subscription does not change; ``stopNotifying(timeout:)`` ends it.
     public func stopNotificationUpdates() { session.endNotifications(id, of: peripheral.key) }
 
     // MARK: How

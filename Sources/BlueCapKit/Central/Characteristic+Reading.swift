@@ -46,9 +46,7 @@ extension Characteristic {
     /// that type.
     ///
     /// ```swift
-    /// characteristic.read().onSuccess { characteristic in
-    ///     let isEnabled: Enabled? = characteristic.value()
-    /// }
+    /// let isEnabled: Enabled? = characteristic.value()
     /// ```
     public func value<T: CharacteristicCodable>() -> T? { dataValue.flatMap { T.deserialize($0) } }
 }

@@ -9,10 +9,8 @@ import BlueCapReactor
 /// This is many times faster than one call for each value, and provides back-pressure.
 ///
 /// ```swift
-/// characteristic.acquireWriter().onSuccess { writer in
-///     for part in parts { writer.write(part) }
-///     writer.whenClosed().onSuccess { print("no link any more") }
-/// }
+/// let writer = try await characteristic.acquireWriter()
+/// for part in parts { try await writer.write(part).value }
 /// ```
 ///
 /// Values are sent in the order in which they were written, from any thread. While the writer is open, BlueZ refuses

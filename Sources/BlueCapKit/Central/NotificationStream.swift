@@ -27,7 +27,7 @@ extension Characteristic {
     ///   - transport: How values are delivered. An existing subscription keeps its transport.
     ///   - capacity: How many elements are kept for a loop that begins later.
     ///   - timeout: The time limit for the start of the subscription, including all waiting for links; `nil` for none.
-    /// - Returns: The stream. It receives the failures of ``startNotifying(over:)->Future<Characteristic>`` if the
+    /// - Returns: The stream. It receives the failures of ``startNotifying(over:timeout:)`` if the
     ///   subscription is refused or cannot be resumed, and ends if it has never begun.
     public func notificationEvents(
         over transport: NotificationTransport = .signals, capacity: Int = .max, timeout: Duration? = nil
@@ -49,26 +49,48 @@ extension Characteristic {
     // MARK: Subscribing without a stream
 
     /// Subscribes to the value until ``stopNotifying(timeout:)``, whatever reads the values. Returns when the peripheral has
-    /// confirmed the subscription.
+    /// confirmed the subscription to BlueZ.
+    ///
+    /// From now on the streams of ``receiveNotificationUpdates(capacity:)->FutureStream<(Characteristic,Data?)>`` receive the
+    /// values that the peripheral notifies or indicates, also those that arrive before the confirmation.
+    ///
+    /// All subscribers of a characteristic share one subscription; a second call returns when the first does. The subscription
+    /// also ends with ``Peripheral/terminate()`` and with the manager. After a lost link, when the peripheral is connected again for any
+    /// reason, and after a restart of `bluetoothd`, it is resumed with one write to the peripheral. The streams then receive
+    /// a gap mark, since values may have been missed.
+    ///
+    /// A value that a read of this process returned is not reported as a notification. If *another* program reads the
+    /// characteristic, BlueZ does not distinguish its reads from notifications. If another program is subscribed over
+    /// signals, BlueZ reports each value twice. Both happen because BlueZ sends one D-Bus signal to all programs;
+    /// neither happens over a socket.
     ///
     /// Cancelling the task cancels a subscription that has not begun and that nothing else waits for, and otherwise ends
     /// the wait.
     /// - Parameters:
-    ///   - transport: How values are delivered; see ``NotificationTransport``.
-    ///   - timeout: The time limit; `nil` for none. When it is exceeded, this throws ``CharacteristicError/notifyTimeout``,
-    ///     and the subscription is cancelled unless another operation waits for it.
-    /// - Throws: An error of ``startNotifying(over:)->Future<Characteristic>``, or `CancellationError`.
+    ///   - transport: How values are delivered; see ``NotificationTransport``. An existing subscription keeps its transport.
+    ///   - timeout: The time limit; `nil` for none. When it is exceeded, the subscription is cancelled unless another
+    ///     operation waits for it.
+    /// - Throws: ``CharacteristicError/notifyNotSupported`` at once if the properties contain neither `notify` nor `indicate`,
+    ///   and if BlueZ has no socket for it; ``CharacteristicError/acquiredByOther(_:)`` if another program has acquired the
+    ///   characteristic; ``CharacteristicError/notifyFailed(_:)``, which contains the ATT error, if the peripheral refuses;
+    ///   ``CharacteristicError/notifyTimeout`` after the time limit, or if the peripheral does not reply for 30 seconds;
+    ///   ``CharacteristicError/invalidated``; ``PeripheralError/disconnected``; and `CancellationError`.
     public func startNotifying(
         over transport: NotificationTransport = .signals, timeout: Duration? = nil
     ) async throws {
         try await awaiting { subscribe(over: transport, timeout: timeout.seconds, yielding: ()) }
     }
 
-    /// Ends the subscription, and returns when BlueZ has confirmed that.
+    /// Ends the subscription, and returns when BlueZ has confirmed that; at once if there is none. If the peripheral is
+    /// disconnected, cancels the automatic resubscription.
+    ///
+    /// The streams of ``receiveNotificationUpdates(capacity:)->FutureStream<(Characteristic,Data?)>`` stay, and receive values
+    /// again after another ``startNotifying(over:timeout:)``. ``stopNotificationUpdates()`` ends the streams. The two
+    /// functions may be called in either order.
     ///
     /// Cancelling the task or exceeding the time limit ends the wait; the subscription still ends.
     /// - Parameter timeout: The time limit; `nil` for none.
-    /// - Throws: An error of ``stopNotifying()->Future<Characteristic>``, or `CancellationError`.
+    /// - Throws: As ``startNotifying(over:timeout:)``.
     public func stopNotifying(timeout: Duration? = nil) async throws {
         try await awaiting { unsubscribe(timeout: timeout.seconds, yielding: ()) }
     }
@@ -77,15 +99,22 @@ extension Characteristic {
 extension Peripheral {
     // MARK: Notifications
 
-    /// Finds the characteristic, subscribes to its value, and returns a stream of the values and of the gaps between them:
-    /// the variant of ``Characteristic/notificationEvents(over:capacity:timeout:)`` with an identifier.
+    /// Finds the characteristic, subscribes to its value, and returns a stream of the values and of the gaps between them, as
+    /// ``Characteristic/notificationEvents(over:capacity:timeout:)`` does.
     ///
     /// ```swift
     /// for try await event in peripheral.notificationEvents(heartRateMeasurement) { print(event) }
     /// ```
     ///
-    /// If there is no link and no connection was requested, the stream fails with ``PeripheralError/disconnected``;
-    /// otherwise it waits for the link. The time limit includes the discovery.
+    /// If there is no link and no connection was requested, the stream fails with ``PeripheralError/disconnected``. If the
+    /// peripheral is being connected or is to be reconnected, or if the link is lost before the subscription has begun, it is
+    /// retried on each following link. If links end one after the other while it is requested, the peripheral may refuse it,
+    /// for example because it needs a pairing: from the third on, each is the failure ``PeripheralError/disconnected`` in the
+    /// stream, which continues, while a loop throws. If the characteristic is not found or the subscription is refused, that
+    /// failure is the last element.
+    ///
+    /// The time limit includes the discovery and all waiting for links. When it is exceeded, the stream fails with
+    /// ``PeripheralError/serviceDiscoveryTimeout`` or ``CharacteristicError/notifyTimeout``, and ends.
     public func notificationEvents(
         _ identifier: CharacteristicIdentifier, over transport: NotificationTransport = .signals,
         capacity: Int = .max, timeout: Duration? = nil
@@ -93,31 +122,10 @@ extension Peripheral {
         NotificationStream(eventsOf: self, capacity).subscribed(to: identifier, over: transport, timeout.seconds)
     }
 
-    /// Subscribes to the value, and returns a stream of the values that the peripheral notifies or indicates.
-    ///
-    /// ```swift
-    /// for try await data in peripheral.notifications(heartRateMeasurement) { print(data) }
-    /// ```
+    /// As ``notificationEvents(_:over:capacity:timeout:)``, but with the values alone; the failure
+    /// ``CharacteristicError/notificationsInterrupted``, at which a loop throws, marks a gap.
     ///
     /// The subscription stays when a loop or a handler has ended: ``stopNotifications(_:timeout:)`` ends it and the streams.
-    /// The failure ``CharacteristicError/notificationsInterrupted`` marks a gap in which values may have been missed; the
-    /// stream continues, but a loop throws. A loop that continues, and ends the subscription with itself, is one over
-    /// ``notificationEvents(_:over:capacity:timeout:)``.
-    ///
-    /// If the characteristic is not found or the subscription is refused, that failure is the last element. If the link is
-    /// lost before the subscription has begun, it is retried on each following link. If links end one after the other while
-    /// it is requested, the peripheral may refuse it, for example because it needs a pairing: from the third on, each is
-    /// the failure ``PeripheralError/disconnected`` in the stream, which continues. The same applies if this method is
-    /// called while the peripheral is being connected or is to be reconnected. If there is no link and no connection was
-    /// requested, the stream fails with ``PeripheralError/disconnected``.
-    /// - Parameters:
-    ///   - identifier: The characteristic, by its UUID and that of its service.
-    ///   - transport: How values are delivered; see ``NotificationTransport``.
-    ///   - capacity: How many values are kept for handlers that are added later, as with
-    ///     ``Characteristic/receiveNotificationUpdates(capacity:)->FutureStream<(Characteristic,Data?)>``.
-    ///   - timeout: The time limit for the start of the subscription, including all waiting for links; `nil` for none. When
-    ///     it is exceeded, the stream fails with ``PeripheralError/serviceDiscoveryTimeout`` or
-    ///     ``CharacteristicError/notifyTimeout``, and ends.
     public func notifications(
         _ identifier: CharacteristicIdentifier, over transport: NotificationTransport = .signals,
         capacity: Int = .max, timeout: Duration? = nil

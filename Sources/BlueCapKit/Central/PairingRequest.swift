@@ -15,7 +15,7 @@ public enum PairingPeer: Hashable, Sendable {
 /// answer counts.
 ///
 /// ```swift
-/// manager.whenPairingIsRequested().onSuccess { request in
+/// for try await request in manager.whenPairingIsRequested() {
 ///     switch request.kind {
 ///     case .displayPasskey(let passkey, _): show(passkey.digits)
 ///     case .confirm(let passkey): ask("Is it \(passkey.digits)?") { $0 ? request.confirm() : request.reject() }

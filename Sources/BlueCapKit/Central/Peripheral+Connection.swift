@@ -7,35 +7,20 @@ public import BlueCapGATT
 /// Within `connectionTimeout` the library makes as many attempts as needed; transient refusals of BlueZ are not
 /// reported. ``stayConnected(timeout:)`` is the form for a program that stays connected, as a loop in an `async` function.
 ///
-/// The other forms report the result as a ``ConnectionEvent``. To continue after `.timeout` or `.disconnect`, the
-/// application calls ``reconnect(withDelay:)``:
-///
-/// ```swift
-/// peripheral.connect(timeoutRetries: 5, disconnectRetries: 5, connectionTimeout: 10).onSuccess { peripheral, event in
-///     switch event {
-///     case .connect: print("connected to", peripheral.name)
-///     case .timeout, .disconnect: peripheral.reconnect()
-///     case .forceDisconnect: break
-///     case .giveUp: peripheral.terminate()
-///     }
-/// }
-/// ```
+/// The variants of `connect` with a stream of ``ConnectionEvent``s leave the next attempt to the application: to continue
+/// after `.timeout` or `.disconnect`, it calls ``reconnect(withDelay:)``.
 extension Peripheral {
-    /// Connects as ``connect(timeout:)`` does, and returns a stream of connection events, after which the application can connect
-    /// again.
+    /// Connects as ``connect(timeout:)`` does, and returns a stream of connection events, after which the application can
+    /// connect again.
     ///
     /// The stream is finished by ``terminate()``, by `.giveUp`, by the next `connect` and by the end of the manager.
-    ///
-    /// An existing link is taken over, whichever program opened it. While the adapter is off, the attempt waits for the
-    /// adapter. A second call replaces the first, whose stream is finished.
     ///
     /// - Parameters:
     ///   - timeoutRetries: How many consecutive time-outs are reported as `.timeout`; the next one is reported as
     ///     `.giveUp`. A connection resets the count.
     ///   - disconnectRetries: How many disconnections are reported as `.disconnect`; the next one is reported as
     ///     `.giveUp`.
-    ///   - connectionTimeout: The time limit in seconds, more than zero. It begins when the adapter starts the attempt:
-    ///     time spent waiting for attempts to other peripherals does not count. Waiting for the adapter to be powered
+    ///   - connectionTimeout: The time limit in seconds, as in ``connect(timeout:)``. Waiting for the adapter to be powered
     ///     has a separate limit of the same length.
     ///   - capacity: How many events the stream keeps for a handler that is added later, zero or more.
     /// - Returns: The stream of events. It receives the failure ``PeripheralError/connectionFailed(_:)`` if

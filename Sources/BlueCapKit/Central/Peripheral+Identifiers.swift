@@ -9,7 +9,7 @@ import BlueCapReactor
 /// let heartRate = ServiceIdentifier(uuid: "180D")
 /// let bodySensorLocation = CharacteristicIdentifier(uuid: "2A38", service: heartRate)
 ///
-/// peripheral.read(bodySensorLocation).onSuccess { data in print("location", data.first ?? 0) }
+/// let location: UInt8 = try await peripheral.read(bodySensorLocation)
 /// ```
 ///
 /// A connection's services are discovered once, for all operations that need them. Discovered services and
@@ -88,10 +88,6 @@ extension Peripheral {
     }
 
     /// Variant of ``read(_:timeout:)->T`` that returns a future, with the time limit in seconds.
-    ///
-    /// ```swift
-    /// let level: Future<UInt8> = peripheral.read(batteryLevel)
-    /// ```
     public func read<T: CharacteristicCodable>(
         _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity
     ) -> Future<T> {
@@ -135,7 +131,7 @@ extension Peripheral {
     ///   - identifier: The characteristic, by its UUID and that of its service.
     ///   - timeout: The time limit for the discovery and BlueZ's confirmation together, in seconds.
     /// - Returns: A future that succeeds when BlueZ has confirmed the end, or at once if there is no subscription. It
-    ///   fails as that of ``Characteristic/stopNotifying()->Future<Characteristic>`` does.
+    ///   fails as that of ``Characteristic/stopNotifying(timeout:)`` does.
     @discardableResult
     public func stopNotifications(
         _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity

@@ -10,7 +10,8 @@ import BlueCapReactor
 /// ```swift
 /// let manager = try CentralManager(configuration: .init(pairingPolicy: .justWorks))
 /// // later, with a peripheral of this manager
-/// peripheral.pair().flatMap { $0.read(pressure) }.onSuccess { value in print(value) }
+/// try await peripheral.pair()
+/// print(try await peripheral.read(pressure))
 /// ```
 ///
 /// Pair before the first operation on a protected value if it is known to be protected. From BlueZ 5.67 on a refused
@@ -44,7 +45,7 @@ extension Peripheral {
     /// is removed. Call it after the link has ended; it waits for the replies that BlueZ sends then, and first until no
     /// pairing that was refused or cancelled can leave a bond.
     ///
-    /// The next ``connect(timeoutRetries:disconnectRetries:connectionTimeout:)`` of this manager removes the device by itself;
+    /// The next connection of this manager removes the device by itself;
     /// that of another program does not.
     package func hasForgottenOperation() async -> Bool { await session.hasForgottenOperation(key) }
 

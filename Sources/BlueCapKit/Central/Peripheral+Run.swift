@@ -11,38 +11,11 @@ import BlueCapReactor
 /// }
 /// ```
 extension Peripheral {
-    /// Executes `work` when it is first in the peripheral's queue and there is a link.
+    /// Variant of ``run(timeout:_:)`` that returns a future, with the time limit in seconds. The future fails as soon as the
+    /// failure is known, without waiting for the end of `work`.
     ///
-    /// No other operation of the queue is executed at the same time. Runs of one peripheral wait for each other, in the
-    /// order of the calls; runs of different peripherals are executed concurrently. Operations outside the queue, such
-    /// as ``Characteristic/read(timeout:)->Data``, do not wait for runs.
-    ///
-    /// If there is no link when the turn of the run comes, the run connects, with the arguments of the last `connect`,
-    /// or waits for the attempt that is active. While the adapter is off, the run waits for it. The next run uses a
-    /// link that was made only for runs; that link ends with the last run, unless the application has called `connect`
-    /// or `reconnect`. The stream of the last `connect` reports it as any other link.
-    ///
-    /// `work` receives a ``ConnectedPeripheral``. When the run is cancelled, the task of `work` is cancelled, and an
-    /// operation of the ``ConnectedPeripheral`` that `work` waits for throws `CancellationError`. The next run waits
-    /// for the end of `work`. `work` is executed in a task that inherits the caller's priority and task-local values.
-    ///
-    /// A `run` of the same peripheral inside `work`, directly or in a task that `work` has started, would wait for
-    /// itself. It fails at once with ``PeripheralError/runInsideRun``. This is not detected in a detached task or on a
-    /// queue.
-    ///
-    /// - Parameters:
-    ///   - timeout: The time limit in seconds, more than zero. It begins when the turn of the run comes, and includes
-    ///     connecting.
-    ///   - cancelToken: A token that cancels the run when it is passed to `cancel(_:)` of the future. The run is
-    ///     cancelled at once, whether it waits or is being executed.
-    ///   - work: The operations to execute.
-    /// - Returns: The value that `work` returns or the error that it throws. The following failures are reported as
-    ///   soon as they are known, without waiting for the end of `work`: ``PeripheralError/disconnected`` if the link is
-    ///   lost during the run; ``PeripheralError/pairing(_:)`` if the peripheral no longer has the keys of its bond;
-    ///   ``PeripheralError/forcedDisconnect`` if the application ends the link (all runs that wait fail too);
-    ///   ``PeripheralError/connectionTimeout`` and ``PeripheralError/connectionFailed(_:)`` if there was no
-    ///   link and none could be made; ``PeripheralError/runTimeout`` if the time limit is exceeded later; and
-    ///   `CancellationError`.
+    /// The compiler chooses it outside of `async` code, and if the type of a future is written explicitly. When `cancelToken`
+    /// is passed to `cancel(_:)` of the future, the run is cancelled at once, whether it waits or is being executed.
     @discardableResult
     public func run<T: Sendable>(
         timeout: TimeInterval = .infinity, cancelToken: CancelToken = .uncancellable,
@@ -53,22 +26,37 @@ extension Peripheral {
         return future
     }
 
-    /// Executes `work` when it is first in the peripheral's queue and there is a link, and returns when `work` has
-    /// ended.
+    /// Executes `work` when it is first in the peripheral's queue and there is a link, and returns when `work` has ended.
     ///
-    /// The run takes its position in the queue when this method is called. The compiler chooses the form with a future, which
-    /// describes the queue and the link, outside of `async` code and if the type of a future is written explicitly.
-    /// Cancelling the task that waits withdraws a run that waits, and cancels the task of `work`.
+    /// The run takes its position in the queue when this method is called. No other operation of the queue is executed at the
+    /// same time. Runs of one peripheral wait for each other, in the order of the calls; runs of different peripherals are
+    /// executed concurrently. Operations outside the queue, such as ``Characteristic/read(timeout:)->Data``, do not wait for
+    /// runs.
     ///
-    /// This method waits for the end of `work` even if the run has failed, so no operation of the run continues after
-    /// it has returned. If `work` waits for anything other than its ``ConnectedPeripheral``, it must respond to
-    /// cancellation itself, as in a task group.
+    /// If there is no link when the turn of the run comes, the run connects, with the arguments of the last `connect`,
+    /// or waits for the attempt that is active. While the adapter is off, the run waits for it. The next run uses a
+    /// link that was made only for runs; that link ends with the last run, unless the application has called `connect`
+    /// or `reconnect`. The stream of the last `connect` reports it as any other link.
+    ///
+    /// `work` receives a ``ConnectedPeripheral``, and is executed in a task that inherits the caller's priority and task-local
+    /// values. Cancelling the task that waits withdraws a run that waits, and cancels the task of `work`: an operation of the
+    /// ``ConnectedPeripheral`` that `work` waits for throws `CancellationError`. This method and the next run wait for the end
+    /// of `work`, also if the run has failed. If `work` waits for anything other than its ``ConnectedPeripheral``, it must
+    /// respond to cancellation itself, as in a task group.
+    ///
+    /// A `run` of the same peripheral inside `work`, directly or in a task that `work` has started, would wait for
+    /// itself. It fails at once with ``PeripheralError/runInsideRun``. This is not detected in a detached task or on a
+    /// queue.
     /// - Parameters:
     ///   - timeout: The time limit, more than zero; `nil` for none. It begins when the turn of the run comes, and includes
     ///     connecting.
     ///   - work: The operations to execute.
     /// - Returns: The value that `work` returns.
-    /// - Throws: The error that `work` throws, or an error of the other form's future.
+    /// - Throws: The error that `work` throws; ``PeripheralError/disconnected`` if the link is lost during the run;
+    ///   ``PeripheralError/pairing(_:)`` if the peripheral no longer has the keys of its bond;
+    ///   ``PeripheralError/forcedDisconnect`` if the application ends the link (all runs that wait fail too);
+    ///   ``PeripheralError/connectionTimeout`` and ``PeripheralError/connectionFailed(_:)`` if there was no link and none could
+    ///   be made; ``PeripheralError/runTimeout`` if the time limit is exceeded later; and `CancellationError`.
     public func run<T: Sendable>(
         timeout: Duration? = nil, _ work: @escaping @Sendable (ConnectedPeripheral) async throws -> T
     ) async throws -> T {

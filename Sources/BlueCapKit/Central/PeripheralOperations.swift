@@ -9,9 +9,10 @@ public import BlueCapGATT
 /// peripheral.operations.read(status).onSuccess { status in print("after all of them:", status) }
 /// ```
 ///
-/// Operations are executed one at a time, first in, first out. Each operation is a
-/// ``Peripheral/run(timeout:cancelToken:_:)`` of its own: it connects if there is no link, and fails with the errors of
-/// a run. Operations that are called on the peripheral and its characteristics directly are not part of the queue.
+/// Operations are executed one at a time, first in, first out. Each operation is a ``Peripheral/run(timeout:_:)`` of its own: it
+/// connects if there is no link, and fails with the errors of a run. A time limit begins when the turn of the operation comes,
+/// and includes connecting and discovery. Operations that are called on the peripheral and its characteristics directly are not
+/// part of the queue.
 public struct PeripheralOperations: Sendable {
     let peripheral: Peripheral
 
@@ -27,10 +28,6 @@ public struct PeripheralOperations: Sendable {
     }
 
     /// Reads the whole value.
-    /// - Parameters:
-    ///   - identifier: The characteristic, by its UUID and that of its service.
-    ///   - timeout: The time limit; `nil` for none. It begins when the turn of the operation comes, and includes connecting
-    ///     and discovery.
     public func read(_ identifier: CharacteristicIdentifier, timeout: Duration? = nil) -> Future<Data> {
         peripheral.run(timeout: timeout.seconds) { try await $0.read(identifier) }
     }
@@ -42,13 +39,7 @@ public struct PeripheralOperations: Sendable {
         peripheral.run(timeout: timeout.seconds) { try await $0.read(identifier) }
     }
 
-    /// Writes bytes.
-    /// - Parameters:
-    ///   - data: The bytes, at most ``Peripheral/maximumWriteValueLength(for:)``.
-    ///   - identifier: The characteristic, by its UUID and that of its service.
-    ///   - timeout: The time limit; `nil` for none. It begins when the turn of the operation comes, and includes connecting
-    ///     and discovery.
-    ///   - type: Whether the peripheral sends a response.
+    /// Writes bytes, at most ``Peripheral/maximumWriteValueLength(for:)``.
     @discardableResult
     public func write(
         _ data: Data, to identifier: CharacteristicIdentifier, timeout: Duration? = nil,

@@ -4,7 +4,7 @@ public import Foundation
 ///
 /// ```swift
 /// let phone = simulator.connect(VirtualCentral("C0:FF:EE:00:CE:01", name: "Phone"), to: 0)
-/// simulator.advance(by: 1)
+/// simulator.advance(by: .seconds(1))
 /// let level = phone.read("2A19")
 /// ```
 public struct VirtualCentral: Hashable, Sendable {

@@ -6,7 +6,7 @@ public import BlueCapGATT
 ///
 /// ```swift
 /// let region = BeaconRegion(proximityUUID: floor, identifier: "iBeacon", major: 1, minor: 1)
-/// manager.startAdvertising(region)
+/// try await manager.startAdvertising(region)
 /// ```
 public final class BeaconRegion: Sendable {
     /// The proximity UUID, which all beacons of an owner share.

@@ -12,7 +12,7 @@ public import BlueCapFutures
 /// ```swift
 /// let policy = PairingPolicy.ask(.displayYesNo).asDefaultAgent()
 /// let manager = try PeripheralManager(configuration: .init(pairingPolicy: policy))
-/// manager.whenPairingIsRequested().onSuccess { request in
+/// for try await request in manager.whenPairingIsRequested() {
 ///     switch request.kind {
 ///     case .confirm(let passkey): ask("Is it \(passkey.digits)?") { $0 ? request.confirm() : request.reject() }
 ///     default: request.reject()

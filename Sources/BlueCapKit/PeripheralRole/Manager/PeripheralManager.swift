@@ -12,14 +12,9 @@ import BlueCapGATT
 /// service.characteristics = [battery]
 ///
 /// let manager = PeripheralManager()
-/// manager.whenStateChanges().flatMap { state -> Future<Void> in
-///     guard state == .poweredOn else { throw PeripheralManagerError.notPoweredOn(state) }
-///     return manager.add(service)
-/// }.flatMap {
-///     manager.startAdvertising("Sensor", uuids: [service.uuid])
-/// }.onSuccess {
-///     try? battery.update(withData: Data([79]))
-/// }
+/// try await manager.add(service)
+/// try await manager.startAdvertising("Sensor", uuids: [service.uuid])
+/// try battery.update(UInt8(79))
 /// ```
 ///
 /// A manager is safe to use from any thread. Its getters return at once with what is known. When `bluetoothd`, the

@@ -60,9 +60,9 @@ extension MutableCharacteristic {
     /// Sends a value to some of the subscribed centrals, and to no other.
     ///
     /// ```swift
-    /// characteristic.whenSubscribersChange().onSuccess { subscribers in
-    ///     guard let newest = subscribers.last else { return }
-    ///     try? characteristic.update(withData: Data("hello".utf8), for: newest)
+    /// for try await subscribers in characteristic.whenSubscribersChange() {
+    ///     guard let newest = subscribers.last else { continue }
+    ///     try characteristic.update(withData: Data("hello".utf8), for: newest)
     /// }
     /// ```
     ///

@@ -10,7 +10,7 @@ public import BlueCapGATT
 /// service.characteristics = [
 ///     MutableCharacteristic(profile: RawArrayCharacteristicProfile<TISensorTag.AccelerometerService.Data>())
 /// ]
-/// manager.add(service)
+/// try await manager.add(service)
 /// ```
 ///
 /// A service belongs to one manager at a time. Centrals find the characteristics that it had when it was added:
