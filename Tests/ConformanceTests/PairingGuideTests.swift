@@ -91,7 +91,7 @@ final class PairingGuideTests: XCTestCase {
             XCTAssertEqual(manager.bonds().map(\.isOurs), [true])
             await simulator.advance(by: 5)
             for bond in manager.bonds() where bond.isOurs && !bond.isConnected {
-                try await manager.forget(bond).value
+                try await manager.forget(bond)
             }
             return manager.bonds().count
         }

@@ -13,9 +13,11 @@ func use(_ peripheral: Peripheral, _ identifier: CharacteristicIdentifier) async
     try await peripheral.pair(timeout: 60)  // refused: timeout: .seconds(5)
     peripheral.connect()  // refused: not marked with 'await'
     print(data)
-    try await peripheral.run(timeout: 5) { connected in  // refused: timeout: .seconds(5)
-        try await connected.write(Data([1]), to: identifier, timeout: 5)  // refused: timeout: .seconds(5)
+    try await peripheral.run(timeout: 5) { try await $0.write(data, to: identifier) }  // refused: timeout: .seconds(5)
+    try await peripheral.run { connected in
+        try await connected.write(data, to: identifier, timeout: 5)  // refused: expected argument type 'Duration'
     }
+    try await peripheral.stopNotifications(identifier, timeout: 5)  // refused: no 'async' operations
 }
 
 func use(_ characteristic: Characteristic) async throws {

@@ -23,13 +23,19 @@ extension CentralManager {
     /// Returns the bonds of the adapter in use, whichever program made them, in the order of their addresses.
     public func bonds() -> [Bond] { session.bonds() }
 
-    /// Removes a bond as ``Peripheral/unpair(timeout:)`` does.
-    /// - Returns: A future that fails with a ``PairingError``.
+    /// Removes a bond as ``Peripheral/unpair(timeout:)->()`` does, or throws a ``PairingError``. A cancelled task only stops waiting.
+    public func forget(_ bond: Bond) async throws { try await awaiting { session.forget(bond) } }
+
+    /// Removes the bonds that this manager has made, one by one, and returns them. A cancelled task only stops waiting.
+    /// - Throws: The ``PairingError`` of the first bond that cannot be removed.
+    @discardableResult
+    public func forgetBonds() async throws -> [Bond] { try await awaiting { session.forgetBonds() } }
+
+    /// Variant of ``forget(_:)->()`` that returns a future.
     @discardableResult
     public func forget(_ bond: Bond) -> Future<Void> { session.forget(bond) }
 
-    /// Removes the bonds that this manager has made, one after the other.
-    /// - Returns: The removed bonds. The future fails with the ``PairingError`` of the first bond that cannot be removed.
+    /// Variant of ``forgetBonds()->[Bond]`` that returns a future.
     @discardableResult
     public func forgetBonds() -> Future<[Bond]> { session.forgetBonds() }
 }

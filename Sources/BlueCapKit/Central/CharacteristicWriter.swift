@@ -59,17 +59,15 @@ public final class CharacteristicWriter: Sendable {
     /// Whether the writer has ended, so that no more values can be written.
     public var isClosed: Bool { state.withLock { $0.end != nil } }
 
-    /// Writes a value.
-    ///
-    /// - Parameter data: 1 to ``maximumLength`` bytes.
-    /// - Returns: Success when the socket has accepted the value. `bluetoothd` then receives it, and sends it when the
-    ///   link is ready. The socket accepts values only as fast as the link sends them, so a program that waits for each
-    ///   write does not fill the memory. Whether the peripheral receives the value is not known. The future fails at
-    ///   once with ``CharacteristicError/valueTooLong(count:maximum:)`` if the value is too long, or empty: BlueZ does
-    ///   not send empty values. It fails with ``PeripheralError/disconnected`` or ``PeripheralError/forcedDisconnect``
-    ///   if the link ends before the value is accepted; with ``CharacteristicError/writerClosed`` if the writer, or
-    ///   `bluetoothd`, has closed the socket; or with ``CharacteristicError/writeFailed(_:)`` if the socket refuses the
-    ///   value.
+    /// Writes a value of 1 to ``maximumLength`` bytes, and returns when the socket has accepted it. `bluetoothd` then receives it, and
+    /// sends it when the link is ready; whether the peripheral receives it is not known. The socket accepts values only as fast as
+    /// the link sends them, so a program that waits for each does not fill the memory. If the task is cancelled, only the wait ends.
+    /// - Throws: ``CharacteristicError/valueTooLong(count:maximum:)`` at once, also for an empty value, which BlueZ does not send;
+    ///   ``PeripheralError/disconnected`` or ``PeripheralError/forcedDisconnect`` if the link ends; and
+    ///   ``CharacteristicError/writerClosed`` or ``CharacteristicError/writeFailed(_:)`` if the socket is closed or refuses the value.
+    public func write(_ data: Data) async throws { try await awaiting { write(data) } }
+
+    /// Variant of ``write(_:)->()`` that returns a future.
     @discardableResult
     public func write(_ data: Data) -> Future<Void> {
         guard 1...maximumLength ~= data.count else {

@@ -8,10 +8,9 @@ import BlueCapReactor
 /// Inside of a run this is the way to use the peripheral. Outside, use a ``Characteristic``, or the functions of
 /// ``Peripheral`` that take its identifier.
 ///
-/// Each function throws the errors of the ``Peripheral`` function of the same name. It throws `CancellationError` if
-/// the run has been cancelled, its time limit has been exceeded or its link has ended; and ``PeripheralError/runEnded``
-/// after the run. Cancelling the task or the run withdraws an operation that has not been sent, and otherwise ends the
-/// wait. A time limit of `nil` is none: then only that of the run limits the operation.
+/// Each function throws the errors of the ``Peripheral`` function of the same name. It throws `CancellationError` if the run has been
+/// cancelled, its time limit has been exceeded or its link has ended; and ``PeripheralError/runEnded`` after the run. Cancelling the
+/// task or the run withdraws what has not been sent, and otherwise ends the wait. With `nil` only the run's limit applies.
 public struct ConnectedPeripheral: Sendable {
     /// The peripheral, for all other functions. Operations that are called on it directly are not part of the run.
     public let peripheral: Peripheral
@@ -122,15 +121,13 @@ public struct ConnectedPeripheral: Sendable {
     }
 
     /// Pairs, and stores the keys in BlueZ.
-    /// - Parameter timeout: The time limit, which includes the answers of the user; `nil` for none.
+    /// - Parameter timeout: The time limit, which includes the answers of the user; `nil` means 60 s.
     public func pair(timeout: Duration? = .seconds(60)) async throws {
         try await outcome { try await peripheral.pair(timeout: timeout) }
     }
 
     /// Ends the subscription to a characteristic and all streams of its values.
     public func stopNotifications(_ identifier: CharacteristicIdentifier, timeout: Duration? = nil) async throws {
-        try await outcome {
-            try await awaiting { peripheral.stopNotifications(identifier, timeout: timeout.seconds) }
-        }
+        try await outcome { try await peripheral.stopNotifications(identifier, timeout: timeout) }
     }
 }

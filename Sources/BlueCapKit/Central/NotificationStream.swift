@@ -133,6 +133,16 @@ extension Peripheral {
         NotificationStream(valuesOf: self, capacity).subscribed(to: identifier, over: transport, timeout.seconds)
     }
 
+    /// Ends the subscription to a characteristic and all streams of its values, including those of subscriptions that have not begun,
+    /// and returns when BlueZ has confirmed that; at once if there is no subscription. If the peripheral is disconnected, and the
+    /// characteristic was found before or is being searched for, cancels the automatic resubscription.
+    ///
+    /// The time limit includes the discovery. If the task is cancelled, the discovery is withdrawn, and otherwise only the wait ends.
+    /// - Throws: As ``Characteristic/stopNotifying(timeout:)->()``.
+    public func stopNotifications(_ identifier: CharacteristicIdentifier, timeout: Duration? = nil) async throws {
+        try await awaiting { stopNotifications(identifier, timeout: timeout.seconds) }
+    }
+
     /// Variant of ``notifications(_:over:capacity:timeout:)`` with a time limit in seconds.
     public func notifications(
         _ identifier: CharacteristicIdentifier, over transport: NotificationTransport = .signals,

@@ -53,8 +53,9 @@ extension Peripheral {
 
     /// Discovers the services with these UUIDs, or all services if the list is empty or `nil`, and returns those that exist.
     ///
-    /// BlueZ discovers the services when the link is established. This returns when BlueZ has finished; all services and their
-    /// characteristics are then available. If the task is cancelled, the request is withdrawn, and BlueZ's discovery continues.
+    /// BlueZ discovers all attributes when the link is established, and this returns when it has finished. A service then has its
+    /// characteristics after ``Service/discoverCharacteristics(_:timeout:)->[Characteristic]``, which needs no time. If the task is
+    /// cancelled, the request is withdrawn, and BlueZ's discovery continues.
     /// - Throws: ``PeripheralError/noServices`` if BlueZ found none; ``PeripheralError/serviceDiscoveryTimeout``; and
     ///   ``PeripheralError/disconnected`` if there is no link or the link is lost.
     @discardableResult
@@ -63,8 +64,7 @@ extension Peripheral {
         return services.filtered(by: uuids)
     }
 
-    /// Discovers all services, and returns them: ``discoverServices(_:timeout:)->[Service]`` without UUIDs, also if the task is
-    /// cancelled.
+    /// Discovers all services, and returns them, as ``discoverServices(_:timeout:)->[Service]`` without UUIDs does.
     @discardableResult
     public func discoverAllServices(timeout: Duration? = nil) async throws -> [Service] {
         try await discoverServices(nil, timeout: timeout)

@@ -12,25 +12,22 @@ import BlueCapReactor
 /// let location: UInt8 = try await peripheral.read(bodySensorLocation)
 /// ```
 ///
-/// A connection's services are discovered once, for all operations that need them. Discovered services and
-/// characteristics are in ``Peripheral/services``, as those of an explicit discovery are. Operations by identifier on
-/// one characteristic are executed in the order of the calls.
+/// A connection's services are discovered once, for all operations that need them. Discovered services and characteristics are in
+/// ``Peripheral/services``, as those of an explicit discovery are. Operations by identifier on one characteristic are executed in
+/// the order of the calls.
 ///
-/// If there is no link, every operation fails at once with ``PeripheralError/disconnected``. If the link is lost,
-/// active operations fail with that error or with ``PeripheralError/forcedDisconnect``. An attribute that is not found
-/// causes ``PeripheralError/serviceNotFound(_:available:)`` or
-/// ``ServiceError/characteristicNotFound(_:service:available:)``, which list the attributes that the peripheral has
-/// instead. If several attributes have the UUID, the operation uses the one with the property that it needs, or fails with
-/// ``PeripheralError/ambiguous(_:candidates:)``, which lists all of them. The other errors of the discovery are ``PeripheralError/serviceDiscoveryTimeout``,
-/// ``PeripheralError/noServices``, and ``PeripheralError/invalidArgument(_:)`` for an identifier whose text is not a
-/// UUID.
+/// If there is no link, every operation fails at once with ``PeripheralError/disconnected``. If the link is lost, active
+/// operations fail with that error or with ``PeripheralError/forcedDisconnect``. An attribute that is not found causes
+/// ``PeripheralError/serviceNotFound(_:available:)`` or ``ServiceError/characteristicNotFound(_:service:available:)``, which list
+/// the attributes that the peripheral has instead. If several attributes have the UUID, the operation uses the one with the
+/// property that it needs, or fails with ``PeripheralError/ambiguous(_:candidates:)``, which lists all of them. The other errors
+/// of the discovery are ``PeripheralError/serviceDiscoveryTimeout``, ``PeripheralError/noServices``, and
+/// ``PeripheralError/invalidArgument(_:)`` for an identifier whose text is not a UUID.
 extension Peripheral {
     // MARK: Finding
 
     /// Variant of ``service(_:timeout:)->Service`` that returns a future, with the time limit in seconds.
-    public func service(
-        _ identifier: ServiceIdentifier, timeout: TimeInterval = .infinity
-    ) -> Future<Service> {
+    public func service(_ identifier: ServiceIdentifier, timeout: TimeInterval = .infinity) -> Future<Service> {
         find(timeout, missing: ServiceError.invalidated) { try AttributeName(identifier) }
     }
 
@@ -81,9 +78,7 @@ extension Peripheral {
     // MARK: Reading
 
     /// Variant of ``read(_:timeout:)->Data`` that returns a future, with the time limit in seconds.
-    public func read(
-        _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity
-    ) -> Future<Data> {
+    public func read(_ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity) -> Future<Data> {
         with(identifier, for: .read, timeout) { $0.read(from: 0, timeout: $1) }
     }
 
@@ -122,16 +117,7 @@ extension Peripheral {
 
     // MARK: Notifications
 
-    /// Ends the subscription to a characteristic and all streams of its values, including those of subscriptions that
-    /// have not begun.
-    ///
-    /// If the peripheral is disconnected, and the characteristic was found before or is being searched for, cancels the
-    /// automatic resubscription.
-    /// - Parameters:
-    ///   - identifier: The characteristic, by its UUID and that of its service.
-    ///   - timeout: The time limit for the discovery and BlueZ's confirmation together, in seconds.
-    /// - Returns: A future that succeeds when BlueZ has confirmed the end, or at once if there is no subscription. It
-    ///   fails as that of ``Characteristic/stopNotifying(timeout:)`` does.
+    /// Variant of ``stopNotifications(_:timeout:)->()`` that returns a future, with the time limit in seconds.
     @discardableResult
     public func stopNotifications(
         _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity
@@ -145,9 +131,7 @@ extension Peripheral {
         var wasLookedFor = false
         session.decide { core in
             guard core.state.hasState(of: key) else { return }
-            core.decide(key) {
-                wasLookedFor = $0.attributes.cancelLookUps(of: name, into: &$1)
-            }
+            core.decide(key) { wasLookedFor = $0.attributes.cancelLookUps(of: name, into: &$1) }
         }
         let known: [Characteristic] = objects { table in (try? table.find(name).get()).map { [$0] } ?? [] }
         if let known = known.first { return stop(known, timeout) }

@@ -1,16 +1,18 @@
 public import Foundation
 public import BlueCapGATT
 
-// With a number of seconds, `try await` would choose the function that returns a future, and lose its error.
+// With a number of seconds, `try await` would choose the function that returns a future, and lose its error. `.zero` is a duration.
 
 @available(*, deprecated, message: "Write the time limit as a duration: timeout: .seconds(5).")
 extension Peripheral {
     /// Reads the whole value.
+    @_disfavoredOverload
     public func read(_ identifier: CharacteristicIdentifier, timeout: TimeInterval) async throws -> Data {
         try await read(identifier, timeout: Duration(seconds: timeout))
     }
 
     /// Reads the value as a value of a type.
+    @_disfavoredOverload
     public func read<T: CharacteristicCodable>(
         _ identifier: CharacteristicIdentifier, timeout: TimeInterval
     ) async throws -> T {
@@ -18,6 +20,7 @@ extension Peripheral {
     }
 
     /// Writes bytes.
+    @_disfavoredOverload
     public func write(
         _ data: Data, to identifier: CharacteristicIdentifier, timeout: TimeInterval,
         type: CBCharacteristicWriteType = .withResponse
@@ -26,6 +29,7 @@ extension Peripheral {
     }
 
     /// Writes a value of a type that can be serialized.
+    @_disfavoredOverload
     public func write<T: CharacteristicCodable>(
         _ value: T, to identifier: CharacteristicIdentifier, timeout: TimeInterval,
         type: CBCharacteristicWriteType = .withResponse
@@ -34,17 +38,19 @@ extension Peripheral {
     }
 
     /// Discovers services, and returns those that exist.
-    @discardableResult
+    @discardableResult @_disfavoredOverload
     public func discoverServices(_ uuids: [CBUUID]?, timeout: TimeInterval) async throws -> [Service] {
         try await discoverServices(uuids, timeout: Duration(seconds: timeout))
     }
 
     /// Pairs, and stores the keys in BlueZ.
+    @_disfavoredOverload
     public func pair(trusting isTrusting: Bool = false, timeout: TimeInterval) async throws {
         try await pair(trusting: isTrusting, timeout: Duration(seconds: timeout))
     }
 
     /// Executes `work` when it is first in the peripheral's queue and there is a link.
+    @_disfavoredOverload
     public func run<T: Sendable>(
         timeout: TimeInterval, _ work: @escaping @Sendable (ConnectedPeripheral) async throws -> T
     ) async throws -> T {
@@ -55,7 +61,7 @@ extension Peripheral {
 @available(*, deprecated, message: "Write the time limit as a duration: timeout: .seconds(5).")
 extension Service {
     /// Discovers characteristics, and returns those that exist.
-    @discardableResult
+    @discardableResult @_disfavoredOverload
     public func discoverCharacteristics(_ uuids: [CBUUID]?, timeout: TimeInterval) async throws -> [Characteristic] {
         try await discoverCharacteristics(uuids, timeout: Duration(seconds: timeout))
     }
@@ -64,10 +70,11 @@ extension Service {
 @available(*, deprecated, message: "Write the time limit as a duration: timeout: .seconds(5).")
 extension Characteristic {
     /// Reads the whole value.
-    @discardableResult
+    @discardableResult @_disfavoredOverload
     public func read(timeout: TimeInterval) async throws -> Data { try await read(timeout: Duration(seconds: timeout)) }
 
     /// Writes a value of a type that can be serialized.
+    @_disfavoredOverload
     public func write<T: CharacteristicCodable>(
         _ value: T, timeout: TimeInterval, type: CBCharacteristicWriteType = .withResponse
     ) async throws {
@@ -75,6 +82,7 @@ extension Characteristic {
     }
 
     /// Writes bytes.
+    @_disfavoredOverload
     public func write(
         data value: Data, timeout: TimeInterval, type: CBCharacteristicWriteType = .withResponse
     ) async throws {
@@ -97,8 +105,7 @@ extension PeripheralManager {
     }
 
     /// Advertises this data.
-    @_disfavoredOverload
-    @discardableResult
+    @discardableResult @_disfavoredOverload
     public func startAdvertising(_ data: AdvertisingData, timeout: TimeInterval) async throws -> RunningAdvertisement {
         try await startAdvertising(data, timeout: Duration(seconds: timeout))
     }

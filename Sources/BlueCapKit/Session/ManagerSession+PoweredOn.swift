@@ -5,21 +5,20 @@ import BlueCapReactor
 extension ManagerSession {
     /// Waits until the manager is powered on, for at most `timeout` seconds of the manager's clock.
     func waitUntilPoweredOn(timeout: TimeInterval) async throws {
-        let stream = stateStream
+        try Task.checkCancellation()
         let expiry = Promise<Void>()
         // A duration that the loop's clock cannot hold is as good as infinity.
         let timer =
             timeout < 3e9
             ? loop.schedule(after: max(0, timeout)) { [weak self] in
                 guard let (state, explanation) = self?.standing else { return }
-                let isOn = state == .poweredOn
-                expiry.complete(
-                    isOn ? .success(()) : .failure(BluetoothUnavailableError(state: state, explanation: explanation)))
+                let error = BluetoothUnavailableError(state: state, explanation: explanation)
+                expiry.complete(state == .poweredOn ? .success(()) : .failure(error))
             } : nil
         defer { if let timer { loop.cancel(timer) } }
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask {
-                for try await state in stream.values where state == .poweredOn { return }
+            group.addTask { [stateStream] in
+                for try await state in stateStream.values where state == .poweredOn { return }
                 try Task.checkCancellation()
                 throw BluetoothUnavailableError(state: .unknown, explanation: "The manager has ended; create another.")
             }

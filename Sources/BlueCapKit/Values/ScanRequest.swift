@@ -32,10 +32,9 @@ struct ScanRequest: Equatable, Encodable {
 
     init() {}
 
-    /// Checks the arguments; throws `CentralManagerError.invalidOption` with a sentence that says what is
-    /// wrong and which values are accepted.
+    /// Checks the arguments; throws `CentralManagerError.invalidOption`, which says what is wrong and which values are accepted.
     init(services: [CBUUID]?, options: ScanOptions, wantsReports: Bool = false) throws(CentralManagerError) {
-        do { try options.check() } catch { throw .invalidOption(error.description) }
+        do { try options.check() } catch { throw .invalidOption("The scan's \(error.property) \(error.reason).") }
         // As in Core Bluetooth, an empty list means the same as no list: every peripheral.
         self.services = services.flatMap { $0.isEmpty ? nil : Set($0).sorted(by: CBUUID.precedes) }
         allowsDuplicates = options.allowsDuplicates

@@ -138,7 +138,7 @@ struct UnpairCommand: AsyncParsableCommand {
             for bond in bonds {
                 let device = BondedDevice(bond)
                 await console.stage("Removing the bond with \(device.label) …")
-                try await manager.forget(bond).value
+                try await manager.forget(bond)
                 names?.change { $0.remove(bond.address) }
                 if json.isOn { try await console.write(device.json.text) }
                 await console.remark("Removed the bond with \(device.label). It keeps its own keys.")

@@ -243,10 +243,10 @@ final class ConfigurationTests: XCTestCase {
         }
         XCTAssertEqual(
             problem(ScanOptions(rssiThreshold: 21)),
-            .invalidOption("The configuration's rssiThreshold takes an Int from -127 to 20 dBm, not 21."))
+            .invalidOption("The scan's rssiThreshold takes an Int from -127 to 20 dBm, not 21."))
         XCTAssertEqual(
             problem(ScanOptions(watchdog: .milliseconds(-1))),
-            .invalidOption("The configuration's watchdog takes zero or more seconds, not -0.001 seconds."))
+            .invalidOption("The scan's watchdog takes zero or more seconds, not -0.001 seconds."))
         XCTAssertEqual(try ScanRequest(services: nil, options: ScanOptions(watchdog: .zero)).watchdog, 0)
         XCTAssertEqual(try ScanRequest(services: nil, options: ScanOptions(watchdog: nil)).watchdog, 0)
         XCTAssertEqual(try ScanRequest(services: nil, options: ScanOptions()).watchdog, 90)
