@@ -5,7 +5,7 @@ extension Simulator {
     /// Lets virtual time pass, and does everything that falls due in it in its order. In process only.
     public func advance(by duration: Duration) { advance(by: duration.seconds) }
 
-    /// Lets virtual time pass, and runs the tasks that become ready in it; as ``advance(by:)-(TimeInterval)`` in `async`
+    /// Lets virtual time pass, and runs the tasks that become ready in it; as that with a number of seconds in `async`
     /// functions.
     nonisolated(nonsending) public func advance(by duration: Duration) async { await advance(by: duration.seconds) }
 
