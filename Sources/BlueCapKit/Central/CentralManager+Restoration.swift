@@ -43,11 +43,11 @@ import BlueCapReactor
 extension CentralManager {
     /// Returns the peripherals, services and scan options that an earlier manager with this identifier has saved.
     ///
-    /// Every call returns the same result.
-    ///
-    /// - Returns: The peripherals, the services of the scan (empty if it had no filter, or if there was no scan), and
-    ///   the options of that scan. All are empty if nothing was saved, as on the first run. The future succeeds when
-    ///   the state of Bluetooth is known, at the latest five seconds after the manager was created. It fails with
+    /// Every call returns the same result. A task cannot receive the options, which are not `Sendable`. It waits for the rest:
+    /// `try await manager.whenStateRestored().map { $0.peripherals }.value`.
+    /// - Returns: The peripherals, the services of the scan (empty if it had no filter, or if there was no scan), and the options of
+    ///   that scan. All are empty if nothing was saved, as on the first run. The future succeeds when the state of Bluetooth is
+    ///   known, at the latest five seconds after the manager was created. It fails with
     ///
     ///   - ``CentralManagerError/restoreFailed`` if the file is damaged, belongs to another program or a later version,
     ///     or can have been written by another user. It is then renamed within its folder, with `.unreadable-1`

@@ -130,11 +130,11 @@ extension Peripheral {
     /// link that another program opened stays. The stream ends without an error with ``disconnect()``, ``terminate()``,
     /// `unpair()`, `repair()`, and the next call of this function or of `connect` with a stream, which takes the connection over.
     ///
-    /// - Parameter timeout: The time limit of each attempt, as in `connect`; more than zero.
+    /// - Parameter timeout: The time limit of each attempt, as in `connect`; more than zero, or `nil` for none.
     /// - Returns: The stream. It fails and ends with ``PeripheralError/connectionFailed(_:)`` if no retry can succeed, with
     ///   ``PeripheralError/pairing(_:)`` if the keys of the bond are lost, with ``PeripheralError/disconnected`` if the
     ///   manager has ended, and with ``PeripheralError/invalidArgument(_:)``.
-    public func stayConnected(timeout: Duration = .seconds(10)) -> FutureStream<ConnectionChange> {
+    public func stayConnected(timeout: Duration? = .seconds(10)) -> FutureStream<ConnectionChange> {
         let stream = FutureStream<ConnectionChange>(capacity: Self.keptChanges)
         let number = Locked<ConnectionMachine.ConnectionNumber?>(nil)
         stream.lastReaderEnded = { [weak stream, weak session, key] in
@@ -142,8 +142,7 @@ extension Peripheral {
             guard let number = number.withLock({ $0 }) else { return }
             session?.decide(key) { $0.readersEnded(number, into: &$1) }
         }
-        let begun = connect(
-            .max, .max, Duration?.some(timeout).seconds, ConnectionStream(stream, of: self), reconnects: true)
+        let begun = connect(.max, .max, timeout.seconds, ConnectionStream(stream, of: self), reconnects: true)
         number.withLock { $0 = begun }
         // It may have failed already.
         if stream.isFinished { stream.lastReaderEnded?() }

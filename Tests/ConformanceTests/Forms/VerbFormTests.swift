@@ -202,7 +202,7 @@ final class VerbFormTests: DocumentedCase, @unchecked Sendable {
         peripheral.disconnect()
         await simulator.advance(by: 5)
         let link = Task(executorPreference: simulator.taskExecutor) {
-            for try await change in peripheral.stayConnected(timeout: .seconds(5)) { seen.note("\(change)") }
+            for try await change in peripheral.stayConnected(timeout: nil) { seen.note("\(change)") }
         }
         await simulator.advance(by: 5)
         XCTAssertEqual(peripheral.state, .connected)
@@ -237,6 +237,15 @@ final class VerbFormTests: DocumentedCase, @unchecked Sendable {
             return [count, manager.bonds().count, forgotten.count]
         }
         XCTAssertEqual(counts, [1, 0, 0])
+    }
+
+    func testATaskWaitsForTheRestoredPeripherals() async throws {
+        let configuration = CentralManager.Configuration(busAddress: simulator.address, restoreIdentifier: "forms")
+        let manager = try CentralManager(configuration: configuration)
+        let restored = manager.whenStateRestored().map { $0.peripherals }
+        eventually("the state") { restored.completed }
+        let peripherals = try await restored.value
+        XCTAssertEqual(peripherals, [])
     }
 
     // MARK: Actors and groups
