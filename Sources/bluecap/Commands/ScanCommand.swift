@@ -81,7 +81,7 @@ struct ScanCommand: AsyncParsableCommand {
             let scan = Scan(
                 radio: radio, services: services, weakestRSSI: rssi, namePrefix: name, duration: duration.seconds,
                 showsStatistics: statistics)
-            try await scan.run(on: ScanDisplay(format, includesDuplicates: duplicates, terminal: terminal))
+            try await scan.run(on: ScanDisplay(format: format, includesDuplicates: duplicates, terminal: terminal))
         }
     }
 }

@@ -121,7 +121,7 @@ struct Monitor: Sendable {
         let name = peripheral.knownName.map { DisplayText.name($0) + "  " } ?? ""
         return MonitorLoop(
             monitor: self, peripheral: peripheral, inputs: inputs, feed: feed,
-            display: MonitorDisplay(format, title: name + peripheral.address, terminal: terminal),
+            display: MonitorDisplay(format: format, title: name + peripheral.address, terminal: terminal),
             board: MonitorBoard(window: window))
     }
 }

@@ -43,10 +43,6 @@ struct MonitorDisplay: LiveDisplay {
     let terminal: Terminal
     var view = LiveView()
 
-    init(_ format: Format, title: String, terminal: Terminal) {
-        (self.format, self.title, self.terminal) = (format, title, terminal)
-    }
-
     mutating func show(_ event: MonitorEvent, _ board: MonitorBoard, at now: Double) throws {
         guard format == .table else {
             if let line = event.line(format) { try Output.standard.write(line + "\n") }

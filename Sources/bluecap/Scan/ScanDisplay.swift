@@ -6,10 +6,6 @@ struct ScanDisplay: LiveDisplay {
     let terminal: Terminal
     var view = LiveView()
 
-    init(_ format: Format, includesDuplicates: Bool, terminal: Terminal) {
-        (self.format, self.includesDuplicates, self.terminal) = (format, includesDuplicates, terminal)
-    }
-
     mutating func show(_ event: ScanEvent, _ board: ScanBoard, at now: Double) throws {
         if format != .table {
             let line = event.line(format, includesDuplicates: includesDuplicates)

@@ -90,23 +90,12 @@ public final class PeripheralManager: Sendable {
     /// The state and its explanation at the same moment, so that the explanation always belongs to the state.
     package var standing: (state: ManagerState, explanation: String) { session.standing }
 
-    /// The states of this manager: the present one first, unless it is still `unknown`, then each change.
-    ///
-    /// Every call returns the same stream, which keeps only the newest state; any number of handlers may use it. It
-    /// never fails, and it ends with the manager.
+    /// The states of this manager, as ``CentralManager/whenStateChanges()``.
     public func whenStateChanges() -> FutureStream<ManagerState> { session.stateStream }
 
-    /// Waits until the adapter is on and this manager can be used; returns at once if it is.
-    ///
-    /// ```swift
-    /// try await manager.waitUntilPoweredOn(timeout: .seconds(10))
-    /// ```
-    ///
-    /// If the task is cancelled, the wait ends.
-    /// - Parameter timeout: The longest time to wait; `nil` for as long as it takes, also while there is no `bluetoothd`.
-    ///   Zero or less does not wait.
-    /// - Throws: ``BluetoothUnavailableError`` with the state and its explanation if the time-out passes or the manager
-    ///   ends, `CancellationError` if the task is cancelled.
+    /// Waits until the adapter is on and this manager can be used, as ``CentralManager/waitUntilPoweredOn(timeout:)`` does, with
+    /// the same errors; returns at once if it is.
+    /// - Parameter timeout: The longest time to wait; `nil` for as long as it takes.
     public func waitUntilPoweredOn(timeout: Duration? = nil) async throws {
         try await session.waitUntilPoweredOn(timeout: timeout.seconds)
     }
@@ -120,10 +109,7 @@ public final class PeripheralManager: Sendable {
     /// value is complete.
     public var capabilities: BluetoothCapabilities { session.capabilities }
 
-    /// The values of ``capabilities``: the present one first, unless nothing is known yet, then each change.
-    ///
-    /// Every call returns the same stream, which keeps only the newest value. It never fails, and it ends with the
-    /// manager.
+    /// The values of ``capabilities``, as ``CentralManager/whenCapabilitiesChange()``.
     public func whenCapabilitiesChange() -> FutureStream<BluetoothCapabilities> { session.capabilityStream }
 
     /// What this manager has done since it was created: a copy of the present numbers, which can be compared and encoded.
