@@ -1,8 +1,9 @@
 import BlueCapFutures
-import BlueCapKit
 import BlueZSimulator
 import Foundation
 import XCTest
+
+@testable import BlueCapKit
 
 /// Notifications as sequences that subscribe themselves, and end the subscription with their last reader.
 final class NotificationEventTests: XCTestCase {
@@ -186,6 +187,22 @@ final class NotificationEventTests: XCTestCase {
         _ = read(stream, token)
         stage.awaitNotifying(characteristic)
         stage.loseLink()
+        stream.cancel(token)
+        stage.reconnect()
+        stage.simulator.advance(by: 10)
+        XCTAssertEqual(stage.subscriptionCount(), 0)
+    }
+
+    func testARefusedSubscriptionDoesNotKeepThatOfAStream() throws {
+        let stage = try AttributeStage.explored()
+        let characteristic = try stage.characteristic("2A37")
+        let token = CancelToken()
+        let stream = characteristic.notificationEvents()
+        _ = read(stream, token)
+        stage.awaitNotifying(characteristic)
+        stage.loseLink()
+        let refused: Future<Characteristic> = characteristic.startNotifying()
+        XCTAssertEqual(stage.failure(of: refused) as? PeripheralError, .disconnected)
         stream.cancel(token)
         stage.reconnect()
         stage.simulator.advance(by: 10)
