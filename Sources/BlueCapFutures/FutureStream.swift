@@ -115,16 +115,16 @@ public final class FutureStream<T> {
 
     /// Whether there is a handler that was not added with this token. Can be called in a handler.
     package func isWatched(besides cancelToken: CancelToken) -> Bool {
-        presentHandlers().contains { $0.token != cancelToken && !$0.isCancelled }
+        presentHandlers().contains { $0.token != cancelToken }
     }
 
-    /// The handlers, and those that are about to be added.
+    /// The handlers that are not cancelled, and those that are about to be added.
     private func presentHandlers() -> [StreamHandler<T>] {
         state.withLock { _ in
             handlers.all
                 + inbox.elements.compactMap { event in if case .handler(let handler, _) = event { handler } else { nil }
                 }
-        }
+        }.filter { !$0.isCancelled }
     }
 
     // MARK: Adding elements
@@ -225,6 +225,19 @@ public final class FutureStream<T> {
         withExtendedLifetime(evicted) {}
     }
 
+    /// Adds the handler of an operator. If this stream ends with its last reader, that of the operator's result is one.
+    @usableFromInline
+    func add<M>(
+        _ handler: StreamHandler<T>, for result: FutureStream<M>?, context: any ExecutionContext = ImmediateContext()
+    ) {
+        add(handler, context: context)
+        guard lastReaderEnded != nil else { return }
+        result?.lastReaderEnded = assumeSendable { [weak self, weak result, weak handler] in
+            result?.finish()
+            _ = self?.cancelHandlers { $0 === handler || $0.target === handler }
+        }
+    }
+
     /// Cancels the handlers and operators that were added to this stream with `cancelToken`.
     ///
     /// They no longer run, not even for elements that are waiting for their context; one that is already running
@@ -232,10 +245,12 @@ public final class FutureStream<T> {
     /// any.
     @discardableResult
     public func cancel(_ cancelToken: CancelToken) -> Bool {
-        guard cancelToken != .uncancellable else { return false }
-        var wereAny = false
-        for handler in presentHandlers() where handler.token == cancelToken && handler.cancel() { wereAny = true }
-        guard wereAny else { return false }
+        cancelToken != .uncancellable && cancelHandlers { $0.token == cancelToken }
+    }
+
+    private func cancelHandlers(_ isMeant: (StreamHandler<T>) -> Bool) -> Bool {
+        let cancelled = presentHandlers().filter { isMeant($0) && $0.cancel() }
+        if cancelled.isEmpty { return false }
         let flags = state.lock()
         hasCancelled = true
         push(nil, flags)
@@ -320,7 +335,7 @@ public final class FutureStream<T> {
                 handlers = StreamHandlers(before.all.filter { !$0.isCancelled })
                 state.unlock(flags)
                 withExtendedLifetime(before) {}
-                if handlers.isEmpty, !before.isEmpty { lastReaderEnded?() }
+                if !before.isEmpty, presentHandlers().isEmpty { lastReaderEnded?() }
                 continue
             }
             guard let event = inbox.removeFirst() else {
@@ -331,7 +346,7 @@ public final class FutureStream<T> {
                 // It may have been cancelled while another thread was delivering.
                 if handler.isCancelled {
                     state.unlock(flags)
-                    if handlers.isEmpty { lastReaderEnded?() }
+                    if presentHandlers().isEmpty { lastReaderEnded?() }
                     continue
                 }
                 handlers = StreamHandlers(handlers.all + [handler])

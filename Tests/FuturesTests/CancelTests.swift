@@ -14,6 +14,67 @@ final class CancelTests: XCTestCase {
         XCTAssertFalse(promise.future.cancel(.uncancellable))
     }
 
+    // MARK: Streams that end with their last reader
+
+    private func selfEnding() -> (stream: FutureStream<Int>, ends: Recorder<Bool>) {
+        let (stream, ends) = (FutureStream<Int>(), Recorder<Bool>())
+        stream.lastReaderEnded = { [weak stream] in
+            stream?.finish()
+            ends(true)
+        }
+        return (stream, ends)
+    }
+
+    func testAHandlerThatIsAddedBeforeTheLastOneIsCancelledKeepsTheStream() {
+        for isAddedFirst in [true, false] {
+            let (stream, ends) = selfEnding()
+            let (first, second, third) = (CancelToken(), CancelToken(), CancelToken())
+            let seen = Recorder<Int>()
+            stream.onSuccess(context: immediate, cancelToken: first) { [weak stream, immediate] _ in
+                if !isAddedFirst {
+                    stream?.onSuccess(context: immediate, cancelToken: third) { _ in XCTFail("cancelled") }
+                }
+                stream?.onSuccess(context: immediate, cancelToken: second) { seen($0) }
+                stream?.cancel(first)
+                stream?.cancel(third)
+            }
+            stream.success(1)
+            stream.success(2)
+            XCTAssertEqual(ends.all, [])
+            XCTAssertEqual(seen.all, [1, 2])
+            stream.cancel(second)
+            XCTAssertEqual(ends.all, [true])
+            XCTAssertTrue(stream.isFinished)
+        }
+    }
+
+    func testTheLastReaderOfAnOperatorIsThatOfItsSource() {
+        let immediate = immediate
+        let operators: [(FutureStream<Int>) -> FutureStream<Int>] = [
+            { $0.map(context: immediate) { $0 } },
+            { $0.map { $0 } },
+            { $0.withFilter(context: immediate) { _ in true }.andThen(context: immediate) { _ in } },
+            { $0.recover(context: immediate) { _ in 0 }.mapError(context: immediate) { $0 } },
+            { $0.flatMap(context: immediate) { Future(value: $0) } },
+            { $0.recoverWith(context: immediate) { _ in Future(value: 0) } },
+            { $0.take(5) },
+            { $0.latest(context: immediate) },
+            { $0.throttle(1) },
+            { FutureStream(context: immediate, dependent: $0) },
+        ]
+        for (number, derive) in operators.enumerated() {
+            let (stream, ends) = selfEnding()
+            let (derived, token, other) = (derive(stream), CancelToken(), CancelToken())
+            derived.onSuccess(context: immediate, cancelToken: token) { _ in }
+            stream.onSuccess(context: immediate, cancelToken: other) { _ in }
+            derived.cancel(token)
+            XCTAssertTrue(derived.isFinished, "operator \(number)")
+            XCTAssertEqual(ends.all, [], "operator \(number)")
+            stream.cancel(other)
+            XCTAssertEqual(ends.all, [true], "operator \(number)")
+        }
+    }
+
     func testOneTokenCancelsAllItsHandlersAndNoOthers() {
         let promise = Promise<Int>()
         let token = CancelToken()

@@ -20,8 +20,8 @@ extension Characteristic {
     /// Use this form in a program that continues after lost links. The subscription is resumed on each following link, and
     /// the next element is a gap. ``notifications(over:capacity:timeout:)`` throws at a gap.
     ///
-    /// When the last loop over the stream, or its last handler, has ended or was cancelled, the stream is finished, and the
-    /// subscription ends, unless ``startNotifying(over:timeout:)`` or another stream of the characteristic needs it.
+    /// When the last loop or handler of the stream or of an operator on it has ended or was cancelled, the stream is finished,
+    /// and the subscription ends, unless ``startNotifying(over:timeout:)`` or another stream of the characteristic needs it.
     ///
     /// - Parameters:
     ///   - transport: How values are delivered. An existing subscription keeps its transport.
@@ -160,6 +160,7 @@ struct NotificationStream<T: Sendable>: Sendable {
     private let element: @Sendable (Data) -> T
     /// Whether the subscription ends with the last reader of the stream.
     private let endsSubscription: Bool
+    private let withdrawal = Withdrawal()
 
     private var session: CentralSession { peripheral.session }
 
@@ -170,10 +171,11 @@ struct NotificationStream<T: Sendable>: Sendable {
         (self.peripheral, self.endsSubscription, self.gap, self.element) = (peripheral, endsSubscription, gap, element)
         stream = FutureStream<T>(capacity: max(0, capacity))
         guard endsSubscription else { return }
-        stream.lastReaderEnded = { [weak stream, weak session = peripheral.session, key = peripheral.key] in
+        stream.lastReaderEnded = { [withdrawal, weak stream, weak session = peripheral.session, key = peripheral.key] in
             guard let stream else { return }
             // First the stream, for a subscription that is about to be requested.
             stream.finish()
+            _ = withdrawal.request()
             session?.endNotifications(to: ObjectIdentifier(stream), of: key)
         }
     }
@@ -189,8 +191,8 @@ struct NotificationStream<T: Sendable>: Sendable {
             session.complete { end(error) }
             return stream
         }
-        let search = AttributeSearch(peripheral, name, timeout)
-        let found = search.found(outlivesLinks: isLinkExpected)
+        let search = Withdrawal.$current.withValue(withdrawal) { AttributeSearch(peripheral, name, timeout) }
+        let found = Withdrawal.$current.withValue(withdrawal) { search.found(outlivesLinks: isLinkExpected) }
         found.onFailure(context: ImmediateContext()) { end($0) }
         found.onSuccess(context: ImmediateContext()) { id in
             // This also applies if the link has been lost since: the subscription waits for the next link.

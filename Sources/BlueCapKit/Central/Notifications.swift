@@ -70,8 +70,7 @@ extension CentralSession {
             guard let use = core.state.peripherals.use(of: key) else { return }
             removed = use.removeSinks(of: id, where: isMeant)
             guard !removed.isEmpty, use.sinks[id] == nil else { return }
-            let operation = core.makeOperation()
-            core.decide(key) { $0.subscriptionChanged(id, .readersEnded(operation), into: &$1) }
+            core.decide(key) { $0.subscriptionChanged(id, .readersEnded, into: &$1) }
         }
         return removed
     }

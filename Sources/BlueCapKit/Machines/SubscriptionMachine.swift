@@ -44,7 +44,7 @@ struct SubscriptionMachine {
         case startAsked(OperationID, NotificationTransport, outlivesLinks: Bool = false, isForStream: Bool = false)
         case stopAsked(OperationID)
         /// The last stream has ended: the subscription ends, unless it was requested for more than streams.
-        case readersEnded(OperationID)
+        case readersEnded
         /// A subscription of an earlier process is resumed, on this link or on the next one.
         case restored(NotificationTransport)
         /// BlueZ notifies, for the first time or again.
@@ -77,10 +77,12 @@ struct SubscriptionMachine {
 
     /// An operation that waits for the subscription to begin or to end.
     private struct Operation {
-        let id: OperationID
+        /// `none` if no caller waits for it.
+        var id: OperationID
         /// `nil` in a request to end.
         var transport: NotificationTransport?
         var outlivesLinks = false
+        var isForStream = false
         /// The subscription whose end is under way.
         var ending: Call?
 
@@ -101,7 +103,7 @@ struct SubscriptionMachine {
     private var operations: [Operation] = []
     /// Whether the subscription continues without an operation that waits for it: it has begun, or was restored.
     private var isEstablished = false
-    /// Whether the subscription is only for streams that end it.
+    /// Whether all starts for which the subscription has begun were for streams, which end it.
     private var isForStreams = false
     /// Whether the next start follows an earlier one, on this link or before; then its failure concerns the streams too.
     private var isResumption = false
@@ -136,23 +138,25 @@ struct SubscriptionMachine {
     mutating func event(_ event: Event, into orders: inout Orders) {
         orders.subject.attribute = key
         switch event {
-        case .startAsked(let id, let transport, let outlivesLinks, let isForStream):
-            let isFirst = state == .off && waiting.isEmpty
-            isForStreams = isForStream && (isFirst || isForStreams)
-            if let refusal, attribute == .invalid || !outlivesLinks { return settle(id, refusal, &orders) }
+        case .startAsked(let id, let transport, let outlives, let isForStream):
+            if let refusal, attribute == .invalid || !outlives { return settle(id, refusal, &orders) }
             // An existing subscription keeps its transport.
             let used = state != .off && isResumption ? self.transport : transport
-            operations.append(Operation(id: id, transport: used, outlivesLinks: outlivesLinks))
+            operations.append(Operation(id: id, transport: used, outlivesLinks: outlives, isForStream: isForStream))
             proceed(&orders)
-        case .readersEnded where !isForStreams: break
-        case .stopAsked(let id), .readersEnded(let id):
+        case .readersEnded:
+            for operation in operations where operation.isForStream { settle(operation, .cancelled, &orders) }
+            operations.removeAll(where: \.isForStream)
+            if isForStreams { isEstablished = false }
+            if waiting.isEmpty, !isEstablished { operations.append(Operation(id: .none)) }
+            proceed(&orders)
+        case .stopAsked(let id):
             operations.append(Operation(id: id))
             proceed(&orders)
         case .restored(let transport):
             guard state == .off else { return }
-            isForStreams = false
             reset(transport)
-            (isEstablished, isResumption) = (true, true)
+            (isEstablished, isResumption, isForStreams) = (true, true, false)
             resume(&orders)
         case .began(let call) where call == self.call: began(&orders)
         case .interrupted(let call) where call == self.call && state == .on: state = .interrupted
@@ -195,23 +199,23 @@ struct SubscriptionMachine {
 
     /// Executes the requests until one has to wait.
     private mutating func proceed(_ orders: inout Orders) {
-        while true {
+        repeat {
             // A pairing has failed that was to make a new link.
             if state == .off, attribute == .away { settleWaiting(refusal, &orders, where: \.failsWithLink) }
             if state == .on {
+                isForStreams = isForStreams && waiting.allSatisfy(\.isForStream)
                 settleWaiting(nil, &orders)
             } else if state == .off, let transport = waiting.first?.transport {
                 reset(transport)
             }
             resume(&orders)
-            guard !waiting.contains(where: \.failsWithLink), stop(&orders) else { return }
-        }
+        } while !waiting.contains(where: \.failsWithLink) && stop(&orders)
     }
 
     /// Begins another subscription, whose first start is not made yet.
     private mutating func reset(_ transport: NotificationTransport) {
         (state, self.transport, isResumption) = (.suspended, transport, attribute == .away)
-        (isEstablished, hasBegun, endedAttempts) = (false, false, 0)
+        (isEstablished, hasBegun, endedAttempts, isForStreams) = (false, false, 0, true)
     }
 
     private var refusal: Failure? {
@@ -224,26 +228,25 @@ struct SubscriptionMachine {
 
     /// Executes the first request to end. Returns false if there is none.
     private mutating func stop(_ orders: inout Orders) -> Bool {
-        guard let id = operations.first(where: \.isQueuedStop)?.id else { return false }
+        guard operations.contains(where: \.isQueuedStop) else { return false }
         settleWaiting(.cancelled, &orders)
-        let index = operations.firstIndex { $0.id == id } ?? 0
+        let index = operations.firstIndex(where: \.isQueuedStop) ?? 0
         if isWaiting || state == .on {
             operations[index].ending = call
             leave(&orders)
         } else if state == .off, let last = operations.last(where: { $0.ending != nil }) {
             operations[index].ending = last.ending
         } else {
-            operations.remove(at: index)
-            settle(id, state == .off ? refusal : nil, &orders)
+            settle(operations.remove(at: index).id, state == .off ? refusal : nil, &orders)
         }
         state = .off
         return true
     }
 
-    /// Ends one request. A start that nothing else waits for is cancelled.
+    /// Ends one request. A start that nothing else waits for is cancelled; an end that is queued is still executed.
     private mutating func end(_ id: OperationID, _ failure: Failure, _ orders: inout Orders) {
         guard let index = operations.firstIndex(where: { $0.id == id }) else { return }
-        operations.remove(at: index)
+        if operations[index].isQueuedStop { operations[index].id = .none } else { operations.remove(at: index) }
         settle(id, failure, &orders)
         if waiting.isEmpty, !isEstablished {
             leave(&orders)
@@ -390,7 +393,7 @@ struct SubscriptionMachine {
     // MARK: Orders
 
     private func settle(_ id: OperationID, _ failure: Failure?, _ orders: inout Orders) {
-        orders.append(.settle(id, failure.map { .failed($0) } ?? .done))
+        if id != .none { orders.append(.settle(id, failure.map { .failed($0) } ?? .done)) }
     }
 
     private func settle(_ operation: Operation, _ failure: Failure?, _ orders: inout Orders) {

@@ -1,8 +1,9 @@
 import BlueCapFutures
-import BlueCapKit
 import BlueZSimulator
 import Foundation
 import XCTest
+
+@testable import BlueCapKit
 
 /// Notifications as sequences that subscribe themselves, and end the subscription with their last reader.
 final class NotificationEventTests: XCTestCase {
@@ -192,6 +193,22 @@ final class NotificationEventTests: XCTestCase {
         XCTAssertEqual(stage.subscriptionCount(), 0)
     }
 
+    func testARefusedSubscriptionDoesNotKeepThatOfAStream() throws {
+        let stage = try AttributeStage.explored()
+        let characteristic = try stage.characteristic("2A37")
+        let token = CancelToken()
+        let stream = characteristic.notificationEvents()
+        _ = read(stream, token)
+        stage.awaitNotifying(characteristic)
+        stage.loseLink()
+        let refused: Future<Characteristic> = characteristic.startNotifying()
+        XCTAssertEqual(stage.failure(of: refused) as? PeripheralError, .disconnected)
+        stream.cancel(token)
+        stage.reconnect()
+        stage.simulator.advance(by: 10)
+        XCTAssertEqual(stage.subscriptionCount(), 0)
+    }
+
     func testAStreamThatIsNeverReadEndsWithItsFirstValue() throws {
         let stage = try AttributeStage.explored()
         let characteristic = try stage.characteristic("2A37")
@@ -225,6 +242,23 @@ final class NotificationEventTests: XCTestCase {
         await stage.simulator.advance(by: 1)
         let isFound = try await task.value
         XCTAssertTrue(isFound)
+        XCTAssertEqual(stage.subscriptionCount(), 0)
+    }
+
+    func testLeavingALoopOverAnOperatorEndsTheSubscription() async throws {
+        let stage = try AttributeStage.explored()
+        let characteristic = try stage.characteristic("2A37")
+        let task = Task(executorPreference: stage.simulator.taskExecutor) {
+            let events = characteristic.notificationEvents().map(context: ImmediateContext()) { "\($0)" }
+            for try await event in events { return event }
+            return ""
+        }
+        await stage.simulator.advance(by: 1)
+        XCTAssertEqual(stage.subscriptionCount(), 1)
+        stage.notify(1)
+        await stage.simulator.advance(by: 1)
+        let event = try await task.value
+        XCTAssertEqual(event, "\(NotificationEvent.value(Data([1])))")
         XCTAssertEqual(stage.subscriptionCount(), 0)
     }
 
@@ -279,6 +313,68 @@ final class NotificationEventTests: XCTestCase {
         await stage.simulator.advance(by: 20)
         let result = await task.result
         XCTAssertThrowsError(try result.get()) { XCTAssertTrue($0 is CancellationError, "\($0)") }
+        XCTAssertEqual(stage.subscriptionCount(), 0)
+    }
+
+    func testACancelledStopStillEndsTheSubscription() async throws {
+        let stage = try AttributeStage.explored(link: VirtualLink(callLatency: 5))
+        let characteristic = try stage.characteristic("2A37")
+        let started: Future<Characteristic> = characteristic.startNotifying()
+        let task = Task(executorPreference: stage.simulator.taskExecutor) { try await characteristic.stopNotifying() }
+        await stage.simulator.advance(by: 1)
+        XCTAssertEqual(stage.subscriptionCount(), 1)
+        task.cancel()
+        await stage.simulator.advance(by: 20)
+        let result = await task.result
+        XCTAssertThrowsError(try result.get()) { XCTAssertTrue($0 is CancellationError, "\($0)") }
+        XCTAssertNotNil(try stage.wait(started))
+        XCTAssertEqual(stage.subscriptionCount(), 0)
+    }
+
+    func testACancelledStopLeavesTheOperationsOfHandlers() async throws {
+        let stage = try AttributeStage.explored(link: VirtualLink(callLatency: 5))
+        let characteristic = try stage.characteristic("2A37")
+        // The stop waits for it.
+        let started: Future<Characteristic> = characteristic.startNotifying()
+        let (peripheral, rate) = (stage.peripheral, rate)
+        let reading = Promise<Data>()
+        let values: FutureStream<(characteristic: Characteristic, data: Data?)> =
+            characteristic.receiveNotificationUpdates()
+        values.collect().onComplete(context: ImmediateContext()) { _ in
+            let data: Future<Data> = peripheral.read(rate)
+            reading.completeWith(context: ImmediateContext(), future: data)
+        }
+        let task = Task(executorPreference: stage.simulator.taskExecutor) {
+            try await awaiting { peripheral.stopNotifications(rate) }
+        }
+        await stage.simulator.advance(by: 1)
+        task.cancel()
+        await stage.simulator.advance(by: 20)
+        let result = await task.result
+        XCTAssertThrowsError(try result.get()) { XCTAssertTrue($0 is CancellationError, "\($0)") }
+        XCTAssertEqual(try stage.wait(reading.future), Data([0]))
+        XCTAssertTrue(started.completed)
+    }
+
+    func testARunThatEndsAsItsSubscriptionBeginsLeavesNone() async throws {
+        let stage = try AttributeStage.explored(link: VirtualLink(callLatency: 0.5))
+        let (characteristic, peripheral, rate) = (try stage.characteristic("2A37"), stage.peripheral, rate)
+        let other = NotificationStream(eventsOf: peripheral, .max)
+        let begun = other.subscribe(to: characteristic, over: .signals, timeout: .infinity, outlivesLinks: false)
+        let task = Task(executorPreference: stage.simulator.taskExecutor) {
+            try await peripheral.run { _ = try await $0.notificationEvents(rate) }
+        }
+        // Both wait for the same reply.
+        begun.onSuccess(context: ImmediateContext()) { task.cancel() }
+        await stage.simulator.advance(by: 5)
+        let result = await task.result
+        XCTAssertThrowsError(try result.get()) { XCTAssertTrue($0 is CancellationError, "\($0)") }
+        XCTAssertEqual(stage.subscriptionCount(), 1)
+        let token = CancelToken()
+        _ = read(other.stream, token)
+        other.stream.cancel(token)
+        await stage.simulator.advance(by: 5)
+        XCTAssertTrue(stage.isLinked)
         XCTAssertEqual(stage.subscriptionCount(), 0)
     }
 

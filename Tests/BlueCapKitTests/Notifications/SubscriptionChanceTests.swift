@@ -26,9 +26,11 @@ final class SubscriptionChanceTests: RandomTestCase {
 
         private mutating func randomEvent() -> SubscriptionMachine.Event {
             let transport: NotificationTransport = Bool.random(using: &random) ? .signals : .socket
-            switch UInt8.random(in: 0..<16, using: &random) {
+            switch UInt8.random(in: 0..<17, using: &random) {
             case 0: return .startAsked(newID(), transport)
-            case 1: return .startAsked(newID(), transport, outlivesLinks: true)
+            case 1:
+                let isForStream = Bool.random(using: &random)
+                return .startAsked(newID(), transport, outlivesLinks: true, isForStream: isForStream)
             case 2: return .stopAsked(newID())
             case 3: return .linkWentDown(.disconnected, keepsSecuring: Bool.random(using: &random))
             case 4, 5: return .attributesReady
@@ -39,6 +41,7 @@ final class SubscriptionChanceTests: RandomTestCase {
             case 10: return .restored(transport)
             case 11: return asked.randomElement(using: &random).map { .timedOut($0) } ?? .linkWentUp
             case 12: return .valuesCame(lastCall)
+            case 13: return .readersEnded
             default: return unanswered.isEmpty ? .attributesReady : answer()
             }
         }

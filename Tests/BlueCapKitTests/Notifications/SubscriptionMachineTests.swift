@@ -62,14 +62,14 @@ final class SubscriptionMachineTests: XCTestCase {
     func testTheLastStreamEndsASubscriptionForStreams() {
         _ = event(.startAsked(id(1), .signals, isForStream: true))
         _ = event(.began(call(1)))
-        XCTAssertEqual(event(.readersEnded(id(2))), [.unsubscribe(call(1))])
-        XCTAssertEqual(event(.stopped(call(1), nil)), [.settle(id(2), nil)])
+        XCTAssertEqual(event(.readersEnded), [.unsubscribe(call(1))])
+        XCTAssertEqual(event(.stopped(call(1), nil)), [])
         XCTAssertEqual(machine.state, .off)
     }
 
     func testTheLastStreamEndsARequest() {
         _ = event(.startAsked(id(1), .signals, outlivesLinks: true, isForStream: true))
-        XCTAssertEqual(event(.readersEnded(id(2))), [.settle(id(1), .cancelled), .unsubscribe(call(1))])
+        XCTAssertEqual(event(.readersEnded), [.settle(id(1), .cancelled), .unsubscribe(call(1))])
     }
 
     func testTheLastStreamDoesNotEndASubscriptionForMore() {
@@ -79,7 +79,7 @@ final class SubscriptionMachineTests: XCTestCase {
             machine = SubscriptionMachine(isReady: true)
             for request in requests { _ = event(request) }
             _ = event(.began(call(1)))
-            XCTAssertEqual(event(.readersEnded(id(3))), [])
+            XCTAssertEqual(event(.readersEnded), [])
             XCTAssertTrue(machine.isNotifying)
         }
     }
@@ -90,13 +90,63 @@ final class SubscriptionMachineTests: XCTestCase {
         _ = event(.stopped(call(1), nil))
         _ = event(.startAsked(id(2), .signals, isForStream: true))
         _ = event(.began(call(2)))
-        XCTAssertEqual(event(.readersEnded(id(3))), [.unsubscribe(call(2))])
+        XCTAssertEqual(event(.readersEnded), [.unsubscribe(call(2))])
+    }
+
+    func testARequestThatHasFailedDoesNotKeepASubscriptionForStreams() {
+        let ends: [[SubscriptionMachine.Event]] = [
+            [.withdrawn(id(2)), .readersEnded], [.readersEnded, .withdrawn(id(2))],
+            [.timedOut(id(2)), .readersEnded], [.readersEnded, .timedOut(id(2))],
+            [.linkWentDown(.disconnected), .readersEnded], [.readersEnded, .linkWentDown(.disconnected)],
+            [.readersEnded, .failed(call(2), .peripheral(.disconnected))],
+        ]
+        for end in ends {
+            machine = SubscriptionMachine(isReady: true)
+            _ = event(.startAsked(id(1), .signals, isForStream: true))
+            _ = event(.began(call(1)))
+            _ = event(.linkWentDown(.disconnected))
+            XCTAssertEqual(event(.startAsked(id(3), .signals)), [.settle(id(3), .peripheral(.disconnected))])
+            _ = event(.attributesReady)
+            _ = event(.startAsked(id(2), .signals))
+            for end in end { _ = event(end) }
+            XCTAssertEqual(machine.state, .off, "\(end)")
+            XCTAssertFalse(machine.isAwaited(by: id(2)), "\(end)")
+        }
+    }
+
+    func testARequestForMoreContinuesWithoutTheStreams() {
+        _ = event(.startAsked(id(1), .signals, isForStream: true))
+        _ = event(.startAsked(id(2), .signals))
+        XCTAssertEqual(event(.readersEnded), [.settle(id(1), .cancelled)])
+        XCTAssertEqual(event(.began(call(1))), [.subscribed(afterGap: false), .settle(id(2), nil)])
+        XCTAssertEqual(event(.readersEnded), [])
+        XCTAssertTrue(machine.isNotifying)
+    }
+
+    func testAStreamBehindAStopHasASubscriptionOfItsOwn() {
+        _ = event(.startAsked(id(1), .signals))
+        _ = event(.stopAsked(id(2)))
+        _ = event(.startAsked(id(3), .signals, isForStream: true))
+        _ = event(.began(call(1)))
+        _ = event(.stopped(call(1), nil))
+        _ = event(.began(call(2)))
+        XCTAssertEqual(event(.readersEnded), [.unsubscribe(call(2))])
+    }
+
+    func testAStreamThatEndsBehindAStopNeedsNoSubscription() {
+        _ = event(.startAsked(id(1), .signals))
+        _ = event(.stopAsked(id(2)))
+        _ = event(.startAsked(id(3), .signals, isForStream: true))
+        XCTAssertEqual(event(.readersEnded), [.settle(id(3), .cancelled)])
+        XCTAssertEqual(
+            event(.began(call(1))), [.subscribed(afterGap: false), .settle(id(1), nil), .unsubscribe(call(1))])
+        XCTAssertEqual(machine.state, .off)
     }
 
     func testARestoredSubscriptionStays() {
         _ = event(.restored(.signals))
         _ = event(.began(call(1)))
-        XCTAssertEqual(event(.readersEnded(id(1))), [])
+        XCTAssertEqual(event(.readersEnded), [])
     }
 
     // MARK: Stopping
@@ -126,6 +176,23 @@ final class SubscriptionMachineTests: XCTestCase {
             ])
         XCTAssertEqual(event(.stopped(call(1), nil)), [.settle(id(2), nil)])
         XCTAssertEqual(event(.began(call(2))), [.subscribed(afterGap: false), .settle(id(3), nil)])
+    }
+
+    func testAStopIsExecutedWithoutItsCaller() {
+        for (end, failure) in [
+            (SubscriptionMachine.Event.withdrawn(id(2)), Failure.cancelled),
+            (.timedOut(id(2)), .characteristic(.notifyTimeout)),
+        ] {
+            machine = SubscriptionMachine(isReady: true)
+            _ = event(.startAsked(id(1), .signals))
+            _ = event(.stopAsked(id(2)))
+            XCTAssertEqual(event(end), [.settle(id(2), failure)])
+            _ = event(.stopAsked(id(3)))
+            XCTAssertEqual(
+                event(.began(call(1))), [.subscribed(afterGap: false), .settle(id(1), nil), .unsubscribe(call(1))])
+            XCTAssertEqual(event(.stopped(call(1), nil)), [.settle(id(3), nil)])
+            XCTAssertEqual(machine.state, .off)
+        }
     }
 
     func testAStopWhileTheTableIsReadComesAfterTheStart() {
