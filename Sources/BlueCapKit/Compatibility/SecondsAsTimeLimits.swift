@@ -37,12 +37,6 @@ extension Peripheral {
         try await write(value, to: identifier, timeout: Duration(seconds: timeout), type: type)
     }
 
-    /// Discovers services, and returns those that exist.
-    @discardableResult @_disfavoredOverload
-    public func discoverServices(_ uuids: [CBUUID]?, timeout: TimeInterval) async throws -> [Service] {
-        try await discoverServices(uuids, timeout: Duration(seconds: timeout))
-    }
-
     /// Pairs, and stores the keys in BlueZ.
     @_disfavoredOverload
     public func pair(trusting isTrusting: Bool = false, timeout: TimeInterval) async throws {
@@ -55,15 +49,6 @@ extension Peripheral {
         timeout: TimeInterval, _ work: @escaping @Sendable (ConnectedPeripheral) async throws -> T
     ) async throws -> T {
         try await run(timeout: Duration(seconds: timeout), work)
-    }
-}
-
-@available(*, deprecated, message: "Write the time limit as a duration: timeout: .seconds(5).")
-extension Service {
-    /// Discovers characteristics, and returns those that exist.
-    @discardableResult @_disfavoredOverload
-    public func discoverCharacteristics(_ uuids: [CBUUID]?, timeout: TimeInterval) async throws -> [Characteristic] {
-        try await discoverCharacteristics(uuids, timeout: Duration(seconds: timeout))
     }
 }
 
