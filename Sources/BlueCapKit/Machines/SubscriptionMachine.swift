@@ -243,10 +243,10 @@ struct SubscriptionMachine {
         return true
     }
 
-    /// Ends one request. A start that nothing else waits for is cancelled.
+    /// Ends one request. A start that nothing else waits for is cancelled; an end that is queued is still executed.
     private mutating func end(_ id: OperationID, _ failure: Failure, _ orders: inout Orders) {
         guard let index = operations.firstIndex(where: { $0.id == id }) else { return }
-        operations.remove(at: index)
+        if operations[index].isQueuedStop { operations[index].id = .none } else { operations.remove(at: index) }
         settle(id, failure, &orders)
         if waiting.isEmpty, !isEstablished {
             leave(&orders)

@@ -299,6 +299,21 @@ final class NotificationEventTests: XCTestCase {
         XCTAssertEqual(stage.subscriptionCount(), 0)
     }
 
+    func testACancelledStopStillEndsTheSubscription() async throws {
+        let stage = try AttributeStage.explored(link: VirtualLink(callLatency: 5))
+        let characteristic = try stage.characteristic("2A37")
+        let started: Future<Characteristic> = characteristic.startNotifying()
+        let task = Task(executorPreference: stage.simulator.taskExecutor) { try await characteristic.stopNotifying() }
+        await stage.simulator.advance(by: 1)
+        XCTAssertEqual(stage.subscriptionCount(), 1)
+        task.cancel()
+        await stage.simulator.advance(by: 20)
+        let result = await task.result
+        XCTAssertThrowsError(try result.get()) { XCTAssertTrue($0 is CancellationError, "\($0)") }
+        XCTAssertNotNil(try stage.wait(started))
+        XCTAssertEqual(stage.subscriptionCount(), 0)
+    }
+
     func testARunsEventsEndWithItsLoop() async throws {
         let stage = try AttributeStage.explored()
         let (peripheral, rate) = (stage.peripheral, rate)

@@ -178,6 +178,22 @@ final class SubscriptionMachineTests: XCTestCase {
         XCTAssertEqual(event(.began(call(2))), [.subscribed(afterGap: false), .settle(id(3), nil)])
     }
 
+    func testAStopIsExecutedWithoutItsCaller() {
+        for (end, failure) in [
+            (SubscriptionMachine.Event.withdrawn(id(2)), Failure.cancelled),
+            (.timedOut(id(2)), .characteristic(.notifyTimeout)),
+        ] {
+            machine = SubscriptionMachine(isReady: true)
+            _ = event(.startAsked(id(1), .signals))
+            _ = event(.stopAsked(id(2)))
+            XCTAssertEqual(event(end), [.settle(id(2), failure)])
+            XCTAssertEqual(
+                event(.began(call(1))), [.subscribed(afterGap: false), .settle(id(1), nil), .unsubscribe(call(1))])
+            XCTAssertEqual(event(.stopped(call(1), nil)), [])
+            XCTAssertEqual(machine.state, .off)
+        }
+    }
+
     func testAStopWhileTheTableIsReadComesAfterTheStart() {
         machine = SubscriptionMachine(isReady: false)
         _ = event(.linkWentUp)
