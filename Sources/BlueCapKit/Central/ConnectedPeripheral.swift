@@ -105,19 +105,22 @@ public struct ConnectedPeripheral: Sendable {
         _ notifications: NotificationStream<T>, to identifier: CharacteristicIdentifier,
         over transport: NotificationTransport, _ timeout: Duration?
     ) async throws -> FutureStream<T> {
-        let session = peripheral.session
-        let start = session.loop.now
+        let start = peripheral.session.loop.now
+        var isReturned = false
+        // Its subscription may have begun when the run ended.
+        defer { if !isReturned { notifications.stream.lastReaderEnded?() } }
         let characteristic = try await outcome {
             try await awaiting {
                 peripheral.characteristic(identifier, for: [.notify, .indicate], timeout: timeout.seconds)
             }
         }
         try await outcome {
-            let remaining = timeout.seconds - session.loop.now.seconds(since: start)
+            let remaining = timeout.seconds - peripheral.session.loop.now.seconds(since: start)
             try await awaiting {
                 notifications.subscribe(to: characteristic, over: transport, timeout: remaining, outlivesLinks: false)
             }
         }
+        isReturned = true
         return notifications.stream
     }
 

@@ -314,6 +314,28 @@ final class NotificationEventTests: XCTestCase {
         XCTAssertEqual(stage.subscriptionCount(), 0)
     }
 
+    func testARunThatEndsAsItsSubscriptionBeginsLeavesNone() async throws {
+        let stage = try AttributeStage.explored(link: VirtualLink(callLatency: 0.5))
+        let (characteristic, peripheral, rate) = (try stage.characteristic("2A37"), stage.peripheral, rate)
+        let other = NotificationStream(eventsOf: peripheral, .max)
+        let begun = other.subscribe(to: characteristic, over: .signals, timeout: .infinity, outlivesLinks: false)
+        let task = Task(executorPreference: stage.simulator.taskExecutor) {
+            try await peripheral.run { _ = try await $0.notificationEvents(rate) }
+        }
+        // Both wait for the same reply.
+        begun.onSuccess(context: ImmediateContext()) { task.cancel() }
+        await stage.simulator.advance(by: 5)
+        let result = await task.result
+        XCTAssertThrowsError(try result.get()) { XCTAssertTrue($0 is CancellationError, "\($0)") }
+        XCTAssertEqual(stage.subscriptionCount(), 1)
+        let token = CancelToken()
+        _ = read(other.stream, token)
+        other.stream.cancel(token)
+        await stage.simulator.advance(by: 5)
+        XCTAssertTrue(stage.isLinked)
+        XCTAssertEqual(stage.subscriptionCount(), 0)
+    }
+
     func testARunsEventsEndWithItsLoop() async throws {
         let stage = try AttributeStage.explored()
         let (peripheral, rate) = (stage.peripheral, rate)
