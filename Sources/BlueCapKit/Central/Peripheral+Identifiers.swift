@@ -141,7 +141,8 @@ extension Peripheral {
         _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity
     ) -> Future<Void> {
         let stop: @Sendable (Characteristic, TimeInterval) -> Future<Void> = { characteristic, timeout in
-            characteristic.stopNotificationUpdates()
+            // What handlers of the streams start is no part of this call.
+            Withdrawal.$current.withValue(nil) { characteristic.stopNotificationUpdates() }
             return characteristic.stopNotifying(timeout: timeout)
         }
         let name: AttributeName

@@ -314,6 +314,32 @@ final class NotificationEventTests: XCTestCase {
         XCTAssertEqual(stage.subscriptionCount(), 0)
     }
 
+    func testACancelledStopLeavesTheOperationsOfHandlers() async throws {
+        let stage = try AttributeStage.explored(link: VirtualLink(callLatency: 5))
+        let characteristic = try stage.characteristic("2A37")
+        let (peripheral, rate) = (stage.peripheral, rate)
+        // The stop waits for the start, and the read of the handler for this one.
+        let started: Future<Characteristic> = characteristic.startNotifying()
+        let first: Future<Data> = peripheral.read(rate)
+        let reading = Promise<Data>()
+        let values: FutureStream<(characteristic: Characteristic, data: Data?)> =
+            characteristic.receiveNotificationUpdates()
+        values.collect().onComplete(context: ImmediateContext()) { _ in
+            let data: Future<Data> = peripheral.read(rate)
+            reading.completeWith(context: ImmediateContext(), future: data)
+        }
+        let task = Task(executorPreference: stage.simulator.taskExecutor) {
+            try await awaiting { peripheral.stopNotifications(rate) }
+        }
+        await stage.simulator.advance(by: 1)
+        task.cancel()
+        await stage.simulator.advance(by: 20)
+        let result = await task.result
+        XCTAssertThrowsError(try result.get()) { XCTAssertTrue($0 is CancellationError, "\($0)") }
+        XCTAssertEqual(try stage.wait(reading.future), Data([0]))
+        XCTAssertTrue(started.completed && first.completed)
+    }
+
     func testARunThatEndsAsItsSubscriptionBeginsLeavesNone() async throws {
         let stage = try AttributeStage.explored(link: VirtualLink(callLatency: 0.5))
         let (characteristic, peripheral, rate) = (try stage.characteristic("2A37"), stage.peripheral, rate)
