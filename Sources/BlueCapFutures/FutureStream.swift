@@ -115,16 +115,16 @@ public final class FutureStream<T> {
 
     /// Whether there is a handler that was not added with this token. Can be called in a handler.
     package func isWatched(besides cancelToken: CancelToken) -> Bool {
-        presentHandlers().contains { $0.token != cancelToken && !$0.isCancelled }
+        presentHandlers().contains { $0.token != cancelToken }
     }
 
-    /// The handlers, and those that are about to be added.
+    /// The handlers that are not cancelled, and those that are about to be added.
     private func presentHandlers() -> [StreamHandler<T>] {
         state.withLock { _ in
             handlers.all
                 + inbox.elements.compactMap { event in if case .handler(let handler, _) = event { handler } else { nil }
                 }
-        }
+        }.filter { !$0.isCancelled }
     }
 
     // MARK: Adding elements
@@ -320,7 +320,7 @@ public final class FutureStream<T> {
                 handlers = StreamHandlers(before.all.filter { !$0.isCancelled })
                 state.unlock(flags)
                 withExtendedLifetime(before) {}
-                if handlers.isEmpty, !before.isEmpty { lastReaderEnded?() }
+                if !before.isEmpty, presentHandlers().isEmpty { lastReaderEnded?() }
                 continue
             }
             guard let event = inbox.removeFirst() else {
@@ -331,7 +331,7 @@ public final class FutureStream<T> {
                 // It may have been cancelled while another thread was delivering.
                 if handler.isCancelled {
                     state.unlock(flags)
-                    if handlers.isEmpty { lastReaderEnded?() }
+                    if presentHandlers().isEmpty { lastReaderEnded?() }
                     continue
                 }
                 handlers = StreamHandlers(handlers.all + [handler])

@@ -14,6 +14,40 @@ final class CancelTests: XCTestCase {
         XCTAssertFalse(promise.future.cancel(.uncancellable))
     }
 
+    // MARK: Streams that end with their last reader
+
+    private func selfEnding() -> (stream: FutureStream<Int>, ends: Recorder<Bool>) {
+        let (stream, ends) = (FutureStream<Int>(), Recorder<Bool>())
+        stream.lastReaderEnded = { [weak stream] in
+            stream?.finish()
+            ends(true)
+        }
+        return (stream, ends)
+    }
+
+    func testAHandlerThatIsAddedBeforeTheLastOneIsCancelledKeepsTheStream() {
+        for isAddedFirst in [true, false] {
+            let (stream, ends) = selfEnding()
+            let (first, second, third) = (CancelToken(), CancelToken(), CancelToken())
+            let seen = Recorder<Int>()
+            stream.onSuccess(context: immediate, cancelToken: first) { [weak stream, immediate] _ in
+                if !isAddedFirst {
+                    stream?.onSuccess(context: immediate, cancelToken: third) { _ in XCTFail("cancelled") }
+                }
+                stream?.onSuccess(context: immediate, cancelToken: second) { seen($0) }
+                stream?.cancel(first)
+                stream?.cancel(third)
+            }
+            stream.success(1)
+            stream.success(2)
+            XCTAssertEqual(ends.all, [])
+            XCTAssertEqual(seen.all, [1, 2])
+            stream.cancel(second)
+            XCTAssertEqual(ends.all, [true])
+            XCTAssertTrue(stream.isFinished)
+        }
+    }
+
     func testOneTokenCancelsAllItsHandlersAndNoOthers() {
         let promise = Promise<Int>()
         let token = CancelToken()
