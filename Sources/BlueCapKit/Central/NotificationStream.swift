@@ -142,6 +142,7 @@ struct NotificationStream<T: Sendable>: Sendable {
     private let element: @Sendable (Data) -> T
     /// Whether the subscription ends with the last reader of the stream.
     private let endsSubscription: Bool
+    private let withdrawal = Withdrawal()
 
     private var session: CentralSession { peripheral.session }
 
@@ -152,10 +153,11 @@ struct NotificationStream<T: Sendable>: Sendable {
         (self.peripheral, self.endsSubscription, self.gap, self.element) = (peripheral, endsSubscription, gap, element)
         stream = FutureStream<T>(capacity: max(0, capacity))
         guard endsSubscription else { return }
-        stream.lastReaderEnded = { [weak stream, weak session = peripheral.session, key = peripheral.key] in
+        stream.lastReaderEnded = { [withdrawal, weak stream, weak session = peripheral.session, key = peripheral.key] in
             guard let stream else { return }
             // First the stream, for a subscription that is about to be requested.
             stream.finish()
+            _ = withdrawal.request()
             session?.endNotifications(to: ObjectIdentifier(stream), of: key)
         }
     }
@@ -171,8 +173,8 @@ struct NotificationStream<T: Sendable>: Sendable {
             session.complete { end(error) }
             return stream
         }
-        let search = AttributeSearch(peripheral, name, timeout)
-        let found = search.found(outlivesLinks: isLinkExpected)
+        let search = Withdrawal.$current.withValue(withdrawal) { AttributeSearch(peripheral, name, timeout) }
+        let found = Withdrawal.$current.withValue(withdrawal) { search.found(outlivesLinks: isLinkExpected) }
         found.onFailure(context: ImmediateContext()) { end($0) }
         found.onSuccess(context: ImmediateContext()) { id in
             // This also applies if the link has been lost since: the subscription waits for the next link.

@@ -31,6 +31,26 @@ final class NotificationLeftoverTests: XCTestCase {
         XCTAssertNil(remaining)
     }
 
+    func testNothingIsLeftOfAStreamThatEndsBeforeItsCharacteristicIsFound() throws {
+        let stage = try AttributeStage([AttributeStage.heart])
+        stage.simulator.remove(AttributeStage.address)
+        stage.peripheral.connect()
+        stage.simulator.advance(by: 1)
+        let rate = CharacteristicIdentifier(uuid: "2A37", service: ServiceIdentifier(uuid: "180D"))
+        weak var remaining: FutureStream<NotificationEvent>?
+        apart {
+            let (stream, token) = (stage.peripheral.notificationEvents(rate), CancelToken())
+            remaining = stream
+            stream.onComplete(context: ImmediateContext(), cancelToken: token) { XCTFail("\($0)") }
+            stage.simulator.advance(by: 1)
+            XCTAssertFalse(stream.isFinished)
+            stream.cancel(token)
+            XCTAssertTrue(stream.isFinished)
+        }
+        stage.simulator.advance(by: 1)
+        XCTAssertNil(remaining)
+    }
+
     func testAThousandSubscriptionsLeaveNothingBehind() throws {
         let stage = try AttributeStage.explored(link: .immediate)
         let characteristic = try stage.characteristic("2A37")
