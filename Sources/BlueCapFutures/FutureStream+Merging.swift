@@ -81,7 +81,7 @@ extension FutureStream {
             .completion { element in
                 do { try handle(element, sources) } catch { sources.send(.failure(error)) }
             }, token: token, finished: { sources.end() }, stopped: { sources.stop() })
-        add(handler, context: context)
+        add(handler, for: target, context: context)
         return target
     }
 }

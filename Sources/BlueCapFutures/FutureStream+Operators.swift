@@ -60,7 +60,7 @@ extension FutureStream {
         _ context: any ExecutionContext, _ token: CancelToken, _ transform: @escaping (Try<T>) -> Try<M>
     ) -> FutureStream<M> {
         let target = FutureStream<M>(capacity: capacity)
-        add(.transforming(into: target, token: token, transform: transform), context: context)
+        add(.transforming(into: target, token: token, transform: transform), for: target, context: context)
         return target
     }
 
@@ -209,7 +209,7 @@ extension FutureStream {
         dependent: FutureStream<T>
     ) {
         self.init(capacity: capacity)
-        dependent.add(.transforming(into: self) { $0 }, context: context)
+        dependent.add(.transforming(into: self) { $0 }, for: self, context: context)
     }
 
     /// Creates a stream to which `resolver` adds elements by calling the function that is passed to it, any number of

@@ -23,7 +23,7 @@ extension FutureStream {
         }
         let link = StreamLink(taken)
         var missing = count
-        receive(finished: { link.finish() }) { element in
+        receive(for: taken, finished: { link.finish() }) { element in
             missing -= 1
             link.send(element)
             if missing == 0 { link.finish() }
@@ -62,12 +62,14 @@ extension FutureStream {
     }
 
     /// Calls `receive` with each element, on the thread that delivers it, until it returns false.
-    private func receive(finished: @escaping () -> Void, _ receive: @escaping (Try<T>) -> Bool) {
+    private func receive(
+        for result: FutureStream<T>? = nil, finished: @escaping () -> Void, _ receive: @escaping (Try<T>) -> Bool
+    ) {
         let token = CancelToken()
         let handler = Handler<T>.completion { [weak self] element in
             if !receive(element) { self?.cancel(token) }
         }
-        add(StreamHandler(handler, token: token, finished: finished))
+        add(StreamHandler(handler, token: token, finished: finished), for: result)
     }
 
     /// Returns a stream for receivers that need only the latest element: while `context` is busy one element waits for
@@ -76,7 +78,7 @@ extension FutureStream {
     /// The returned stream receives its elements on `context`, and keeps none for handlers that are added late.
     public func latest(context: any ExecutionContext = QueueContext.futuresDefault) -> FutureStream<T> {
         let latest = FutureStream<T>(capacity: 0)
-        add(StreamHandler<T>.transforming(into: latest) { $0 }.dispatched(on: context, waiting: 1))
+        add(StreamHandler<T>.transforming(into: latest) { $0 }.dispatched(on: context, waiting: 1), for: latest)
         return latest
     }
 
@@ -89,7 +91,7 @@ extension FutureStream {
     package func throttle(_ seconds: Double, clock: any DelayClock) -> FutureStream<T> {
         let throttled = FutureStream<T>(capacity: capacity)
         let throttle = Throttle(into: throttled, seconds: seconds, clock: clock)
-        add(StreamHandler(.completion { throttle.receive($0) }, finished: { throttle.finish() }))
+        add(StreamHandler(.completion { throttle.receive($0) }, finished: { throttle.finish() }), for: throttled)
         return throttled
     }
 }

@@ -225,6 +225,19 @@ public final class FutureStream<T> {
         withExtendedLifetime(evicted) {}
     }
 
+    /// Adds the handler of an operator. If this stream ends with its last reader, that of the operator's result is one.
+    @usableFromInline
+    func add<M>(
+        _ handler: StreamHandler<T>, for result: FutureStream<M>?, context: any ExecutionContext = ImmediateContext()
+    ) {
+        add(handler, context: context)
+        guard lastReaderEnded != nil else { return }
+        result?.lastReaderEnded = assumeSendable { [weak self, weak result, weak handler] in
+            result?.finish()
+            _ = self?.cancelHandlers { $0 === handler || $0.target === handler }
+        }
+    }
+
     /// Cancels the handlers and operators that were added to this stream with `cancelToken`.
     ///
     /// They no longer run, not even for elements that are waiting for their context; one that is already running
@@ -232,10 +245,12 @@ public final class FutureStream<T> {
     /// any.
     @discardableResult
     public func cancel(_ cancelToken: CancelToken) -> Bool {
-        guard cancelToken != .uncancellable else { return false }
-        var wereAny = false
-        for handler in presentHandlers() where handler.token == cancelToken && handler.cancel() { wereAny = true }
-        guard wereAny else { return false }
+        cancelToken != .uncancellable && cancelHandlers { $0.token == cancelToken }
+    }
+
+    private func cancelHandlers(_ isMeant: (StreamHandler<T>) -> Bool) -> Bool {
+        let cancelled = presentHandlers().filter { isMeant($0) && $0.cancel() }
+        if cancelled.isEmpty { return false }
         let flags = state.lock()
         hasCancelled = true
         push(nil, flags)

@@ -48,6 +48,33 @@ final class CancelTests: XCTestCase {
         }
     }
 
+    func testTheLastReaderOfAnOperatorIsThatOfItsSource() {
+        let immediate = immediate
+        let operators: [(FutureStream<Int>) -> FutureStream<Int>] = [
+            { $0.map(context: immediate) { $0 } },
+            { $0.map { $0 } },
+            { $0.withFilter(context: immediate) { _ in true }.andThen(context: immediate) { _ in } },
+            { $0.recover(context: immediate) { _ in 0 }.mapError(context: immediate) { $0 } },
+            { $0.flatMap(context: immediate) { Future(value: $0) } },
+            { $0.recoverWith(context: immediate) { _ in Future(value: 0) } },
+            { $0.take(5) },
+            { $0.latest(context: immediate) },
+            { $0.throttle(1) },
+            { FutureStream(context: immediate, dependent: $0) },
+        ]
+        for (number, derive) in operators.enumerated() {
+            let (stream, ends) = selfEnding()
+            let (derived, token, other) = (derive(stream), CancelToken(), CancelToken())
+            derived.onSuccess(context: immediate, cancelToken: token) { _ in }
+            stream.onSuccess(context: immediate, cancelToken: other) { _ in }
+            derived.cancel(token)
+            XCTAssertTrue(derived.isFinished, "operator \(number)")
+            XCTAssertEqual(ends.all, [], "operator \(number)")
+            stream.cancel(other)
+            XCTAssertEqual(ends.all, [true], "operator \(number)")
+        }
+    }
+
     func testOneTokenCancelsAllItsHandlersAndNoOthers() {
         let promise = Promise<Int>()
         let token = CancelToken()

@@ -20,8 +20,8 @@ extension Characteristic {
     /// Use this form in a program that continues after lost links. The subscription is resumed on each following link, and
     /// the next element is a gap. ``notifications(over:capacity:timeout:)`` throws at a gap.
     ///
-    /// When the last loop over the stream, or its last handler, has ended or was cancelled, the stream is finished, and the
-    /// subscription ends, unless ``startNotifying(over:timeout:)`` or another stream of the characteristic needs it.
+    /// When the last loop or handler of the stream or of an operator on it has ended or was cancelled, the stream is finished,
+    /// and the subscription ends, unless ``startNotifying(over:timeout:)`` or another stream of the characteristic needs it.
     ///
     /// - Parameters:
     ///   - transport: How values are delivered. An existing subscription keeps its transport.

@@ -245,6 +245,23 @@ final class NotificationEventTests: XCTestCase {
         XCTAssertEqual(stage.subscriptionCount(), 0)
     }
 
+    func testLeavingALoopOverAnOperatorEndsTheSubscription() async throws {
+        let stage = try AttributeStage.explored()
+        let characteristic = try stage.characteristic("2A37")
+        let task = Task(executorPreference: stage.simulator.taskExecutor) {
+            let events = characteristic.notificationEvents().map(context: ImmediateContext()) { "\($0)" }
+            for try await event in events { return event }
+            return ""
+        }
+        await stage.simulator.advance(by: 1)
+        XCTAssertEqual(stage.subscriptionCount(), 1)
+        stage.notify(1)
+        await stage.simulator.advance(by: 1)
+        let event = try await task.value
+        XCTAssertEqual(event, "\(NotificationEvent.value(Data([1])))")
+        XCTAssertEqual(stage.subscriptionCount(), 0)
+    }
+
     func testCancellingTheTaskEndsTheSubscription() async throws {
         let stage = try AttributeStage.explored()
         let (peripheral, rate) = (stage.peripheral, rate)
