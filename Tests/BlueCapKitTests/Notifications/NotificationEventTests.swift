@@ -334,9 +334,10 @@ final class NotificationEventTests: XCTestCase {
     func testACancelledStopLeavesTheOperationsOfHandlers() async throws {
         let stage = try AttributeStage.explored(link: VirtualLink(callLatency: 5))
         let characteristic = try stage.characteristic("2A37")
-        // The stop waits for it.
-        let started: Future<Characteristic> = characteristic.startNotifying()
         let (peripheral, rate) = (stage.peripheral, rate)
+        // The stop waits for the start, and the read of the handler for this one.
+        let started: Future<Characteristic> = characteristic.startNotifying()
+        let first: Future<Data> = peripheral.read(rate)
         let reading = Promise<Data>()
         let values: FutureStream<(characteristic: Characteristic, data: Data?)> =
             characteristic.receiveNotificationUpdates()
@@ -353,7 +354,7 @@ final class NotificationEventTests: XCTestCase {
         let result = await task.result
         XCTAssertThrowsError(try result.get()) { XCTAssertTrue($0 is CancellationError, "\($0)") }
         XCTAssertEqual(try stage.wait(reading.future), Data([0]))
-        XCTAssertTrue(started.completed)
+        XCTAssertTrue(started.completed && first.completed)
     }
 
     func testARunThatEndsAsItsSubscriptionBeginsLeavesNone() async throws {

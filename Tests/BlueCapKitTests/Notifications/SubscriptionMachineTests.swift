@@ -187,10 +187,9 @@ final class SubscriptionMachineTests: XCTestCase {
             _ = event(.startAsked(id(1), .signals))
             _ = event(.stopAsked(id(2)))
             XCTAssertEqual(event(end), [.settle(id(2), failure)])
-            _ = event(.stopAsked(id(3)))
             XCTAssertEqual(
                 event(.began(call(1))), [.subscribed(afterGap: false), .settle(id(1), nil), .unsubscribe(call(1))])
-            XCTAssertEqual(event(.stopped(call(1), nil)), [.settle(id(3), nil)])
+            XCTAssertEqual(event(.stopped(call(1), nil)), [])
             XCTAssertEqual(machine.state, .off)
         }
     }
