@@ -65,5 +65,5 @@ struct BlueCapTool: AsyncParsableCommand {
         return status
     }
 
-    static let versionText = "bluecap 0.1.0"
+    static let versionText = "bluecap 0.2.0"
 }
