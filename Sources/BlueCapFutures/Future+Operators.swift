@@ -2,8 +2,6 @@
 
 extension Future {
     /// Calls `completion` with the outcome, once, on `context`; also if the future is already complete.
-    ///
-    /// - Parameter completion: Called with the outcome.
     @preconcurrency @inlinable
     public func onComplete(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -14,8 +12,6 @@ extension Future {
     }
 
     /// Calls `completion` with the value, once, on `context`; never if the future fails.
-    ///
-    /// - Parameter completion: Called with the value.
     @preconcurrency @inlinable
     public func onSuccess(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -26,8 +22,6 @@ extension Future {
     }
 
     /// Calls `completion` with the error, once, on `context`; never if the future succeeds.
-    ///
-    /// - Parameter completion: Called with the error.
     @preconcurrency @inlinable
     public func onFailure(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -38,8 +32,6 @@ extension Future {
     }
 
     /// The same as ``onSuccess(context:cancelToken:completion:)``, under the name that sequences use.
-    ///
-    /// - Parameter apply: Called with the value.
     @preconcurrency @inlinable
     public func forEach(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -55,7 +47,7 @@ extension Future {
 extension Future {
     /// Returns a future of the mapped value. It fails with the error of this one, or with the error that `mapping` throws.
     ///
-    /// - Parameter mapping: Called with the value; not called if this future fails.
+    /// `mapping` is called with the value; not called if this future fails.
     @preconcurrency @inlinable
     public func map<M>(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -69,10 +61,8 @@ extension Future {
     ///
     /// It fails with the error of this one, or with the error that `mapping` throws.
     ///
-    /// - Parameters:
-    ///   - context: Runs `mapping`. The future that `mapping` returns completes the returned one on its own thread.
-    ///     The default is ``QueueContext/futuresDefault``, a serial queue.
-    ///   - mapping: Called with the value; not called if this future fails.
+    /// `context` runs `mapping`. The future that `mapping` returns completes the returned one on its own thread. The default is
+    /// ``QueueContext/futuresDefault``, a serial queue. `mapping` is called with the value; not called if this future fails.
     @preconcurrency @inlinable
     public func flatMap<M>(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -86,7 +76,7 @@ extension Future {
     ///
     /// It fails with the error of this one, or with the error that `filter` throws.
     ///
-    /// - Parameter filter: Called with the value; not called if this future fails.
+    /// `filter` is called with the value; not called if this future fails.
     @preconcurrency @inlinable
     public func withFilter(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -99,7 +89,7 @@ extension Future {
     /// Returns a future of the same outcome. If it is a value, `completion` is called with it before the returned future
     /// is completed.
     ///
-    /// - Parameter completion: Called with the value; not called if this future fails.
+    /// `completion` is called with the value; not called if this future fails.
     @preconcurrency @inlinable
     public func andThen(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -111,8 +101,6 @@ extension Future {
 
     /// Returns a future of the same outcome. `completion` is called with the outcome, a value or an error, before the
     /// returned future is completed.
-    ///
-    /// - Parameter completion: Called with the outcome.
     @preconcurrency @inlinable @_disfavoredOverload
     public func andThen(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -129,7 +117,7 @@ extension Future {
     ///
     /// It fails with the error that `recovery` throws.
     ///
-    /// - Parameter recovery: Called with the error; not called if this future succeeds.
+    /// `recovery` is called with the error; not called if this future succeeds.
     @preconcurrency @inlinable
     public func recover(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -143,10 +131,9 @@ extension Future {
     ///
     /// It fails with the error that `recovery` throws.
     ///
-    /// - Parameters:
-    ///   - context: Runs `recovery`. The future that `recovery` returns completes the returned one on its own thread.
-    ///     The default is ``QueueContext/futuresDefault``, a serial queue.
-    ///   - recovery: Called with the error; not called if this future succeeds.
+    /// `context` runs `recovery`. The future that `recovery` returns completes the returned one on its own thread. The default
+    /// is ``QueueContext/futuresDefault``, a serial queue. `recovery` is called with the error; not called if this future
+    /// succeeds.
     @preconcurrency @inlinable
     public func recoverWith(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -163,7 +150,7 @@ extension Future {
 
     /// Returns a future of the same value, or of the failure with the error that `mapping` returns or throws.
     ///
-    /// - Parameter mapping: Called with the error; not called if this future succeeds.
+    /// `mapping` is called with the error; not called if this future succeeds.
     @preconcurrency @inlinable
     public func mapError(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -232,9 +219,8 @@ extension Future {
     ///
     /// If this future fails, or `mapping` throws, the error is the only element. The stream keeps `capacity` elements.
     ///
-    /// - Parameters:
-    ///   - capacity: How many elements the returned stream keeps for handlers that are added late.
-    ///   - mapping: Called with the value; not called if this future fails.
+    /// `capacity` is how many elements the returned stream keeps for handlers that are added late. `mapping` is called with the
+    /// value; not called if this future fails.
     @preconcurrency @inlinable
     public func flatMap<M>(
         capacity: Int = Int.max,
@@ -259,9 +245,8 @@ extension Future {
     /// If this future succeeds, the value is the only element; if `recovery` throws, that error is. The stream keeps
     /// `capacity` elements.
     ///
-    /// - Parameters:
-    ///   - capacity: How many elements the returned stream keeps for handlers that are added late.
-    ///   - recovery: Called with the error; not called if this future succeeds.
+    /// `capacity` is how many elements the returned stream keeps for handlers that are added late. `recovery` is called with
+    /// the error; not called if this future succeeds.
     @preconcurrency @inlinable
     public func recoverWith(
         capacity: Int = Int.max,

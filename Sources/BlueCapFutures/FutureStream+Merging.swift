@@ -7,8 +7,6 @@ extension FutureStream {
     ///
     /// Errors of this stream pass; an error that `mapping` throws replaces the value. The returned stream ends when this
     /// stream and all others have ended. After it is cancelled it receives nothing more, not even from the others.
-    ///
-    /// - Parameter mapping: Called with each value.
     @preconcurrency
     public func flatMap<M>(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -23,8 +21,6 @@ extension FutureStream {
     /// Errors of this stream pass; an error that `mapping` throws replaces the value. The returned stream ends when this
     /// stream has ended and all the futures are complete. After it is cancelled it receives nothing more, not even from
     /// the futures.
-    ///
-    /// - Parameter mapping: Called with each value.
     @preconcurrency
     public func flatMap<M>(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -38,8 +34,6 @@ extension FutureStream {
     ///
     /// An error that `recovery` throws replaces the error. The returned stream ends when this stream and all others have
     /// ended.
-    ///
-    /// - Parameter recovery: Called with each error.
     @preconcurrency
     public func recoverWith(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -56,8 +50,6 @@ extension FutureStream {
     ///
     /// An error that `recovery` throws replaces the error. The returned stream ends when this stream has ended and all the
     /// futures are complete.
-    ///
-    /// - Parameter recovery: Called with each error.
     @preconcurrency
     public func recoverWith(
         context: any ExecutionContext = QueueContext.futuresDefault,

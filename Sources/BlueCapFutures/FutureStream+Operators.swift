@@ -2,8 +2,6 @@
 
 extension FutureStream {
     /// Calls `completion` with every element, in order, on `context`: first the kept elements, then the new ones.
-    ///
-    /// - Parameter completion: Called with each element.
     @preconcurrency @inlinable
     public func onComplete(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -14,8 +12,6 @@ extension FutureStream {
     }
 
     /// Calls `completion` with every value, in order, on `context`: first the kept values, then the new ones.
-    ///
-    /// - Parameter completion: Called with each value.
     @preconcurrency @inlinable
     public func onSuccess(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -26,8 +22,6 @@ extension FutureStream {
     }
 
     /// Calls `completion` with every error, in order, on `context`: first the kept errors, then the new ones.
-    ///
-    /// - Parameter completion: Called with each error.
     @preconcurrency @inlinable
     public func onFailure(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -38,8 +32,6 @@ extension FutureStream {
     }
 
     /// The same as ``onSuccess(context:cancelToken:completion:)``, under the name that sequences use.
-    ///
-    /// - Parameter apply: Called with each value.
     @preconcurrency @inlinable
     public func forEach(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -65,8 +57,6 @@ extension FutureStream {
     }
 
     /// Returns a stream of the mapped values. Errors pass; an error that `mapping` throws replaces the value.
-    ///
-    /// - Parameter mapping: Called with each value.
     @preconcurrency @inlinable
     public func map<M>(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -79,8 +69,6 @@ extension FutureStream {
     /// Returns a stream of the values that `filter` accepts, with ``FuturesError/noSuchElement`` in place of the others.
     ///
     /// Errors pass; an error that `filter` throws replaces the value.
-    ///
-    /// - Parameter filter: Called with each value.
     @preconcurrency @inlinable
     public func withFilter(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -91,8 +79,6 @@ extension FutureStream {
     }
 
     /// Returns a stream of the same elements. If one is a value, `completion` is called with it before it is added.
-    ///
-    /// - Parameter completion: Called with each value.
     @preconcurrency @inlinable
     public func andThen(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -103,8 +89,6 @@ extension FutureStream {
     }
 
     /// Returns a stream of the same elements. `completion` is called with each, a value or an error, before it is added.
-    ///
-    /// - Parameter completion: Called with each element.
     @preconcurrency @inlinable @_disfavoredOverload
     public func andThen(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -119,8 +103,6 @@ extension FutureStream {
 
     /// Returns a stream in which the value that `recovery` returns replaces each error. Values pass; an error that
     /// `recovery` throws replaces the error.
-    ///
-    /// - Parameter recovery: Called with each error.
     @preconcurrency @inlinable
     public func recover(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -131,8 +113,6 @@ extension FutureStream {
     }
 
     /// Returns a stream in which the error that `mapping` returns or throws replaces each error. Values pass.
-    ///
-    /// - Parameter mapping: Called with each error.
     @preconcurrency @inlinable
     public func mapError(
         context: any ExecutionContext = QueueContext.futuresDefault,

@@ -14,8 +14,6 @@ extension Future where T: Sendable {
     /// The closure may use and change the state of the main actor. It runs after the call returns, even if the future is
     /// already complete and the caller is on the main actor. If the program never drains its main queue, the closure never
     /// runs; see ``QueueContext/main``.
-    ///
-    /// - Parameter completion: Called with the outcome.
     public func onComplete(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (Try<T>) -> Void
@@ -35,8 +33,6 @@ extension Future where T: Sendable {
     /// ```
     ///
     /// See ``onComplete(on:cancelToken:completion:)`` for when it runs.
-    ///
-    /// - Parameter completion: Called with the value.
     public func onSuccess(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (T) -> Void
@@ -47,8 +43,6 @@ extension Future where T: Sendable {
     /// Calls `completion` with the error, once, on the main actor; never if the future succeeds.
     ///
     /// See ``onComplete(on:cancelToken:completion:)`` for when it runs.
-    ///
-    /// - Parameter completion: Called with the error.
     public func onFailure(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (any Error) -> Void
@@ -60,7 +54,7 @@ extension Future where T: Sendable {
     ///
     /// It fails with the error of this one, or with the error that `mapping` throws.
     ///
-    /// - Parameter mapping: Called with the value; not called if this future fails.
+    /// `mapping` is called with the value; not called if this future fails.
     public func map<M: Sendable>(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @MainActor (T) throws -> M
@@ -72,7 +66,7 @@ extension Future where T: Sendable {
     ///
     /// It fails with the error of this one, or with the error that `mapping` throws.
     ///
-    /// - Parameter mapping: Called with the value; not called if this future fails.
+    /// `mapping` is called with the value; not called if this future fails.
     public func flatMap<M: Sendable>(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @MainActor (T) throws -> Future<M>
@@ -85,7 +79,7 @@ extension Future where T: Sendable {
     ///
     /// It fails with the error that `recovery` throws.
     ///
-    /// - Parameter recovery: Called with the error; not called if this future succeeds.
+    /// `recovery` is called with the error; not called if this future succeeds.
     public func recoverWith(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         recovery: @escaping @MainActor (any Error) throws -> Future<T>
@@ -99,8 +93,6 @@ extension FutureStream where T: Sendable {
     ///
     /// The closure may use and change the state of the main actor. If the program never drains its main queue, the closure
     /// never runs; see ``QueueContext/main``.
-    ///
-    /// - Parameter completion: Called with each element.
     public func onComplete(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (Try<T>) -> Void
@@ -113,8 +105,6 @@ extension FutureStream where T: Sendable {
     /// ```swift
     /// manager.startScanning().onSuccess(on: MainActor.self) { [weak list] in list?.add($0) }
     /// ```
-    ///
-    /// - Parameter completion: Called with each value.
     public func onSuccess(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (T) -> Void
@@ -123,8 +113,6 @@ extension FutureStream where T: Sendable {
     }
 
     /// Calls `completion` with every error, in order, on the main actor: first the kept ones, then the new ones.
-    ///
-    /// - Parameter completion: Called with each error.
     public func onFailure(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (any Error) -> Void
@@ -135,8 +123,6 @@ extension FutureStream where T: Sendable {
     /// Returns a stream of the values mapped on the main actor.
     ///
     /// Errors pass; an error that `mapping` throws replaces the value.
-    ///
-    /// - Parameter mapping: Called with each value.
     public func map<M: Sendable>(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @MainActor (T) throws -> M
@@ -147,8 +133,6 @@ extension FutureStream where T: Sendable {
     /// Returns a stream of the outcomes of the futures that `mapping` returns on the main actor.
     ///
     /// Errors of this stream pass; an error that `mapping` throws replaces the value.
-    ///
-    /// - Parameter mapping: Called with each value.
     public func flatMap<M: Sendable>(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @MainActor (T) throws -> Future<M>
