@@ -41,9 +41,7 @@ extension Characteristic {
     /// Reads the value as a value of a type. Otherwise the same as the variant that returns data, also if the task is cancelled.
     /// - Throws: Also ``CharacteristicError/notDeserializable(_:)`` if the bytes are not a valid value of that type.
     public func read<T: CharacteristicCodable>(timeout: Duration? = nil) async throws -> T {
-        let data: Data = try await read(timeout: timeout)
-        guard let value = T.deserialize(data) else { throw CharacteristicError.notDeserializable(data) }
-        return value
+        try await T(reading: read(timeout: timeout) as Data)
     }
 
     /// Reads the part of the value that begins at an offset of 1 to 512 bytes. ``dataValue`` does not change.
@@ -159,6 +157,14 @@ extension Descriptor {
     /// - Throws: The errors of ``Characteristic/write(data:timeout:type:)->()``.
     public func write(data value: Data, timeout: Duration? = nil) async throws {
         let _: Descriptor = try await awaiting { write(data: value, timeout: timeout.seconds) }
+    }
+}
+
+extension CharacteristicCodable {
+    /// Creates the value whose bytes were read, or throws ``CharacteristicError/notDeserializable(_:)``.
+    init(reading data: Data) throws(CharacteristicError) {
+        guard let value = Self.deserialize(data) else { throw .notDeserializable(data) }
+        self = value
     }
 }
 

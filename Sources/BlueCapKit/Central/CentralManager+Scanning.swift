@@ -95,9 +95,7 @@ extension CentralManager {
         forServiceUUIDs uuids: [CBUUID]? = nil, capacity: Int = .max, timeout: Duration? = nil,
         options: ScanOptions = ScanOptions()
     ) -> FutureStream<ScanReport> {
-        scan(capacity, timeout.seconds, { try ScanRequest(services: uuids, options: options, wantsReports: true) }) {
-            ScanReport($0)
-        }
+        scanForReports(uuids, capacity, timeout.seconds) { options }
     }
 
     /// Variant of `startScanningForReports(forServiceUUIDs:capacity:timeout:options:)` with seconds and with Core
@@ -106,9 +104,7 @@ extension CentralManager {
         forServiceUUIDs uuids: [CBUUID]? = nil, capacity: Int = .max, timeout: TimeInterval = .infinity,
         options: [String: Any]? = nil
     ) -> FutureStream<ScanReport> {
-        scan(
-            capacity, timeout,
-            { try ScanRequest(services: uuids, options: ScanOptions(options), wantsReports: true) }, { ScanReport($0) })
+        scanForReports(uuids, capacity, timeout) { try ScanOptions(options) }
     }
 
     /// Starts a scan with typed options and a number of seconds, and returns a stream of its reports.
@@ -116,8 +112,15 @@ extension CentralManager {
     public func startScanningForReports(
         forServiceUUIDs uuids: [CBUUID]? = nil, capacity: Int = .max, timeout: TimeInterval, options: ScanOptions
     ) -> FutureStream<ScanReport> {
-        startScanningForReports(
-            forServiceUUIDs: uuids, capacity: capacity, timeout: Duration(seconds: timeout), options: options)
+        scanForReports(uuids, capacity, timeout) { options }
+    }
+
+    private func scanForReports(
+        _ uuids: [CBUUID]?, _ capacity: Int, _ timeout: TimeInterval, _ options: () throws -> ScanOptions
+    ) -> FutureStream<ScanReport> {
+        scan(capacity, timeout, { try ScanRequest(services: uuids, options: options(), wantsReports: true) }) {
+            ScanReport($0)
+        }
     }
 
     /// Stops the scan and ends its stream. BlueZ stops its discovery when no other manager of this process scans.

@@ -191,8 +191,10 @@ struct NotificationStream<T: Sendable>: Sendable {
             session.complete { end(error) }
             return stream
         }
-        let search = Withdrawal.$current.withValue(withdrawal) { AttributeSearch(peripheral, name, timeout) }
-        let found = Withdrawal.$current.withValue(withdrawal) { search.found(outlivesLinks: isLinkExpected) }
+        let (search, found) = Withdrawal.$current.withValue(withdrawal) {
+            let search = AttributeSearch(peripheral, name, timeout)
+            return (search, search.found(outlivesLinks: isLinkExpected))
+        }
         found.onFailure(context: ImmediateContext()) { end($0) }
         found.onSuccess(context: ImmediateContext()) { id in
             // This also applies if the link has been lost since: the subscription waits for the next link.

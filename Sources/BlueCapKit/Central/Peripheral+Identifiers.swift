@@ -87,10 +87,7 @@ extension Peripheral {
         _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity
     ) -> Future<T> {
         let data: Future<Data> = read(identifier, timeout: timeout)
-        return data.map(context: ImmediateContext()) { data in
-            guard let value = T.deserialize(data) else { throw CharacteristicError.notDeserializable(data) }
-            return value
-        }
+        return data.map(context: ImmediateContext()) { try T(reading: $0) }
     }
 
     // MARK: Writing

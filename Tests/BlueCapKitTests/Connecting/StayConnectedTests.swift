@@ -175,7 +175,7 @@ final class StayConnectedTests: ConnectionStage {
         XCTAssertFalse(changes.hasEnded)
     }
 
-    /// Leaving the loop ends its connection, not one for which somebody else waits.
+    /// The end of the loop does not end an attempt for which another call waits.
     func testTheEndOfTheLoopLeavesTheAttemptToACallThatWaitsForIt() async throws {
         let manager = manager()
         let strap = strap(manager)
