@@ -23,7 +23,7 @@ final class ManagerServiceTests: XCTestCase {
     private func beginCentral(_ manager: CentralManager, _ simulator: Simulator) async throws {
         simulator.add(VirtualPeripheral("C0:FF:EE:00:00:01", name: "Tag", services: [VirtualService("180F")]))
         try await manager.poweredOn(timeout: 10)
-        let tag = try await manager.startScanning(forServiceUUIDs: [Self.uuid]).first().value
+        let tag = try await manager.startScanning().first().value
         _ = manager.startRangingBeacons()
         _ = try await tag.connect().first().value as Void
         XCTAssertEqual(manager.statistics.peripherals.connected, 1)
@@ -52,7 +52,7 @@ final class ManagerServiceTests: XCTestCase {
     }
 
     func testGracefulShutdownEndsScansAndLinks() async throws {
-        let simulator = try Simulator.onPrivateBus()
+        let simulator = try Simulator.onPrivateBus(room: .empty)
         let manager = try central(simulator)
         try await testGracefulShutdown { trigger in
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -66,7 +66,7 @@ final class ManagerServiceTests: XCTestCase {
     }
 
     func testGracefulShutdownEndsServicesAndAdvertisements() async throws {
-        let simulator = try Simulator.onPrivateBus()
+        let simulator = try Simulator.onPrivateBus(room: .empty)
         let manager = try peripheral(simulator)
         try await testGracefulShutdown { trigger in
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -80,7 +80,7 @@ final class ManagerServiceTests: XCTestCase {
     }
 
     func testServicesAreRemovedThoughNothingIsAdvertised() async throws {
-        let simulator = try Simulator.onPrivateBus()
+        let simulator = try Simulator.onPrivateBus(room: .empty)
         let manager = try peripheral(simulator)
         try await manager.add(MutableService(uuid: Self.uuid))
         try await testGracefulShutdown { trigger in
@@ -91,7 +91,7 @@ final class ManagerServiceTests: XCTestCase {
     }
 
     func testACancelledTaskEndsTheSame() async throws {
-        let simulator = try Simulator.onPrivateBus()
+        let simulator = try Simulator.onPrivateBus(room: .empty)
         let (central, peripheral) = (try central(simulator), try peripheral(simulator))
         try await beginCentral(central, simulator)
         try await beginPeripheral(peripheral, simulator)
@@ -109,7 +109,7 @@ final class ManagerServiceTests: XCTestCase {
     }
 
     func testTheTimeLimitEndsTheWait() async throws {
-        let simulator = try Simulator.onPrivateBus()
+        let simulator = try Simulator.onPrivateBus(room: .empty)
         let manager = try peripheral(simulator)
         try await beginPeripheral(manager, simulator)
         simulator.simulateSlowReplies(by: 3_600)
@@ -136,7 +136,7 @@ final class ManagerServiceTests: XCTestCase {
     }
 
     func testAGroupShutsTheManagerDownLast() async throws {
-        let simulator = try Simulator.onPrivateBus()
+        let simulator = try Simulator.onPrivateBus(room: .empty)
         let manager = try peripheral(simulator)
         let (begins, begun) = AsyncStream.makeStream(of: Void.self)
         let group = ServiceGroup(
