@@ -1,0 +1,60 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+/// A gateway between Bluetooth LE and a message broker, apart from the library, so that its users do not fetch what it needs.
+let package = Package(
+    name: "BlueCapGateway",
+    dependencies: [
+        .package(name: "BlueCap", path: ".."),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+        .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    ],
+    targets: [
+        .systemLibrary(name: "CMosquitto", pkgConfig: "libmosquitto", providers: [.apt(["libmosquitto-dev"])]),
+        // Values and decisions: configuration, topics, payloads, claims. No input and output.
+        .target(
+            name: "GatewayCore",
+            dependencies: [.product(name: "BlueCapKit", package: "BlueCap"), .product(name: "Yams", package: "Yams")],
+            swiftSettings: strict),
+        // What the broker has not acknowledged, in SQLite.
+        .target(
+            name: "GatewayStore", dependencies: ["GatewayCore", .product(name: "GRDB", package: "GRDB.swift")],
+            swiftSettings: strict),
+        // The connection to the broker, over libmosquitto.
+        .target(
+            name: "GatewayBroker",
+            dependencies: ["CMosquitto", "GatewayCore", .product(name: "Logging", package: "swift-log")],
+            swiftSettings: strict),
+        // The page, its events, and the metrics, over HTTP.
+        .target(
+            name: "GatewayPage",
+            dependencies: [
+                "GatewayCore", .product(name: "FlyingFox", package: "FlyingFox"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+            ], swiftSettings: strict),
+        .target(name: "GatewayTestSupport", path: "Tests/GatewayTestSupport", swiftSettings: strict),
+        .testTarget(name: "GatewayCoreTests", dependencies: ["GatewayCore", "GatewayTestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "GatewayStoreTests", dependencies: ["GatewayCore", "GatewayStore", "GatewayTestSupport"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "GatewayBrokerTests", dependencies: ["GatewayBroker", "GatewayCore", "GatewayTestSupport"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "GatewayPageTests", dependencies: ["GatewayCore", "GatewayPage", "GatewayTestSupport"],
+            swiftSettings: strict),
+    ],
+    swiftLanguageModes: [.v6]
+)

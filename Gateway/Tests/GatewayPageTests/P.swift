@@ -1,0 +1,3 @@
+import GatewayCore
+import XCTest
+final class PPage: XCTestCase { func testP() { XCTAssertEqual(DeviceName("C0:FF:EE:00:18:0D")?.address, "C0:FF:EE:00:18:0D") } }
