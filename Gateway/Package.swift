@@ -44,14 +44,25 @@ let package = Package(
                 "GatewayCore", .product(name: "FlyingFox", package: "FlyingFox"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
             ], swiftSettings: strict),
+        // The library's side: a scan that goes on, links that are kept, values that are taken.
+        .target(
+            name: "GatewayRadio", dependencies: ["GatewayCore", .product(name: "BlueCapKit", package: "BlueCap")],
+            swiftSettings: strict),
         .target(name: "GatewayTestSupport", path: "Tests/GatewayTestSupport", swiftSettings: strict),
-        .testTarget(name: "GatewayCoreTests", dependencies: ["GatewayCore", "GatewayTestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "GatewayCoreTests", dependencies: ["GatewayCore", "GatewayTestSupport"], swiftSettings: strict),
         .testTarget(
             name: "GatewayStoreTests", dependencies: ["GatewayCore", "GatewayStore", "GatewayTestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "GatewayBrokerTests", dependencies: ["GatewayBroker", "GatewayCore", "GatewayTestSupport"],
             swiftSettings: strict),
+        .testTarget(
+            name: "GatewayRadioTests",
+            dependencies: [
+                "GatewayCore", "GatewayRadio", "GatewayTestSupport",
+                .product(name: "BlueCapKit", package: "BlueCap"), .product(name: "BlueZSimulator", package: "BlueCap"),
+            ], swiftSettings: strict),
         .testTarget(
             name: "GatewayPageTests", dependencies: ["GatewayCore", "GatewayPage", "GatewayTestSupport"],
             swiftSettings: strict),

@@ -1,0 +1,159 @@
+import BlueCapKit
+import Foundation
+import GatewayCore
+import Synchronization
+
+/// The link to one device, which is kept, and the values that are taken over it.
+final class DeviceSession: Sendable {
+    /// How many values may wait for the loop that reports them; it does nothing else.
+    private static let waitingValues = 65_536
+
+    private let device: DeviceName
+    private let peripheral: Peripheral
+    private let report: @Sendable (RadioEvent) -> Void
+    private let state = Mutex(State())
+
+    private struct State {
+        var link: Task<Void, Never>?
+        var watches: [CharacteristicIdentifier: Watch] = [:]
+        var isConnected = false
+        var hasEnded = false
+    }
+
+    private struct Watch {
+        var characteristic: WatchedCharacteristic
+        var task: Task<Void, Never>?
+    }
+
+    init(_ device: DeviceName, _ peripheral: Peripheral, report: @escaping @Sendable (RadioEvent) -> Void) {
+        (self.device, self.peripheral, self.report) = (device, peripheral, report)
+    }
+
+    /// Connects, and keeps the link.
+    func begin() {
+        state.withLock { state in
+            if state.link == nil, !state.hasEnded { state.link = Task { [self] in await keepLink() } }
+        }
+    }
+
+    /// Ends the link, and returns when BlueZ has confirmed its end, or after ten seconds.
+    func end() async {
+        let (link, watches) = state.withLock { state in
+            state.hasEnded = true
+            defer { state.watches = [:] }
+            return (state.link, state.watches.values.compactMap(\.task))
+        }
+        for watch in watches { watch.cancel() }
+        link?.cancel()
+        peripheral.disconnect()
+        await link?.value
+        let limit = ContinuousClock.now + .seconds(10)
+        // A link that another program opened stays.
+        while peripheral.state != .disconnected, !peripheral.isLinkShared, ContinuousClock.now < limit {
+            await Task { try? await Task.sleep(for: .milliseconds(20)) }.value
+        }
+        report(.link(device, .ended))
+    }
+
+    func watch(_ characteristic: WatchedCharacteristic) {
+        state.withLock { state in
+            guard !state.hasEnded else { return }
+            if let present = state.watches[characteristic.identifier] {
+                if present.characteristic == characteristic { return }
+                present.task?.cancel()
+            }
+            state.watches[characteristic.identifier] = Watch(characteristic: characteristic)
+            if state.isConnected { start(characteristic.identifier, &state) }
+        }
+    }
+
+    func unwatch(_ identifier: CharacteristicIdentifier) {
+        state.withLock { $0.watches.removeValue(forKey: identifier) }?.task?.cancel()
+    }
+
+    // MARK: The link
+
+    private func keepLink() async {
+        var pause: Duration = .seconds(1)
+        while !Task.isCancelled {
+            report(.link(device, .connecting))
+            do {
+                for try await change in peripheral.stayConnected(timeout: Radio.attemptLimit) {
+                    if state.withLock(\.hasEnded) { return }
+                    switch change {
+                    case .connected:
+                        pause = .seconds(1)
+                        report(.link(device, .connected))
+                        startWatches()
+                    case .disconnected(let reason):
+                        state.withLock { $0.isConnected = false }
+                        let detail = peripheral.disconnectDetail.map { ": \($0)" } ?? ""
+                        report(.link(device, .lost(reason: "\(reason)\(detail)")))
+                    case .timedOut:
+                        report(.link(device, .failed(reason: "no link within \(Radio.attemptLimit)")))
+                    }
+                }
+            } catch {
+                report(.link(device, .failed(reason: "\(error)")))
+            }
+            state.withLock { $0.isConnected = false }
+            if Task.isCancelled || state.withLock(\.hasEnded) { return }
+            // No retry of the manager's can succeed now; later one may.
+            try? await Task.sleep(for: pause)
+            pause = min(pause * 2, .seconds(60))
+        }
+    }
+
+    // MARK: Values
+
+    private func startWatches() {
+        state.withLock { state in
+            state.isConnected = true
+            for identifier in state.watches.keys { start(identifier, &state) }
+        }
+    }
+
+    /// A watch goes on over later links.
+    private func start(_ identifier: CharacteristicIdentifier, _ state: inout State) {
+        guard let watch = state.watches[identifier], watch.task == nil else { return }
+        state.watches[identifier]?.task = Task { [weak self] in
+            await self?.take(watch.characteristic)
+        }
+    }
+
+    private func take(_ characteristic: WatchedCharacteristic) async {
+        while !Task.isCancelled {
+            do {
+                switch characteristic.mode {
+                case .notify: try await takeNotifications(characteristic.identifier)
+                case .read(let interval): try await takeReadings(characteristic.identifier, interval)
+                }
+            } catch {
+                if Task.isCancelled { return }
+                report(.watchFailed(device, characteristic.identifier, reason: "\(error)"))
+            }
+            try? await Task.sleep(for: .seconds(5))
+        }
+    }
+
+    private func takeNotifications(_ identifier: CharacteristicIdentifier) async throws {
+        let characteristic = try await peripheral.characteristic(identifier, timeout: .seconds(30))
+        let events = characteristic.notificationEvents(capacity: Self.waitingValues)
+        for try await event in events.values(waiting: Self.waitingValues) {
+            switch event {
+            case .value(let data): report(.value(device, identifier, data, Date()))
+            case .gap: report(.gap(device, identifier, Date()))
+            }
+        }
+    }
+
+    private func takeReadings(_ identifier: CharacteristicIdentifier, _ interval: Duration) async throws {
+        while !Task.isCancelled {
+            if state.withLock(\.isConnected) {
+                let data: Data = try await peripheral.read(identifier, timeout: .seconds(30))
+                report(.value(device, identifier, data, Date()))
+            }
+            try await Task.sleep(for: interval)
+        }
+    }
+}

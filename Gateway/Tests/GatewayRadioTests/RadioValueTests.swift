@@ -1,0 +1,89 @@
+import GatewayCore
+import GatewayRadio
+import XCTest
+
+/// What is decided without a radio.
+final class RadioValueTests: XCTestCase {
+    private func device(_ number: Int) throws -> DeviceName {
+        let digits = String(number, radix: 16)
+        return try XCTUnwrap(DeviceName(String(repeating: "0", count: 12 - digits.count) + digits))
+    }
+
+    func testAnAdvertisementIsPublishedForAChangeOrAfterTheHeartbeat() throws {
+        var throttle = AdvertisementThrottle(
+            .init(minimumInterval: .seconds(1), rssiChange: 5, heartbeat: .seconds(60)))
+        let tag = try device(1)
+        XCTAssertTrue(throttle.publishes(tag, rssi: -60, content: 1, at: .seconds(0)), "the first")
+        XCTAssertFalse(throttle.publishes(tag, rssi: -20, content: 2, at: .milliseconds(999)), "too early")
+        XCTAssertFalse(throttle.publishes(tag, rssi: -64, content: 1, at: .seconds(2)), "a small change")
+        XCTAssertTrue(throttle.publishes(tag, rssi: -65, content: 1, at: .seconds(3)), "a change of strength")
+        XCTAssertTrue(throttle.publishes(tag, rssi: -65, content: 2, at: .seconds(4)), "another content")
+        XCTAssertFalse(throttle.publishes(tag, rssi: -65, content: 2, at: .seconds(63)), "no change")
+        XCTAssertTrue(throttle.publishes(tag, rssi: -65, content: 2, at: .seconds(64)), "the heartbeat")
+        XCTAssertTrue(throttle.publishes(tag, rssi: nil, content: 2, at: .seconds(66)), "the strength is not known")
+        XCTAssertTrue(throttle.publishes(try device(2), rssi: -65, content: 2, at: .seconds(66)), "another device")
+    }
+
+    func testAThrottleForgetsTheOldestDevices() throws {
+        var throttle = AdvertisementThrottle(.init(heartbeat: .seconds(3_600)), maximumDevices: 100)
+        for number in 0..<150 {
+            XCTAssertTrue(throttle.publishes(try device(number), rssi: -60, content: 1, at: .seconds(number)))
+        }
+        XCTAssertFalse(throttle.publishes(try device(149), rssi: -60, content: 1, at: .seconds(200)), "remembered")
+        XCTAssertTrue(throttle.publishes(try device(0), rssi: -60, content: 1, at: .seconds(200)), "forgotten")
+    }
+
+    func testAnIntakeReturnsGroupsInOrder() async {
+        let intake = ValueIntake<Int, String>(limit: 10)
+        for number in 0..<3 { intake.add(number, key: "a") }
+        var group = await intake.next()
+        XCTAssertEqual(group?.elements, [0, 1, 2])
+        XCTAssertEqual(group?.missing, [:])
+        let next = Task { await intake.next() }
+        intake.add(3, key: "a")
+        group = await next.value
+        XCTAssertEqual(group?.elements, [3])
+    }
+
+    func testAFullIntakeNamesWhatIsMissing() async {
+        let intake = ValueIntake<Int, String>(limit: 2)
+        for number in 0..<4 { intake.add(number, key: number == 3 ? "b" : "a") }
+        XCTAssertEqual(intake.count, 2)
+        var group = await intake.next()
+        XCTAssertEqual(group?.elements, [0, 1])
+        XCTAssertEqual(group?.missing, ["a": 1, "b": 1])
+        intake.add(4, key: "a")
+        group = await intake.next()
+        XCTAssertEqual(group?.elements, [4])
+        XCTAssertEqual(group?.missing, [:])
+    }
+
+    func testAnIntakeThatHasEndedReturnsWhatWaits() async {
+        let intake = ValueIntake<Int, String>(limit: 2)
+        intake.add(1, key: "a")
+        intake.finish()
+        let last = await intake.next()
+        XCTAssertEqual(last?.elements, [1])
+        let none = await intake.next()
+        XCTAssertNil(none)
+    }
+
+    func testACancelledTaskWaitsNoLonger() async {
+        let intake = ValueIntake<Int, String>(limit: 2)
+        let next = Task { await intake.next() }
+        next.cancel()
+        let group = await next.value
+        XCTAssertNil(group)
+    }
+
+    func testADeviceNameIsAnAddressInEitherForm() throws {
+        XCTAssertEqual(DeviceName("C0:FF:EE:00:18:0D")?.description, "c0ffee00180d")
+        XCTAssertEqual(DeviceName("c0ffee00180d")?.address, "C0:FF:EE:00:18:0D")
+        for text in [
+            "", "c0ffee00180", "c0ffee00180dd", "C0:FF:EE:00:18:0G", "C:0FF:EE:00:18:0D0", "C0FF:EE:00:18:0D",
+            "é0ffee00180d",
+        ] {
+            XCTAssertNil(DeviceName(text), text)
+        }
+    }
+}
