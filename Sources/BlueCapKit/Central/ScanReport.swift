@@ -17,6 +17,13 @@ public struct ScanReport: Sendable {
     /// the value of an earlier report.
     public let advertisements: PeripheralAdvertisements
 
+    /// The measurements that sensors advertised, such as temperatures, decoded with ``AdvertisementDecoders/standard``; empty
+    /// for most peripherals. ``PeripheralAdvertisements/sensorReadings(address:decoders:)`` takes other decoders.
+    ///
+    /// The data is decoded at each access. A report repeats the measurements of an earlier one if BlueZ reported only other
+    /// data, such as the signal strength.
+    public var sensorReadings: [SensorReading] { advertisements.sensorReadings(address: peripheral.bluetoothAddress) }
+
     init?(_ sighting: Scans.Stream.Sighting) {
         guard case .report(let advertisements, let rssi, let date)? = sighting.data else { return nil }
         (peripheral, self.date, self.rssi, self.advertisements) = (sighting.peripheral, date, rssi, advertisements)
