@@ -44,8 +44,12 @@ let package = Package(
                 "GatewayCore", .product(name: "FlyingFox", package: "FlyingFox"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
             ], swiftSettings: strict),
-        .target(name: "GatewayTestSupport", path: "Tests/GatewayTestSupport", swiftSettings: strict),
-        .testTarget(name: "GatewayCoreTests", dependencies: ["GatewayCore", "GatewayTestSupport"], swiftSettings: strict),
+        // Brokers, subscribers and directories for tests.
+        .target(
+            name: "GatewayTestSupport", dependencies: ["GatewayBroker", "GatewayCore"],
+            path: "Tests/GatewayTestSupport", swiftSettings: strict),
+        .testTarget(
+            name: "GatewayCoreTests", dependencies: ["GatewayCore", "GatewayTestSupport"], swiftSettings: strict),
         .testTarget(
             name: "GatewayStoreTests", dependencies: ["GatewayCore", "GatewayStore", "GatewayTestSupport"],
             swiftSettings: strict),
