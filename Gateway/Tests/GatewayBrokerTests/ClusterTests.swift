@@ -1,0 +1,54 @@
+import Foundation
+import GatewayBroker
+import GatewayCore
+import GatewayTestSupport
+import XCTest
+
+/// With three nodes of a real `nats-server` cluster; about forty seconds.
+final class ClusterTests: XCTestCase {
+    func testLosesNothingAcknowledgedWhenTheLeadingNodeIsKilled() async throws {
+        let cluster = try await NatsCluster()
+        let addresses = cluster.addresses
+        // The streams of MQTT are made with the first connection.
+        let first = try await Subscriber([addresses[0]], ["bluecap/none"], identifier: "first")
+        await first.stop()
+        try await eventually(limit: .seconds(20), "a leader of the messages") {
+            cluster.leader(ofStream: "$MQTT_msgs") != nil
+        }
+        let leader = try XCTUnwrap(cluster.leader(ofStream: "$MQTT_msgs"))
+        let others = (0..<3).filter { $0 != leader }.map { addresses[$0] }
+        let subscriber = try await Subscriber(others, ["bluecap/g/value"])
+        var options = MosquittoOptions(
+            addresses: try ([addresses[leader]] + others).map(BrokerAddress.init), clientIdentifier: "gateway")
+        options.will = message("bluecap/g/state", "offline", retained: true)
+        let client = try Client(options)
+        try await client.connected()
+        XCTAssertEqual(client.transport.statistics.address, options.addresses[0])
+        for token in 1...1_500 {
+            await client.submit(message("bluecap/g/value", "\(token)"), token: UInt64(token))
+            if token == 500 {
+                try await eventually(limit: .seconds(20), "an acknowledgement") {
+                    await client.acknowledged.count > 100
+                }
+                cluster.kill(leader)
+            }
+        }
+        try await eventually(limit: .seconds(90), "all acknowledgements") { await client.acknowledged.count == 1_500 }
+        try await eventually(limit: .seconds(30), "all messages") {
+            await firstOccurrences(subscriber.messages).count == 1_500
+        }
+        XCTAssertNotNil(cluster.leader)
+        XCTAssertFalse(cluster.isRunning(leader))
+        // The node that was dead takes part again.
+        try cluster.start(leader)
+        try await cluster.waitForLeader()
+        await client.stop()
+        let received = await subscriber.messages
+        await subscriber.stop()
+        XCTAssertEqual(firstOccurrences(received), (1...1_500).map(String.init))
+        let acknowledged = await client.acknowledged
+        XCTAssertEqual(Set(acknowledged.values), [1])
+        let connections = await client.connections
+        XCTAssertGreaterThanOrEqual(connections, 2)
+    }
+}
