@@ -30,8 +30,11 @@ let package = Package(
             swiftSettings: strict),
         // What the broker has not acknowledged, in SQLite.
         .target(
-            name: "GatewayStore", dependencies: ["GatewayCore", .product(name: "GRDB", package: "GRDB.swift")],
-            swiftSettings: strict),
+            name: "GatewayStore",
+            dependencies: [
+                "GatewayCore", .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "Logging", package: "swift-log"),
+            ], swiftSettings: strict),
         // The connection to the broker, over libmosquitto.
         .target(
             name: "GatewayBroker",
@@ -45,10 +48,18 @@ let package = Package(
                 .product(name: "CoreMetrics", package: "swift-metrics"),
             ], swiftSettings: strict),
         .target(name: "GatewayTestSupport", path: "Tests/GatewayTestSupport", swiftSettings: strict),
-        .testTarget(name: "GatewayCoreTests", dependencies: ["GatewayCore", "GatewayTestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "GatewayStoreTests", dependencies: ["GatewayCore", "GatewayStore", "GatewayTestSupport"],
+            name: "GatewayCoreTests", dependencies: ["GatewayCore", "GatewayTestSupport"], swiftSettings: strict),
+        // A program that GatewayStoreTests ends at random moments.
+        .executableTarget(
+            name: "outbox-writer", dependencies: ["GatewayCore", "GatewayStore"], path: "Tests/outbox-writer",
             swiftSettings: strict),
+        .testTarget(
+            name: "GatewayStoreTests",
+            dependencies: [
+                "GatewayCore", "GatewayStore", "GatewayTestSupport", "outbox-writer",
+                .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
+            ], swiftSettings: strict),
         .testTarget(
             name: "GatewayBrokerTests", dependencies: ["GatewayBroker", "GatewayCore", "GatewayTestSupport"],
             swiftSettings: strict),
