@@ -1,0 +1,113 @@
+import Foundation
+import GatewayCore
+import GatewayStore
+import Logging
+import XCTest
+
+/// A generator that a seed determines.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+    init(seed: UInt64) { state = seed }
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+
+    /// `BLUECAP_SEED`, or a fixed number.
+    static var baseSeed: UInt64 { ProcessInfo.processInfo.environment["BLUECAP_SEED"].flatMap(UInt64.init) ?? 29 }
+}
+
+let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+/// A folder that is removed when the test ends.
+func temporaryFolder(_ test: XCTestCase, inMemory: Bool = false) throws -> URL {
+    let shared = URL(fileURLWithPath: "/dev/shm")
+    let parent =
+        inMemory && FileManager.default.isWritableFile(atPath: shared.path)
+        ? shared : FileManager.default.temporaryDirectory
+    let folder = parent.appendingPathComponent("outbox-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    test.addTeardownBlock { try? FileManager.default.removeItem(at: folder) }
+    return folder
+}
+
+func device(_ number: Int) throws -> DeviceName { try XCTUnwrap(DeviceName("c0ffee00000\(number)")) }
+
+func value(_ number: Int, body: String = #"{"v":1}"#, time: Date = Date(timeIntervalSince1970: 0)) throws -> NewValue {
+    let device = try device(number)
+    return NewValue(device: device, topic: "bluecap/g/reading/\(device)", time: time, body: Data(body.utf8))
+}
+
+/// The envelope of a published payload.
+struct Envelope: Decodable, Hashable {
+    var sequence: Int64
+    var time: String
+    var repeated: Bool?
+    var dropped: Int64?
+    var restarted: Bool?
+
+    init(_ payload: Data) throws { self = try JSONDecoder().decode(Self.self, from: payload) }
+}
+
+/// Waits until a condition holds, at most for ten seconds.
+func eventually(
+    _ what: String, file: StaticString = #filePath, line: UInt = #line, _ condition: () async throws -> Bool
+) async throws {
+    let end = ContinuousClock.now.advanced(by: .seconds(10))
+    while try await !condition() {
+        guard ContinuousClock.now < end else { return XCTFail("not within 10 s: \(what)", file: file, line: line) }
+        try await Task.sleep(for: .milliseconds(2))
+    }
+}
+
+/// A program that is started for a test, with its standard input and output.
+final class Child {
+    private let process = Process()
+    private let (input, output) = (Pipe(), Pipe())
+    private var buffer = Data()
+
+    init(_ program: String, _ arguments: [String], environment: [String: String] = [:]) throws {
+        process.executableURL = URL(fileURLWithPath: program)
+        process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        (process.standardInput, process.standardOutput) = (input, output)
+        try process.run()
+        // Without it, reading does not end when the child does.
+        try? output.fileHandleForWriting.close()
+    }
+
+    deinit { kill() }
+
+    func send(_ line: String) throws { try input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8)) }
+
+    /// Returns the next complete line, or `nil` at the end of the output.
+    func line() -> String? {
+        while true {
+            if let end = buffer.firstIndex(of: 0x0A) {
+                defer { buffer = Data(buffer[(end + 1)...]) }
+                return String(bytes: buffer[..<end], encoding: .utf8)
+            }
+            let more = output.fileHandleForReading.availableData
+            if more.isEmpty { return nil }
+            buffer += more
+        }
+    }
+
+    func kill() {
+        if process.isRunning { Foundation.kill(process.processIdentifier, SIGKILL) }
+        process.waitUntilExit()
+    }
+
+    /// `outbox-writer`, which is built beside the tests.
+    static func writer() throws -> String {
+        let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+        let path = program.deletingLastPathComponent().appendingPathComponent("outbox-writer").path
+        guard FileManager.default.isExecutableFile(atPath: path) else {
+            throw XCTSkip("\(path) is missing: build it with swift build --build-tests")
+        }
+        return path
+    }
+}
