@@ -1,0 +1,68 @@
+public import BlueCapKit
+
+/// Which advertisements are published. Links of configured peripherals do not depend on it.
+public struct AdvertisementFilter: Hashable, Sendable {
+    public var names: [NamePattern]
+    public var addresses: Set<DeviceName>
+    public var services: Set<CBUUID>
+    public var manufacturers: Set<UInt16>
+    /// The weakest strength in dBm; `nil` for none.
+    public var minimumStrength: Int?
+
+    /// Creates a filter; without arguments it accepts everything.
+    public init(
+        names: [NamePattern] = [], addresses: Set<DeviceName> = [], services: Set<CBUUID> = [],
+        manufacturers: Set<UInt16> = [], minimumStrength: Int? = nil
+    ) {
+        (self.names, self.addresses, self.services) = (names, addresses, services)
+        (self.manufacturers, self.minimumStrength) = (manufacturers, minimumStrength)
+    }
+
+    /// Whether a report is published: it is strong enough and, if there is any list, one of the lists matches. A report
+    /// without a strength is too weak for each minimum.
+    public func accepts(device: DeviceName, strength: Int?, advertisements: PeripheralAdvertisements) -> Bool {
+        if let minimumStrength, strength.map({ $0 < minimumStrength }) ?? true { return false }
+        if names.isEmpty, addresses.isEmpty, services.isEmpty, manufacturers.isEmpty { return true }
+        if addresses.contains(device) { return true }
+        if let name = advertisements.localName, names.contains(where: { $0.matches(name) }) { return true }
+        if !services.isEmpty {
+            if advertisements.serviceUUIDs?.contains(where: services.contains) ?? false { return true }
+            if advertisements.serviceData?.keys.contains(where: services.contains) ?? false { return true }
+        }
+        return !manufacturers.isEmpty
+            && advertisements.manufacturerDataByCompany.keys.contains(where: manufacturers.contains)
+    }
+}
+
+/// When the advertisements of one peripheral are published again: a value for each peripheral.
+public struct AdvertisementThrottle: Sendable {
+    private var last: (time: Duration, strength: Int?, fingerprint: Int)?
+
+    /// Creates the value of a peripheral of which nothing was published.
+    public init() {}
+
+    /// Returns whether a report is published now, and if so keeps it as the last one that was.
+    ///
+    /// - Parameters:
+    ///   - time: The time on a clock that does not run backwards.
+    ///   - strength: The strength in dBm.
+    ///   - fingerprint: A hash of the advertised data: a report with another one is a change.
+    ///   - options: The limits.
+    public mutating func admits(
+        at time: Duration, strength: Int?, fingerprint: Int, options: GatewayConfiguration.ThrottleOptions
+    ) -> Bool {
+        guard let last else {
+            self.last = (time, strength, fingerprint)
+            return true
+        }
+        let elapsed = time - last.time
+        guard elapsed >= options.minimumInterval else { return false }
+        let change =
+            strength.flatMap { now in last.strength.map { abs(now - $0) } } ?? (strength == last.strength ? 0 : .max)
+        guard fingerprint != last.fingerprint || change >= options.strengthChange || elapsed >= options.heartbeat else {
+            return false
+        }
+        self.last = (time, strength, fingerprint)
+        return true
+    }
+}
