@@ -41,11 +41,12 @@ let package = Package(
         .target(
             name: "GatewayPage",
             dependencies: [
-                "GatewayCore", .product(name: "FlyingFox", package: "FlyingFox"),
+                "GatewayCore", .product(name: "FlyingSocks", package: "FlyingFox"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
-            ], swiftSettings: strict),
+            ], resources: [.embedInCode("Page.html")], swiftSettings: strict),
         .target(name: "GatewayTestSupport", path: "Tests/GatewayTestSupport", swiftSettings: strict),
-        .testTarget(name: "GatewayCoreTests", dependencies: ["GatewayCore", "GatewayTestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "GatewayCoreTests", dependencies: ["GatewayCore", "GatewayTestSupport"], swiftSettings: strict),
         .testTarget(
             name: "GatewayStoreTests", dependencies: ["GatewayCore", "GatewayStore", "GatewayTestSupport"],
             swiftSettings: strict),
@@ -53,8 +54,11 @@ let package = Package(
             name: "GatewayBrokerTests", dependencies: ["GatewayBroker", "GatewayCore", "GatewayTestSupport"],
             swiftSettings: strict),
         .testTarget(
-            name: "GatewayPageTests", dependencies: ["GatewayCore", "GatewayPage", "GatewayTestSupport"],
-            swiftSettings: strict),
+            name: "GatewayPageTests",
+            dependencies: [
+                "GatewayCore", "GatewayPage", "GatewayTestSupport",
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+            ], swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )
