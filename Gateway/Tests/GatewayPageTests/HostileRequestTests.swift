@@ -1,0 +1,143 @@
+import Foundation
+import GatewayCore
+import XCTest
+
+@testable import GatewayPage
+
+final class HostileRequestTests: XCTestCase {
+    func testRequestsThatAreTooLongAreRefused() throws {
+        let page = try TestPage()
+        defer { page.end() }
+        let long = String(repeating: "a", count: 1_000_000)
+        XCTAssertEqual(try page.get("/", fields: ["X: \(long)"]).status, 431)
+        XCTAssertEqual(try page.get("/\(long)").status, 431)
+        XCTAssertEqual(try page.exchange(long).status, 431)
+        XCTAssertEqual(try page.get("/", fields: (0..<100).map { "X-\($0): a" }).status, 431)
+        XCTAssertEqual(try page.get("/", fields: ["Content-Length: 1000000000000"]).status, 413)
+        XCTAssertEqual(try page.get("/", fields: ["Content-Length: 99999999999999999999"]).status, 400)
+        XCTAssertEqual(try page.get("/healthz").status, 200)
+    }
+
+    func testRequestsThatCanBeMisunderstoodAreRefused() throws {
+        let page = try TestPage()
+        defer { page.end() }
+        let bad = [
+            "GET / HTTP/1.1\nHost: localhost\n\r\n\r\n", "GET  / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost : localhost\r\n\r\n", "GET / HTTP/1.1\r\nHost: localhost\r\n a: b\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n", "GET http://localhost/ HTTP/1.1\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n", "\r\n\r\n", "GET\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na",
+            "GET /\u{1F600} HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET /\0 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        ]
+        for request in bad { XCTAssertEqual(try page.exchange(request).status, 400, request) }
+        XCTAssertEqual(try page.exchange("GET / HTTP/2.0\r\nHost: localhost\r\n\r\n").status, 505)
+        XCTAssertEqual(
+            try page.exchange("POST /command HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n").status,
+            411)
+    }
+
+    func testASlowRequestGetsNoMoreThanItsTime() throws {
+        var limits = Listener.Limits()
+        limits.request = .milliseconds(500)
+        let page = try TestPage(limits: limits)
+        defer { page.end() }
+        let client = try Client(port: page.port)
+        let sending = Thread {
+            // Each byte comes in time for itself; the request does not. Sending fails once the page has closed.
+            while (try? client.send(Data("a".utf8))) != nil { usleep(50_000) }
+        }
+        sending.start()
+        let begin = Date()
+        let response = try TestResponse(client.readToEnd())
+        XCTAssertEqual(response.status, 408)
+        XCTAssertLessThan(Date().timeIntervalSince(begin), 8)
+    }
+
+    func testHalfRequestsAndIdleConnectionsAreClosed() throws {
+        var limits = Listener.Limits()
+        limits.request = .seconds(1)
+        let page = try TestPage(limits: limits)
+        defer { page.end() }
+        for length in stride(from: 0, through: 30, by: 5) {
+            let client = try Client(port: page.port)
+            try client.send(Data("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8.prefix(length)))
+            client.endSending()
+            _ = try client.readToEnd()
+        }
+        // More idle connections than are allowed: those above the limit get 503 at once, and the others end.
+        let idle = try (0..<150).map { _ in try Client(port: page.port) }
+        let ends = try idle.map { try TestResponse($0.readToEnd()).status }
+        XCTAssertEqual(ends.filter { $0 == 408 }.count + ends.filter { $0 == 503 }.count, 150)
+        XCTAssertGreaterThanOrEqual(ends.filter { $0 == 408 }.count, 64)
+        try page.wait("The places are not free again.") { try page.get("/healthz").status == 200 }
+    }
+
+    func testRandomBytesNeverEndThePage() throws {
+        let seed = ProcessInfo.processInfo.environment["BLUECAP_SEED"].flatMap(UInt64.init) ?? 29
+        var random = Generator(state: seed)
+        print("BLUECAP_SEED=\(seed)")
+        let pieces = [
+            "GET", " ", "/", "/status", "HTTP/1.1", "\r\n", "\n", "\r", "Host: localhost", ":", "Content-Length: ", "5",
+            "\0", "\u{FF}", "Authorization: Bearer ", "POST /command", "\r\n\r\n", "\t", "é",
+        ]
+        let page = try TestPage(configure: { $0.token = "0123456789abcdef" })
+        defer { page.end() }
+        for _ in 0..<150 {
+            let client = try Client(port: page.port)
+            let count = Int.random(in: 0...30, using: &random)
+            let text = (0..<count).map { _ in pieces.randomElement(using: &random)! }.joined()  // there are pieces
+            try client.send(Data(text.utf8))
+            client.endSending()
+            _ = try client.readToEnd()
+        }
+        // The parser alone is quick enough for many more.
+        for _ in 0..<20_000 {
+            var parser = RequestParser(limits: .init(head: 100, fields: 4, body: 20))
+            let count = Int.random(in: 0...12, using: &random)
+            for _ in 0..<count {
+                let piece = Array(pieces.randomElement(using: &random)!.utf8)  // there are pieces
+                do {
+                    guard let request = try parser.append(piece) else { continue }
+                    XCTAssertTrue(request.path.hasPrefix("/"))
+                    XCTAssertLessThanOrEqual(request.body.count, 20)
+                } catch {
+                    XCTAssertTrue((400...505).contains(error.status))
+                }
+                break
+            }
+        }
+        XCTAssertEqual(try page.get("/healthz").status, 200)
+    }
+
+    func testARequestIsTheSameHoweverItIsDivided() throws {
+        let text = "POST /command?x=y HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nX: 1\r\nx: 2\r\n\r\nhello"
+        let bytes = Array(text.utf8)
+        var whole = RequestParser(limits: .init())
+        let expected = try XCTUnwrap(whole.append(bytes))
+        XCTAssertEqual(expected.path, "/command")
+        XCTAssertEqual(expected.fields["x"], "1, 2")
+        XCTAssertEqual(expected.body, Array("hello".utf8))
+        for size in 1..<bytes.count {
+            var parser = RequestParser(limits: .init())
+            var request: Request?
+            for start in stride(from: 0, to: bytes.count, by: size) {
+                XCTAssertNil(request)
+                request = try parser.append(Array(bytes[start..<min(start + size, bytes.count)]))
+            }
+            XCTAssertEqual(request, expected, "in parts of \(size)")
+        }
+    }
+}
+
+/// SplitMix64.
+struct Generator: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
