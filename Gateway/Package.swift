@@ -30,8 +30,11 @@ let package = Package(
             swiftSettings: strict),
         // What the broker has not acknowledged, in SQLite.
         .target(
-            name: "GatewayStore", dependencies: ["GatewayCore", .product(name: "GRDB", package: "GRDB.swift")],
-            swiftSettings: strict),
+            name: "GatewayStore",
+            dependencies: [
+                "GatewayCore", .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "Logging", package: "swift-log"),
+            ], swiftSettings: strict),
         // The connection to the broker, over libmosquitto.
         .target(
             name: "GatewayBroker",
@@ -41,19 +44,29 @@ let package = Package(
         .target(
             name: "GatewayPage",
             dependencies: [
-                "GatewayCore", .product(name: "FlyingFox", package: "FlyingFox"),
+                "GatewayCore", .product(name: "FlyingSocks", package: "FlyingFox"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
-            ], swiftSettings: strict),
+            ], resources: [.embedInCode("Page.html")], swiftSettings: strict),
         // The library's side: a scan that goes on, links that are kept, values that are taken.
         .target(
             name: "GatewayRadio", dependencies: ["GatewayCore", .product(name: "BlueCapKit", package: "BlueCap")],
             swiftSettings: strict),
-        .target(name: "GatewayTestSupport", path: "Tests/GatewayTestSupport", swiftSettings: strict),
+        // Brokers, subscribers and directories for tests.
+        .target(
+            name: "GatewayTestSupport", dependencies: ["GatewayBroker", "GatewayCore"],
+            path: "Tests/GatewayTestSupport", swiftSettings: strict),
         .testTarget(
             name: "GatewayCoreTests", dependencies: ["GatewayCore", "GatewayTestSupport"], swiftSettings: strict),
-        .testTarget(
-            name: "GatewayStoreTests", dependencies: ["GatewayCore", "GatewayStore", "GatewayTestSupport"],
+        // A program that GatewayStoreTests ends at random moments.
+        .executableTarget(
+            name: "outbox-writer", dependencies: ["GatewayCore", "GatewayStore"], path: "Tests/outbox-writer",
             swiftSettings: strict),
+        .testTarget(
+            name: "GatewayStoreTests",
+            dependencies: [
+                "GatewayCore", "GatewayStore", "GatewayTestSupport", "outbox-writer",
+                .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
+            ], swiftSettings: strict),
         .testTarget(
             name: "GatewayBrokerTests", dependencies: ["GatewayBroker", "GatewayCore", "GatewayTestSupport"],
             swiftSettings: strict),
@@ -64,8 +77,11 @@ let package = Package(
                 .product(name: "BlueCapKit", package: "BlueCap"), .product(name: "BlueZSimulator", package: "BlueCap"),
             ], swiftSettings: strict),
         .testTarget(
-            name: "GatewayPageTests", dependencies: ["GatewayCore", "GatewayPage", "GatewayTestSupport"],
-            swiftSettings: strict),
+            name: "GatewayPageTests",
+            dependencies: [
+                "GatewayCore", "GatewayPage", "GatewayTestSupport",
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+            ], swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )
