@@ -3,14 +3,25 @@ import Foundation
 import GatewayCore
 import Synchronization
 
-/// The link to one device, which is kept, and the values that are taken over it.
+/// What a session reports.
+enum SessionEvent: Sendable {
+    case link(LinkChange)
+    /// A subscription has begun.
+    case began(CharacteristicIdentifier)
+    case gap(CharacteristicIdentifier)
+    case value(CharacteristicIdentifier, Data)
+    case failed(CharacteristicIdentifier, reason: String)
+}
+
+/// The link to one device, and the values that are taken over it.
 final class DeviceSession: Sendable {
     /// How many values may wait for the loop that reports them; it does nothing else.
     private static let waitingValues = 65_536
 
     private let device: DeviceName
     private let peripheral: Peripheral
-    private let report: @Sendable (RadioEvent) -> Void
+    private let isKept: Bool
+    private let reportEvent: @Sendable (DeviceSession, SessionEvent) -> Void
     private let state = Mutex(State())
 
     private struct State {
@@ -25,34 +36,33 @@ final class DeviceSession: Sendable {
         var task: Task<Void, Never>?
     }
 
-    init(_ device: DeviceName, _ peripheral: Peripheral, report: @escaping @Sendable (RadioEvent) -> Void) {
-        (self.device, self.peripheral, self.report) = (device, peripheral, report)
+    init(
+        _ device: DeviceName, _ peripheral: Peripheral, isKept: Bool,
+        report: @escaping @Sendable (DeviceSession, SessionEvent) -> Void
+    ) {
+        (self.device, self.peripheral, self.isKept, reportEvent) = (device, peripheral, isKept, report)
     }
 
-    /// Connects, and keeps the link.
+    private func report(_ event: SessionEvent) { reportEvent(self, event) }
+
+    /// Connects.
     func begin() {
         state.withLock { state in
-            if state.link == nil, !state.hasEnded { state.link = Task { [self] in await keepLink() } }
+            if state.link == nil, !state.hasEnded { state.link = Task { [self] in await connect() } }
         }
     }
 
     /// Ends the link, and returns when BlueZ has confirmed its end, or after ten seconds.
     func end() async {
-        let (link, watches) = state.withLock { state in
-            state.hasEnded = true
-            defer { state.watches = [:] }
-            return (state.link, state.watches.values.compactMap(\.task))
+        let (link, isFirst) = state.withLock { state in
+            defer { state.hasEnded = true }
+            return (state.link, !state.hasEnded)
         }
-        for watch in watches { watch.cancel() }
-        link?.cancel()
-        peripheral.disconnect()
+        if isFirst {
+            link?.cancel()
+            peripheral.disconnect()
+        }
         await link?.value
-        let limit = ContinuousClock.now + .seconds(10)
-        // A link that another program opened stays.
-        while peripheral.state != .disconnected, !peripheral.isLinkShared, ContinuousClock.now < limit {
-            await Task { try? await Task.sleep(for: .milliseconds(20)) }.value
-        }
-        report(.link(device, .ended))
     }
 
     func watch(_ characteristic: WatchedCharacteristic) {
@@ -73,35 +83,61 @@ final class DeviceSession: Sendable {
 
     // MARK: The link
 
-    private func keepLink() async {
+    private func connect() async {
         var pause: Duration = .seconds(1)
-        while !Task.isCancelled {
-            report(.link(device, .connecting))
-            do {
-                for try await change in peripheral.stayConnected(timeout: Radio.attemptLimit) {
-                    if state.withLock(\.hasEnded) { return }
-                    switch change {
-                    case .connected:
-                        pause = .seconds(1)
-                        report(.link(device, .connected))
-                        startWatches()
-                    case .disconnected(let reason):
-                        state.withLock { $0.isConnected = false }
-                        let detail = peripheral.disconnectDetail.map { ": \($0)" } ?? ""
-                        report(.link(device, .lost(reason: "\(reason)\(detail)")))
-                    case .timedOut:
-                        report(.link(device, .failed(reason: "no link within \(Radio.attemptLimit)")))
-                    }
-                }
-            } catch {
-                report(.link(device, .failed(reason: "\(error)")))
-            }
-            state.withLock { $0.isConnected = false }
-            if Task.isCancelled || state.withLock(\.hasEnded) { return }
+        while !isEnding {
+            report(.link(.connecting))
+            await followLink { pause = .seconds(1) }
+            if !isKept { break }
+            if isEnding { break }
             // No retry of the manager's can succeed now; later one may.
             try? await Task.sleep(for: pause)
             pause = min(pause * 2, .seconds(60))
         }
+        await finish()
+    }
+
+    private var isEnding: Bool { Task.isCancelled || state.withLock(\.hasEnded) }
+
+    /// Returns when there is no link and the manager does not try to connect, or when the session is to end.
+    private func followLink(connected: () -> Void) async {
+        do {
+            for try await change in peripheral.stayConnected(timeout: Radio.attemptLimit) {
+                if isEnding { return }
+                switch change {
+                case .connected:
+                    connected()
+                    report(.link(.connected))
+                    startWatches()
+                    continue
+                case .disconnected(let reason):
+                    state.withLock { $0.isConnected = false }
+                    let detail = peripheral.disconnectDetail.map { ": \($0)" } ?? ""
+                    report(.link(.lost(reason: "\(reason)\(detail)")))
+                case .timedOut:
+                    report(.link(.failed(reason: "no link within \(Radio.attemptLimit)")))
+                }
+                if !isKept { return }
+            }
+        } catch {
+            report(.link(.failed(reason: "\(error)")))
+        }
+    }
+
+    private func finish() async {
+        let watches = state.withLock { state in
+            (state.hasEnded, state.isConnected) = (true, false)
+            defer { state.watches = [:] }
+            return state.watches.values.compactMap(\.task)
+        }
+        for watch in watches { watch.cancel() }
+        peripheral.disconnect()
+        let limit = ContinuousClock.now + .seconds(10)
+        // A link that another program opened stays.
+        while peripheral.state != .disconnected, !peripheral.isLinkShared, ContinuousClock.now < limit {
+            await Task { try? await Task.sleep(for: .milliseconds(20)) }.value
+        }
+        report(.link(.ended))
     }
 
     // MARK: Values
@@ -130,7 +166,7 @@ final class DeviceSession: Sendable {
                 }
             } catch {
                 if Task.isCancelled { return }
-                report(.watchFailed(device, characteristic.identifier, reason: "\(error)"))
+                report(.failed(characteristic.identifier, reason: "\(error)"))
             }
             try? await Task.sleep(for: .seconds(5))
         }
@@ -139,10 +175,11 @@ final class DeviceSession: Sendable {
     private func takeNotifications(_ identifier: CharacteristicIdentifier) async throws {
         let characteristic = try await peripheral.characteristic(identifier, timeout: .seconds(30))
         let events = characteristic.notificationEvents(capacity: Self.waitingValues)
+        report(.began(identifier))
         for try await event in events.values(waiting: Self.waitingValues) {
             switch event {
-            case .value(let data): report(.value(device, identifier, data, Date()))
-            case .gap: report(.gap(device, identifier, Date()))
+            case .value(let data): report(.value(identifier, data))
+            case .gap: report(.gap(identifier))
             }
         }
     }
@@ -151,7 +188,7 @@ final class DeviceSession: Sendable {
         while !Task.isCancelled {
             if state.withLock(\.isConnected) {
                 let data: Data = try await peripheral.read(identifier, timeout: .seconds(30))
-                report(.value(device, identifier, data, Date()))
+                report(.value(identifier, data))
             }
             try await Task.sleep(for: interval)
         }

@@ -22,11 +22,18 @@ public final class Radio: Sendable {
         var isScanWanted: Bool
         /// The sessions of devices to which a link is kept.
         var sessions: [DeviceName: DeviceSession] = [:]
-        /// The devices to which a link is to be kept, though they have not been received.
-        var awaited: Set<DeviceName> = []
+        /// The devices that are to be connected and have not been received, with whether their links are kept.
+        var awaited: [DeviceName: Bool] = [:]
+        /// Of what a subscription has begun in this process.
+        var subscribed: Set<Subscription> = []
         /// What else than the configuration asks for.
         var added: [DeviceName: [WatchedCharacteristic]] = [:]
         var scanChanges: AsyncStream<Void>.Continuation?
+    }
+
+    private struct Subscription: Hashable {
+        var device: DeviceName
+        var identifier: CharacteristicIdentifier
     }
 
     /// - Parameters:
@@ -52,7 +59,7 @@ public final class Radio: Sendable {
             await group.waitForAll()
         }
         let sessions = state.withLock { state in
-            defer { state.sessions = [:] }
+            state.awaited = [:]
             return Array(state.sessions.values)
         }
         await withTaskGroup(of: Void.self) { group in
@@ -75,27 +82,37 @@ public final class Radio: Sendable {
 
     // MARK: Links
 
-    /// Connects a device and keeps the link, at once or when the device is received.
-    public func connect(_ device: DeviceName) {
+    /// Connects a device, at once or when it is received.
+    ///
+    /// - Parameters:
+    ///   - device: The device.
+    ///   - isKept: Whether the radio connects again after a lost link or a failed attempt. Otherwise ``LinkChange/ended`` follows
+    ///     those.
+    public func connect(_ device: DeviceName, isKept: Bool = true) {
         let peripheral = self.peripheral(device)
-        state.withLock { state in
-            guard state.sessions[device] == nil else { return }
-            guard let peripheral else { return _ = state.awaited.insert(device) }
-            begin(device, peripheral, &state)
+        let session = state.withLock { state -> DeviceSession? in
+            guard state.sessions[device] == nil else { return nil }
+            state.awaited[device] = isKept
+            return peripheral.flatMap { self.session(device, $0, &state) }
         }
+        session?.begin()
     }
 
-    /// Ends the link to a device, and returns when BlueZ has confirmed its end.
-    public func disconnect(_ device: DeviceName) async {
+    /// Ends the link to a device, or the attempt, and returns when BlueZ has confirmed its end.
+    ///
+    /// - Returns: Whether there was one; then ``LinkChange/ended`` has been reported.
+    @discardableResult
+    public func disconnect(_ device: DeviceName) async -> Bool {
         let session = state.withLock { state in
-            state.awaited.remove(device)
-            return state.sessions.removeValue(forKey: device)
+            state.awaited[device] = nil
+            return state.sessions[device]
         }
         await session?.end()
+        return session != nil
     }
 
-    /// The devices to which the radio keeps a link, or tries to.
-    public var connectedDevices: Set<DeviceName> { state.withLock { Set($0.sessions.keys).union($0.awaited) } }
+    /// The devices that are connected, or are to be.
+    public var connectedDevices: Set<DeviceName> { state.withLock { Set($0.sessions.keys).union($0.awaited.keys) } }
 
     /// Returns the strength of the link to a device, in dBm.
     public func linkStrength(_ device: DeviceName) async throws -> Int {
@@ -103,14 +120,35 @@ public final class Radio: Sendable {
         return try await peripheral.readRSSI()
     }
 
-    private func begin(_ device: DeviceName, _ peripheral: Peripheral, _ state: inout State) {
-        state.awaited.remove(device)
+    /// Makes the session of a device that is awaited; `nil` if it is not.
+    private func session(_ device: DeviceName, _ peripheral: Peripheral, _ state: inout State) -> DeviceSession? {
+        guard state.sessions[device] == nil, let isKept = state.awaited.removeValue(forKey: device) else { return nil }
         let name = peripheral.advertisements.localName
         let configured = followed.first { $0.selector.selects(device, name: name) }?.characteristics ?? []
-        let session = DeviceSession(device, peripheral, report: report)
+        let session = DeviceSession(device, peripheral, isKept: isKept) { [weak self] session, event in
+            self?.received(event, of: device, session)
+        }
         for characteristic in configured + (state.added[device] ?? []) { session.watch(characteristic) }
         state.sessions[device] = session
-        session.begin()
+        return session
+    }
+
+    private func received(_ event: SessionEvent, of device: DeviceName, _ session: DeviceSession) {
+        switch event {
+        case .link(let change):
+            if change == .ended {
+                state.withLock { if $0.sessions[device] === session { $0.sessions[device] = nil } }
+            }
+            report(.link(device, change))
+        case .began(let identifier):
+            let isFirst = state.withLock {
+                $0.subscribed.insert(Subscription(device: device, identifier: identifier)).inserted
+            }
+            report(.gap(device, identifier, isFirst ? .restarted : .linkLost, Date()))
+        case .gap(let identifier): report(.gap(device, identifier, .linkLost, Date()))
+        case .value(let identifier, let data): report(.value(device, identifier, data, Date()))
+        case .failed(let identifier, let reason): report(.watchFailed(device, identifier, reason: reason))
+        }
     }
 
     // MARK: Commands
@@ -195,18 +233,14 @@ public final class Radio: Sendable {
                 DeviceReport(
                     device: device, addressType: scanned.peripheral.addressType, date: scanned.date,
                     rssi: scanned.rssi, advertisements: scanned.advertisements)))
-        state.withLock { state in
-            if state.awaited.contains(device) { begin(device, scanned.peripheral, &state) }
-        }
+        state.withLock { self.session(device, scanned.peripheral, &$0) }?.begin()
     }
 
     /// Begins with the devices that BlueZ already has, such as those with a link of an earlier process, which do not advertise.
     private func beginAwaited() {
-        for device in state.withLock(\.awaited) {
+        for device in state.withLock({ Array($0.awaited.keys) }) {
             guard let peripheral = peripheral(device) else { continue }
-            state.withLock { state in
-                if state.awaited.contains(device) { begin(device, peripheral, &state) }
-            }
+            state.withLock { self.session(device, peripheral, &$0) }?.begin()
         }
     }
 }

@@ -2,21 +2,6 @@ public import BlueCapKit
 public import Foundation
 public import GatewayCore
 
-/// How a device is named in the configuration.
-public enum DeviceSelector: Hashable, Sendable {
-    /// The address.
-    case address(DeviceName)
-    /// The advertised name, all of it.
-    case name(String)
-
-    func selects(_ device: DeviceName, name: String?) -> Bool {
-        switch self {
-        case .address(let address): address == device
-        case .name(let wanted): wanted == name
-        }
-    }
-}
-
 /// A characteristic whose values are taken.
 public struct WatchedCharacteristic: Hashable, Sendable {
     /// How values are taken.
@@ -37,10 +22,10 @@ public struct WatchedCharacteristic: Hashable, Sendable {
 
 /// A device to which the gateway keeps a link.
 public struct FollowedDevice: Hashable, Sendable {
-    public var selector: DeviceSelector
+    public var selector: PeripheralSelector
     public var characteristics: [WatchedCharacteristic]
 
-    public init(_ selector: DeviceSelector, characteristics: [WatchedCharacteristic]) {
+    public init(_ selector: PeripheralSelector, characteristics: [WatchedCharacteristic]) {
         (self.selector, self.characteristics) = (selector, characteristics)
     }
 }
@@ -65,7 +50,7 @@ public enum LinkChange: Hashable, Sendable {
     case lost(reason: String)
     /// An attempt has failed; the next one follows.
     case failed(reason: String)
-    /// The gateway has ended the link, or no longer tries to connect.
+    /// There is no link, and no further attempt: the gateway has ended it, or it was connected once.
     case ended
 }
 
@@ -77,8 +62,8 @@ public enum RadioEvent: Sendable {
     case link(DeviceName, LinkChange)
     /// A value of a watched characteristic.
     case value(DeviceName, CharacteristicIdentifier, Data, Date)
-    /// Values of a watched characteristic may have been missed.
-    case gap(DeviceName, CharacteristicIdentifier, Date)
+    /// Values of a watched characteristic may have been missed before this time; also when it is first watched.
+    case gap(DeviceName, CharacteristicIdentifier, GapPayload.Reason, Date)
     /// A watched characteristic gives no values for this reason; the radio tries again.
     case watchFailed(DeviceName, CharacteristicIdentifier, reason: String)
     /// Bluetooth can be used (`nil`), or cannot for this reason.
@@ -94,6 +79,15 @@ public enum RadioError: Error, Hashable, Sendable, CustomStringConvertible {
         switch self {
         case .unknownDevice(let device):
             "The gateway has not received the device \(device.address). Is it switched on and in range?"
+        }
+    }
+}
+
+extension PeripheralSelector {
+    func selects(_ device: DeviceName, name: String?) -> Bool {
+        switch self {
+        case .address(let address): address == device
+        case .name(let wanted): wanted == name
         }
     }
 }

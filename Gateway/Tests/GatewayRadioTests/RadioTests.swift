@@ -77,10 +77,11 @@ final class RadioTests: XCTestCase {
         simulator.simulateLinkLoss(of: Self.address)
         await recorder.wait("the loss") { $0.links.contains { if case .lost = $0 { true } else { false } } }
         await recorder.wait("a gap, and values after it") { events in
-            let afterGap = events.drop { if case .gap = $0 { false } else { true } }
+            let afterLoss = events.drop { if case .link(_, .lost) = $0 { false } else { true } }
+            let afterGap = afterLoss.drop { if case .gap(_, _, .linkLost, _) = $0 { false } else { true } }
             return Array(afterGap).values.count >= 3
         }
-        XCTAssertEqual(recorder.events.gaps, 1)
+        XCTAssertEqual(recorder.events.gaps, [.restarted, .linkLost])
         XCTAssertEqual(recorder.events.links.count { $0 == .connected }, 2)
     }
 
@@ -126,6 +127,25 @@ final class RadioTests: XCTestCase {
         for task in running { task.cancel() }
         for task in running { await task.value }
         XCTAssertEqual(simulator.links.count, 0)
+    }
+
+    func testALinkThatIsNotKeptEndsWithItsLoss() async throws {
+        let recorder = Recorder()
+        let (radio, simulator) = try start(recorder, followed: [watching(.notify, Self.measurement)])
+        let tag = try XCTUnwrap(Self.tag)
+        radio.connect(tag, isKept: false)
+        await recorder.wait("values") { $0.values.count >= 3 }
+        simulator.simulateLinkLoss(of: Self.address)
+        await recorder.wait("the end") { $0.links.last == .ended }
+        XCTAssertEqual(radio.connectedDevices, [])
+        let hasEnded = await radio.disconnect(tag)
+        XCTAssertFalse(hasEnded)
+        radio.connect(tag, isKept: false)
+        await recorder.wait("the second link") { $0.links.last == .connected }
+        await recorder.wait("the gap") { $0.gaps == [.restarted, .linkLost] }
+        await radio.disconnect(tag)
+        XCTAssertEqual(simulator.links.count, 0)
+        XCTAssertEqual(recorder.events.links.count { $0 == .ended }, 2)
     }
 
     func testCommandsUseTheLinkOrOneOfTheirOwn() async throws {

@@ -4,35 +4,6 @@ import XCTest
 
 /// What is decided without a radio.
 final class RadioValueTests: XCTestCase {
-    private func device(_ number: Int) throws -> DeviceName {
-        let digits = String(number, radix: 16)
-        return try XCTUnwrap(DeviceName(String(repeating: "0", count: 12 - digits.count) + digits))
-    }
-
-    func testAnAdvertisementIsPublishedForAChangeOrAfterTheHeartbeat() throws {
-        var throttle = AdvertisementThrottle(
-            .init(minimumInterval: .seconds(1), rssiChange: 5, heartbeat: .seconds(60)))
-        let tag = try device(1)
-        XCTAssertTrue(throttle.publishes(tag, rssi: -60, content: 1, at: .seconds(0)), "the first")
-        XCTAssertFalse(throttle.publishes(tag, rssi: -20, content: 2, at: .milliseconds(999)), "too early")
-        XCTAssertFalse(throttle.publishes(tag, rssi: -64, content: 1, at: .seconds(2)), "a small change")
-        XCTAssertTrue(throttle.publishes(tag, rssi: -65, content: 1, at: .seconds(3)), "a change of strength")
-        XCTAssertTrue(throttle.publishes(tag, rssi: -65, content: 2, at: .seconds(4)), "another content")
-        XCTAssertFalse(throttle.publishes(tag, rssi: -65, content: 2, at: .seconds(63)), "no change")
-        XCTAssertTrue(throttle.publishes(tag, rssi: -65, content: 2, at: .seconds(64)), "the heartbeat")
-        XCTAssertTrue(throttle.publishes(tag, rssi: nil, content: 2, at: .seconds(66)), "the strength is not known")
-        XCTAssertTrue(throttle.publishes(try device(2), rssi: -65, content: 2, at: .seconds(66)), "another device")
-    }
-
-    func testAThrottleForgetsTheOldestDevices() throws {
-        var throttle = AdvertisementThrottle(.init(heartbeat: .seconds(3_600)), maximumDevices: 100)
-        for number in 0..<150 {
-            XCTAssertTrue(throttle.publishes(try device(number), rssi: -60, content: 1, at: .seconds(number)))
-        }
-        XCTAssertFalse(throttle.publishes(try device(149), rssi: -60, content: 1, at: .seconds(200)), "remembered")
-        XCTAssertTrue(throttle.publishes(try device(0), rssi: -60, content: 1, at: .seconds(200)), "forgotten")
-    }
-
     func testAnIntakeReturnsGroupsInOrder() async {
         let intake = ValueIntake<Int, String>(limit: 10)
         for number in 0..<3 { intake.add(number, key: "a") }

@@ -68,5 +68,6 @@ extension [RadioEvent] {
     /// The first bytes of the values, in their order.
     var values: [UInt8] { compactMap { if case .value(_, _, let data, _) = $0 { data.first } else { nil } } }
 
-    var gaps: Int { count { if case .gap = $0 { true } else { false } } }
+    /// The reasons of the gaps, in their order.
+    var gaps: [GapPayload.Reason] { compactMap { if case .gap(_, _, let reason, _) = $0 { reason } else { nil } } }
 }
