@@ -51,6 +51,23 @@ let package = Package(
         .target(
             name: "GatewayRadio", dependencies: ["GatewayCore", .product(name: "BlueCapKit", package: "BlueCap")],
             swiftSettings: strict),
+        // What happens at each event, and the program's parts together.
+        .target(
+            name: "GatewayProgram",
+            dependencies: [
+                "GatewayBroker", "GatewayCore", "GatewayPage", "GatewayRadio", "GatewayStore",
+                .product(name: "BlueCapKit", package: "BlueCap"), .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ], swiftSettings: strict),
+        .executableTarget(
+            name: "bluecap-gateway",
+            dependencies: [
+                "GatewayCore", "GatewayProgram",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+            ], swiftSettings: strict),
         // Brokers, subscribers and directories for tests.
         .target(
             name: "GatewayTestSupport", dependencies: ["GatewayBroker", "GatewayCore"],

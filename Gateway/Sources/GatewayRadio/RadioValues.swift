@@ -84,7 +84,8 @@ public enum RadioError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension PeripheralSelector {
-    func selects(_ device: DeviceName, name: String?) -> Bool {
+    /// Whether a device is the one that is named, by its address or by the whole of its name.
+    public func selects(_ device: DeviceName, name: String?) -> Bool {
         switch self {
         case .address(let address): address == device
         case .name(let wanted): wanted == name

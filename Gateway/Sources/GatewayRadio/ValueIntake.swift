@@ -14,6 +14,7 @@ public final class ValueIntake<Element: Sendable, Key: Hashable & Sendable>: Sen
     }
 
     private let limit: Int
+    private let hasFinished = Atomic(false)
     private let waiting = Mutex(Group())
     private let signal: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
@@ -60,5 +61,11 @@ public final class ValueIntake<Element: Sendable, Key: Hashable & Sendable>: Sen
     }
 
     /// Ends the intake: what waits is still returned.
-    public func finish() { continuation.finish() }
+    public func finish() {
+        hasFinished.store(true, ordering: .relaxed)
+        continuation.finish()
+    }
+
+    /// Whether ``finish()`` was called.
+    public var isFinished: Bool { hasFinished.load(ordering: .relaxed) }
 }

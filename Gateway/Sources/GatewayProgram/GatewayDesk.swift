@@ -1,0 +1,362 @@
+import BlueCapKit
+import Foundation
+import GatewayCore
+import GatewayRadio
+import GatewayStore
+
+/// What a gateway knows, and what it decides about each event. A value: the orders that it returns are executed by ``Gateway``.
+struct GatewayDesk {
+    /// What is to be done after an event.
+    enum Order {
+        case publish(BrokerMessage)
+        case store(NewValue, IntakeKey)
+        case connect(DeviceName, isKept: Bool)
+        case disconnect(DeviceName)
+    }
+
+    let configuration: GatewayConfiguration
+    let topics: Topics
+    var retained = RetainedMessages()
+    private(set) var claims: ClaimMachine?
+    private(set) var homeAssistant: HomeAssistant?
+    private(set) var isConnected = false
+    private(set) var links: [DeviceName: LinkPayload.State] = [:]
+    private(set) var names: [DeviceName: String] = [:]
+
+    private var advertisements: [DeviceName: AdvertisementThrottle] = [:]
+    private var readings: [ReadingKey: AdvertisementThrottle] = [:]
+    /// The devices that are to be connected, with those of commands.
+    private var wanted: Set<DeviceName> = []
+    /// The devices that a command has taken from the configured ones.
+    private var unwanted: Set<DeviceName> = []
+    private let decoders: [CharacteristicKey: ValueDecoder]
+    private let modes: [CharacteristicKey: ValuePayload.Source]
+    private var lastTick: Duration = .zero
+    private var isScanning: Bool
+
+    private struct ReadingKey: Hashable {
+        var device: DeviceName
+        var format: String
+    }
+
+    private struct CharacteristicKey: Hashable {
+        var service: CBUUID
+        var characteristic: CBUUID
+    }
+
+    init(_ configuration: GatewayConfiguration) {
+        self.configuration = configuration
+        topics = Topics(configuration)
+        isScanning = configuration.radio.scan
+        if let rules = configuration.claims {
+            var options = ClaimOptions()
+            options.hysteresis = Double(rules.hysteresis)
+            options.leadTime = rules.duration / .seconds(1)
+            claims = ClaimMachine(gateway: configuration.name, linkLimit: configuration.limits.links, options: options)
+        }
+        homeAssistant = configuration.homeAssistant.map {
+            HomeAssistant(
+                $0, topics: Topics(configuration), deviceLimit: configuration.limits.devices, version: Gateway.version)
+        }
+        let entries = configuration.peripherals.flatMap(\.characteristics)
+        decoders = Dictionary(
+            entries.compactMap { entry in
+                ValueDecoder(service: entry.service, characteristic: entry.uuid, format: entry.format)
+                    .map { (CharacteristicKey(service: entry.service, characteristic: entry.uuid), $0) }
+            }, uniquingKeysWith: { first, _ in first })
+        modes = Dictionary(
+            entries.map { entry in
+                let source: ValuePayload.Source = if case .read = entry.mode { .read } else { .notify }
+                return (CharacteristicKey(service: entry.service, characteristic: entry.uuid), source)
+            }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// The topics to subscribe to.
+    var filters: [String] {
+        var filters = [topics.command]
+        if claims != nil { filters += [topics.claimFilter, topics.stateFilter] }
+        if let homeAssistant { filters += homeAssistant.filters.filter { !filters.contains($0) } }
+        return filters
+    }
+
+    /// The device that a selector names, if it is known.
+    func device(_ selector: PeripheralSelector) -> DeviceName? {
+        switch selector {
+        case .address(let device): device
+        case .name(let name): names.filter { $0.value == name }.keys.min()
+        }
+    }
+
+    /// The decoder of a characteristic's values, as configured or by the library's profile.
+    func decoder(_ service: CBUUID, _ characteristic: CBUUID) -> ValueDecoder? {
+        decoders[CharacteristicKey(service: service, characteristic: characteristic)]
+            ?? ValueDecoder(service: service, characteristic: characteristic)
+    }
+
+    // MARK: The radio
+
+    mutating func received(_ report: DeviceReport, at now: Duration) -> (orders: [Order], readings: [ReadingPayload]) {
+        let device = report.device
+        if let name = report.advertisements.localName, names[device] != name {
+            if names.count < configuration.limits.devices || names[device] != nil { names[device] = name }
+        }
+        var orders: [Order] = []
+        let isFollowed = follow(device, report, at: now, &orders)
+        homeAssistant?.handle(
+            .sighted(device, name: names[device], rssi: report.rssi), at: now, date: report.date)
+        guard
+            isFollowed
+                || configuration.radio.filter.accepts(
+                    device: device, strength: report.rssi, advertisements: report.advertisements)
+        else { return (orders, []) }
+        let payloads = readings(report)
+        for reading in payloads where admitsReading(reading, device, at: now) {
+            homeAssistant?.handle(.reading(device, reading), at: now, date: report.date)
+            orders.append(
+                .store(
+                    NewValue(device: device, topic: topics.reading(device), time: report.date, body: reading.json),
+                    .reading))
+        }
+        if admitsAdvertisement(report, at: now) {
+            let payload = AdvertisementPayload(
+                device: device, advertisements: report.advertisements, rssi: report.rssi, time: report.date)
+            orders.append(
+                .publish(
+                    BrokerMessage(
+                        topic: topics.advertisement(device), payload: payload.json, quality: .atMostOnce)))
+        }
+        return (orders, payloads)
+    }
+
+    private func readings(_ report: DeviceReport) -> [ReadingPayload] {
+        let address = BluetoothAddress(report.device.address)
+        return report.advertisements.sensorReadings(address: address).filter { !$0.isEncrypted }.map { reading in
+            ReadingPayload(
+                format: reading.format, rssi: report.rssi,
+                readings: reading.values.compactMap { value in
+                    let content: PayloadValue? =
+                        switch value.value {
+                        case .number(let number): PayloadValue(number)
+                        case .flag(let flag): .flag(flag)
+                        case .text(let text): PayloadValue(text)
+                        }
+                    return content.map { .init(value.name, $0, unit: value.unit) }
+                })
+        }
+    }
+
+    private mutating func admitsReading(_ reading: ReadingPayload, _ device: DeviceName, at now: Duration) -> Bool {
+        let key = ReadingKey(device: device, format: reading.format)
+        if readings[key] == nil, readings.count >= configuration.limits.devices { readings.removeAll() }
+        var hasher = Hasher()
+        hasher.combine(reading.readings)
+        return readings[key, default: AdvertisementThrottle()].admits(
+            at: now, strength: nil, fingerprint: hasher.finalize(), options: configuration.radio.throttle)
+    }
+
+    private mutating func admitsAdvertisement(_ report: DeviceReport, at now: Duration) -> Bool {
+        if advertisements[report.device] == nil, advertisements.count >= configuration.limits.devices {
+            advertisements.removeAll()
+        }
+        var hasher = Hasher()
+        hasher.combine(report.advertisements.localName)
+        hasher.combine(report.advertisements.manufacturerDataByCompany)
+        hasher.combine(report.advertisements.serviceUUIDs)
+        hasher.combine(report.advertisements.serviceData)
+        return advertisements[report.device, default: AdvertisementThrottle()].admits(
+            at: now, strength: report.rssi, fingerprint: hasher.finalize(), options: configuration.radio.throttle)
+    }
+
+    /// Connects a configured device, or passes its strength to the claims. Returns whether the device is one.
+    private mutating func follow(
+        _ device: DeviceName, _ report: DeviceReport, at now: Duration, _ orders: inout [Order]
+    ) -> Bool {
+        let name = names[device]
+        let isConfigured = configuration.peripherals.contains { $0.connect && $0.selector.selects(device, name: name) }
+        guard isConfigured || wanted.contains(device) else { return isConfigured }
+        guard !unwanted.contains(device) else { return true }
+        if claims != nil {
+            if let rssi = report.rssi { claim(.sighting(device, strength: Double(rssi)), at: now, &orders) }
+        } else if links[device] == nil, wanted.contains(device) || links.count < configuration.limits.links {
+            links[device] = .connecting
+            orders.append(.connect(device, isKept: true))
+        }
+        return true
+    }
+
+    mutating func link(_ device: DeviceName, _ change: LinkChange, date: Date, at now: Duration) -> [Order] {
+        var orders: [Order] = []
+        var reason: String?
+        let state: LinkPayload.State
+        switch change {
+        case .connecting: state = .connecting
+        case .connected: state = .connected
+        case .lost(let text), .failed(let text): (state, reason) = (.connecting, text)
+        case .ended: state = .disconnected
+        }
+        links[device] = state == .disconnected ? nil : state
+        let payload = LinkPayload(device: device, name: names[device], state: state, reason: reason, time: date)
+        retained.set(topics.link(device), payload.json)
+        homeAssistant?.handle(
+            .link(device, name: names[device], isConnected: state == .connected), at: now, date: date)
+        switch change {
+        case .connected: claim(.linkUp(device), at: now, &orders)
+        case .ended: claim(.linkDown(device), at: now, &orders)
+        case .connecting, .lost, .failed: break
+        }
+        return orders
+    }
+
+    /// There was no link to end.
+    mutating func hadNoLink(_ device: DeviceName, at now: Duration) -> [Order] {
+        var orders: [Order] = []
+        links[device] = nil
+        claim(.linkDown(device), at: now, &orders)
+        return orders
+    }
+
+    func value(_ device: DeviceName, _ identifier: CharacteristicIdentifier, _ data: Data, _ date: Date) -> Order? {
+        guard let service = identifier.service.uuid, let characteristic = identifier.uuid else { return nil }
+        let source = modes[CharacteristicKey(service: service, characteristic: characteristic)] ?? .notify
+        let payload = ValuePayload(data, source: source, decoder: decoder(service, characteristic))
+        let topic = topics.value(device, service: service, characteristic: characteristic)
+        return .store(
+            NewValue(device: device, topic: topic, time: date, body: payload.json),
+            .value(device, service: service, characteristic: characteristic))
+    }
+
+    func gap(
+        _ device: DeviceName, _ service: CBUUID, _ characteristic: CBUUID, _ reason: GapPayload.Reason, _ date: Date
+    ) -> NewValue {
+        let topic = topics.gap(device, service: service, characteristic: characteristic)
+        return NewValue(device: device, topic: topic, time: date, body: GapPayload(reason: reason).json)
+    }
+
+    // MARK: The broker
+
+    mutating func brokerConnected(date: Date, at now: Duration) -> [Order] {
+        isConnected = true
+        retained.set(topics.state, state(.online, date: date).json)
+        retained.connected()
+        homeAssistant?.handle(.connected, at: now, date: date)
+        var orders: [Order] = []
+        claim(.brokerConnected, at: now, &orders)
+        return orders
+    }
+
+    mutating func brokerDisconnected(date: Date, at now: Duration) -> [Order] {
+        isConnected = false
+        homeAssistant?.handle(.disconnected, at: now, date: date)
+        var orders: [Order] = []
+        claim(.brokerDisconnected, at: now, &orders)
+        return orders
+    }
+
+    /// Takes a message that is no command.
+    mutating func received(_ message: BrokerMessage, date: Date, at now: Duration) -> [Order] {
+        homeAssistant?.handle(.received(message), at: now, date: date)
+        var orders: [Order] = []
+        switch topics.received(message.topic) {
+        case .claim(let device, let gateway)?:
+            // A claim that cannot be read counts as none: nobody could keep to it.
+            let received = message.payload.isEmpty ? nil : try? Claim.decode(message.payload)
+            claim(.claim(device, gateway: gateway, received), at: now, &orders)
+        case .state(let gateway)?:
+            guard let state = try? JSONDecoder().decode(GatewayStatePayload.self, from: message.payload) else { break }
+            claim(.gateway(gateway, isOnline: state.state == .online), at: now, &orders)
+        case .command?, .device?, nil: break
+        }
+        return orders
+    }
+
+    /// The state of this gateway, and its will.
+    func state(_ state: GatewayStatePayload.State, date: Date) -> GatewayStatePayload {
+        guard state == .online else {
+            return GatewayStatePayload(state: state, gateway: topics.gateway, version: Gateway.version, time: date)
+        }
+        return GatewayStatePayload(
+            state: state, gateway: topics.gateway, version: Gateway.version, scanning: isScanning,
+            links: links.count { $0.value == .connected }, time: date)
+    }
+
+    // MARK: Time and commands
+
+    mutating func tick(date: Date, at now: Duration) -> [Order] {
+        var orders: [Order] = []
+        if let wake = claims?.nextWake, wake <= now / .seconds(1) { claim(.time, at: now, &orders) }
+        if now - lastTick >= .seconds(1) {
+            lastTick = now
+            homeAssistant?.handle(.tick, at: now, date: date)
+        }
+        return orders
+    }
+
+    /// Publishes what Home Assistant has to receive, until the transport takes no more.
+    mutating func flushHomeAssistant(at now: Duration, _ publish: (BrokerMessage) throws -> Void) {
+        guard isConnected, let pending = homeAssistant?.pending(limit: 20, at: now) else { return }
+        for message in pending {
+            guard (try? publish(message.message)) != nil else { return }
+            homeAssistant?.sent(message, at: now)
+        }
+    }
+
+    /// Whether another gateway has the link to a device, or is about to have it.
+    func isElsewhere(_ device: DeviceName) -> Bool { claims?.holder(of: device) != nil && links[device] == nil }
+
+    mutating func want(_ device: DeviceName, at now: Duration) -> [Order] {
+        wanted.insert(device)
+        unwanted.remove(device)
+        var orders: [Order] = []
+        if claims != nil {
+            claim(.permitted(device, true), at: now, &orders)
+        } else if links[device] == nil {
+            links[device] = .connecting
+            orders.append(.connect(device, isKept: true))
+        }
+        return orders
+    }
+
+    mutating func doNotWant(_ device: DeviceName, at now: Duration) -> [Order] {
+        wanted.remove(device)
+        unwanted.insert(device)
+        var orders: [Order] = []
+        if claims == nil { orders.append(.disconnect(device)) }
+        claim(.permitted(device, false), at: now, &orders)
+        return orders
+    }
+
+    mutating func setScanning(_ isOn: Bool, date: Date) {
+        isScanning = isOn
+        retained.set(topics.state, state(.online, date: date).json)
+    }
+
+    // MARK: Claims
+
+    private mutating func claim(_ event: ClaimMachine.Event, at now: Duration, _ orders: inout [Order]) {
+        guard let decided = claims?.handle(event, at: now / .seconds(1)) else { return }
+        for order in decided {
+            switch order {
+            case .publish(let device, let claim):
+                orders.append(
+                    .publish(
+                        BrokerMessage(
+                            topic: topics.claim(device, of: topics.gateway), payload: claim.payload, isRetained: true)))
+            case .remove(let device):
+                orders.append(
+                    .publish(
+                        BrokerMessage(
+                            topic: topics.claim(device, of: topics.gateway), payload: Data(), isRetained: true)))
+            case .connect(let device): orders.append(.connect(device, isKept: false))
+            case .disconnect(let device): orders.append(.disconnect(device))
+            case .announce: retained.connected()
+            }
+        }
+    }
+}
+
+/// What is missing if the intake is full.
+enum IntakeKey: Hashable, Sendable {
+    case value(DeviceName, service: CBUUID, characteristic: CBUUID)
+    /// A reading: the next one follows.
+    case reading
+}
