@@ -139,13 +139,12 @@ extension PeripheralAdvertisements {
     ///   - address: The address of the peripheral, which some formats contain and are recognized by; `nil` if it is not known.
     ///   - decoders: The formats.
     /// - Returns: At most one reading of each decoder; most peripherals advertise none.
-    public func sensorReadings(
-        address: BluetoothAddress?, decoders: AdvertisementDecoders = .standard
-    ) -> [SensorReading] {
-        decoders.readings(
-            in: AdvertisementFields(
-                address: address, localName: localName, manufacturerData: manufacturerDataByCompany,
-                serviceData: serviceData ?? [:]))
+    public func sensorReadings(address: BluetoothAddress?, decoders: AdvertisementDecoders = .standard)
+        -> [SensorReading]
+    {
+        let (companies, services) = (manufacturerDataByCompany, serviceData ?? [:])
+        return decoders.readings(
+            in: .init(address: address, localName: localName, manufacturerData: companies, serviceData: services))
     }
 
     /// What was advertised under Core Bluetooth's keys, such as `CBAdvertisementDataLocalNameKey`.
