@@ -133,7 +133,7 @@ extension PeripheralAdvertisements {
     /// Returns the measurements that sensors advertised, such as temperatures, decoded.
     ///
     /// BlueZ merges packets, so the result can contain measurements of earlier packets. A measurement that was received
-    /// before has the same ``SensorReading/sequenceNumber``, if its format has one.
+    /// before has the same `SensorReading.sequenceNumber`, if its format has one.
     ///
     /// - Parameters:
     ///   - address: The address of the peripheral, which some formats contain and are recognized by; `nil` if it is not known.
