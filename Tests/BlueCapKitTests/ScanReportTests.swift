@@ -69,6 +69,27 @@ final class ScanReportTests: XCTestCase {
         XCTAssertEqual(reports.map { _ in reports[0].peripheral.rssi }, reports.map { _ in reports.last?.rssi })
     }
 
+    func testAReportHasTheReadingsOfASensor() throws {
+        // A thermometer whose data contains its address, and another device with the same data.
+        let data: [UInt8] = [0xA4, 0xC1, 0x38, 0xAA, 0xBB, 0xCC, 0x00, 0xCE, 0x33, 0x43, 0x0A, 0x6E, 0xC3]
+        let services: [String: [UInt8]] = ["FCD2": [0x40, 0x02, 0xC4, 0x09, 0x03, 0xBF, 0x13], "181A": data]
+        for address: VirtualAddress in ["A4:C1:38:AA:BB:CC", "C0:00:00:00:00:03"] {
+            simulator.add(
+                VirtualPeripheral(
+                    address, advertisement: Advertisement(localName: "Sensor", serviceData: services), interval: 0.1))
+        }
+        simulator.add(tag)
+        let manager = manager()
+        let stream = manager.startScanningForReports(options: everything)
+        simulator.advance(by: 2)
+        let reports = Dictionary(kept(stream).map { ($0.peripheral.address, $0) }) { $1 }
+        let readings = try XCTUnwrap(reports["A4:C1:38:AA:BB:CC"]).sensorReadings
+        XCTAssertEqual(readings.map(\.format), ["bthome_v2", "atc1441"])
+        XCTAssertEqual(readings.map { $0[.temperature]?.value }, [.number(25), .number(20.6)])
+        XCTAssertEqual(try XCTUnwrap(reports["C0:00:00:00:00:03"]).sensorReadings.map(\.format), ["bthome_v2"])
+        XCTAssertEqual(try XCTUnwrap(reports["C0:00:00:00:00:01"]).sensorReadings, [])
+    }
+
     func testInAFloodEachReportIsSeenWithItsOwnStrength() throws {
         simulator.add(tag)
         simulator.add(other)

@@ -35,13 +35,7 @@ public struct AdvertisementFields: Hashable, Sendable {
     /// Data by the UUID of its service.
     public var serviceData: [CBUUID: Data]
 
-    /// Creates the fields of an advertisement.
-    ///
-    /// - Parameters:
-    ///   - address: The address of the sender; `nil` if it is not known.
-    ///   - localName: The advertised name.
-    ///   - manufacturerData: Manufacturer specific data by company identifier.
-    ///   - serviceData: Data by the UUID of its service.
+    /// Creates the fields of an advertisement from their values.
     public init(
         address: BluetoothAddress? = nil, localName: String? = nil, manufacturerData: [UInt16: Data] = [:],
         serviceData: [CBUUID: Data] = [:]

@@ -7,9 +7,7 @@
 /// Other decoders can have other quantities:
 ///
 /// ```swift
-/// extension SensorQuantity {
-///     static let windChill: SensorQuantity = "wind_chill"
-/// }
+/// let windChill: SensorQuantity = "wind_chill"
 /// ```
 public struct SensorQuantity: RawRepresentable, Hashable, Sendable, ExpressibleByStringLiteral {
     /// The name, such as `temperature` or `pm2_5`.
@@ -22,7 +20,6 @@ public struct SensorQuantity: RawRepresentable, Hashable, Sendable, ExpressibleB
     public init(stringLiteral value: String) { rawValue = value }
 
     // MARK: From the environment
-
     /// A temperature, in °C.
     public static let temperature: SensorQuantity = "temperature"
     /// The relative humidity of the air, in %.
@@ -53,7 +50,6 @@ public struct SensorQuantity: RawRepresentable, Hashable, Sendable, ExpressibleB
     public static let pm10: SensorQuantity = "pm10"
 
     // MARK: Energy and consumption
-
     /// The charge of the sensor's battery, in %.
     public static let battery: SensorQuantity = "battery"
     /// A voltage, in V; of Ruuvi, Eddystone, ATC1441 and pvvx, that of the battery.
@@ -76,7 +72,6 @@ public struct SensorQuantity: RawRepresentable, Hashable, Sendable, ExpressibleB
     public static let volumeFlowRate: SensorQuantity = "volume_flow_rate"
 
     // MARK: Mechanics and counts
-
     /// An acceleration, in m/s².
     public static let acceleration: SensorQuantity = "acceleration"
     /// The acceleration along the sensor's x axis, in g.
@@ -109,7 +104,6 @@ public struct SensorQuantity: RawRepresentable, Hashable, Sendable, ExpressibleB
     public static let movementCount: SensorQuantity = "movement_count"
 
     // MARK: About the sender
-
     /// The number of a channel.
     public static let channel: SensorQuantity = "channel"
     /// The power at which the sensor sends, in dBm.
@@ -124,17 +118,15 @@ public struct SensorQuantity: RawRepresentable, Hashable, Sendable, ExpressibleB
     public static let deviceTypeID: SensorQuantity = "device_type_id"
     /// The version of the firmware, as text such as `4.2.1.0`.
     public static let firmwareVersion: SensorQuantity = "firmware_version"
-    /// The byte of flags of the pvvx format, from 0 to 255. Bit 0 is the reed switch, bit 1 the trigger's output; bit 2 is set if
-    /// the temperature or the humidity controls this output, bit 3 if the temperature has triggered it, bit 4 if the humidity
-    /// has.
+    /// The byte of flags of the pvvx format, from 0 to 255: bit 0 the reed switch, bit 1 the trigger's output, bit 2 whether
+    /// measurements control this output, bits 3 and 4 whether the temperature and the humidity have triggered it.
     public static let statusFlags: SensorQuantity = "status_flags"
     /// A text of the sensor's.
     public static let text: SensorQuantity = "text"
     /// Bytes of the sensor's, as text: two lower-case hexadecimal digits each.
     public static let raw: SensorQuantity = "raw"
 
-    // MARK: States
-
+    // MARK: States and events
     /// `true`: the battery is low.
     public static let batteryLow: SensorQuantity = "battery_low"
     /// `true`: the battery is being charged.
@@ -191,9 +183,6 @@ public struct SensorQuantity: RawRepresentable, Hashable, Sendable, ExpressibleB
     public static let vibration: SensorQuantity = "vibration"
     /// `true`: the window is open.
     public static let window: SensorQuantity = "window"
-
-    // MARK: Events
-
     /// A button was pressed, as text: `press`, `double_press`, `triple_press`, `long_press`, `long_double_press`,
     /// `long_triple_press` or `hold_press`.
     public static let button: SensorQuantity = "button"

@@ -21,15 +21,7 @@ public struct SensorReading: Hashable, Sendable {
     /// time. `false` if it sends at an interval, or if the format does not have this property.
     public var isTriggerBased: Bool
 
-    /// Creates a reading.
-    ///
-    /// - Parameters:
-    ///   - format: The name of the format, in lower case.
-    ///   - values: The values.
-    ///   - sequenceNumber: A number that changes with each measurement.
-    ///   - address: The address that the data contains.
-    ///   - isEncrypted: Whether the data is encrypted.
-    ///   - isTriggerBased: Whether the sensor sends only when something occurs.
+    /// Creates a reading from its properties.
     public init(
         format: String, values: [SensorValue] = [], sequenceNumber: UInt32? = nil, address: BluetoothAddress? = nil,
         isEncrypted: Bool = false, isTriggerBased: Bool = false
@@ -65,13 +57,7 @@ public struct SensorValue: Hashable, Sendable {
     /// The unit as a symbol, such as `°C`, `%` or `m/s²`; empty if there is none.
     public var unit: String
 
-    /// Creates a value.
-    ///
-    /// - Parameters:
-    ///   - quantity: What the value is a value of.
-    ///   - value: The value.
-    ///   - unit: The symbol of the unit.
-    ///   - number: The number among the values of this quantity, from 1; `nil` for a single value.
+    /// Creates a value from its properties.
     public init(_ quantity: SensorQuantity, _ value: Value, unit: String = "", number: Int? = nil) {
         (self.quantity, self.number, self.value, self.unit) = (quantity, number, value, unit)
     }

@@ -24,61 +24,55 @@ public struct RuuviDecoder: AdvertisementDecoder {
 
     private func format5(_ bytes: [UInt8]) -> SensorReading? {
         // Not available are the lowest number of signed fields and the highest of unsigned ones.
-        func unsigned(_ range: Range<Int>) -> Double? {
-            let number = UInt16(bigEndian: bytes[range])
+        func unsigned(_ start: Int) -> Double? {
+            let number = UInt16(bigEndian: bytes[start..<start + 2])
             return number == .max ? nil : Double(number)
         }
         let power = UInt16(bigEndian: bytes[13..<15])
         let (millivolts, steps) = (power >> 5, power & 0x1F)
         let address = UInt64(bigEndian: bytes[18..<24])
-        let climate: [SensorValue?] = [
-            SensorValue(.temperature, signed(bytes[1..<3]).map { $0 / 200 }, unit: "°C"),
-            SensorValue(.humidity, unsigned(3..<5).map { $0 / 400 }, unit: "%"),
-            SensorValue(.pressure, unsigned(5..<7).map { ($0 + 50_000) / 100 }, unit: "hPa"),
-        ]
-        let others: [SensorValue?] = [
-            SensorValue(.voltage, millivolts == 0x7FF ? nil : (Double(millivolts) + 1_600) / 1_000, unit: "V"),
-            SensorValue(.txPower, steps == 0x1F ? nil : Double(steps) * 2 - 40, unit: "dBm"),
-            SensorValue(.movementCount, bytes[15] == 0xFF ? nil : Double(bytes[15])),
-        ]
-        let values = (climate + accelerations(bytes, at: 7) + others).compactMap(\.self)
-        guard !values.isEmpty else { return nil }
         return SensorReading(
-            format: "ruuvi_5", values: values, sequenceNumber: unsigned(16..<18).map { UInt32($0) },
+            "ruuvi_5",
+            [
+                (.temperature, signed(bytes, 1).map { $0 / 200 }, "°C"),
+                (.humidity, unsigned(3).map { $0 / 400 }, "%"),
+                (.pressure, unsigned(5).map { ($0 + 50_000) / 100 }, "hPa"),
+                (.accelerationX, signed(bytes, 7).map { $0 / 1_000 }, "g"),
+                (.accelerationY, signed(bytes, 9).map { $0 / 1_000 }, "g"),
+                (.accelerationZ, signed(bytes, 11).map { $0 / 1_000 }, "g"),
+                (.voltage, millivolts == 0x7FF ? nil : (Double(millivolts) + 1_600) / 1_000, "V"),
+                (.txPower, steps == 0x1F ? nil : Double(steps) * 2 - 40, "dBm"),
+                (.movementCount, bytes[15] == 0xFF ? nil : Double(bytes[15]), ""),
+            ],
+            sequenceNumber: unsigned(16).map { UInt32($0) },
             address: address == 0xFFFF_FFFF_FFFF ? nil : BluetoothAddress(rawValue: address))
     }
 
-    private func format3(_ bytes: [UInt8]) -> SensorReading {
+    private func format3(_ bytes: [UInt8]) -> SensorReading? {
         // The sign, seven bits of whole degrees, and a byte of hundredths.
         let hundredths = Int(bytes[2] & 0x7F) * 100 + Int(bytes[3])
-        let temperature = bytes[3] > 99 ? nil : Double(bytes[2] & 0x80 == 0 ? hundredths : -hundredths) / 100
-        let pressure = Double(UInt16(bigEndian: bytes[4..<6])) + 50_000
-        let climate: [SensorValue?] = [
-            SensorValue(.temperature, temperature, unit: "°C"),
-            SensorValue(.humidity, Double(bytes[1]) / 2, unit: "%"),
-            SensorValue(.pressure, pressure / 100, unit: "hPa"),
-        ]
-        let voltage = SensorValue(.voltage, Double(UInt16(bigEndian: bytes[12..<14])) / 1_000, unit: "V")
-        let values = (climate + accelerations(bytes, at: 6) + [voltage]).compactMap(\.self)
-        return SensorReading(format: "ruuvi_3", values: values)
-    }
-
-    private func accelerations(_ bytes: [UInt8], at start: Int) -> [SensorValue?] {
-        [SensorQuantity.accelerationX, .accelerationY, .accelerationZ].enumerated().map { index, axis in
-            let offset = start + 2 * index
-            return SensorValue(axis, signed(bytes[offset..<offset + 2]).map { $0 / 1_000 }, unit: "g")
-        }
+        let temperature = Double(bytes[2] & 0x80 == 0 ? hundredths : -hundredths) / 100
+        return SensorReading(
+            "ruuvi_3",
+            [
+                (.temperature, bytes[3] > 99 ? nil : temperature, "°C"),
+                (.humidity, Double(bytes[1]) / 2, "%"),
+                (.pressure, (Double(UInt16(bigEndian: bytes[4..<6])) + 50_000) / 100, "hPa"),
+                (.accelerationX, signed(bytes, 6).map { $0 / 1_000 }, "g"),
+                (.accelerationY, signed(bytes, 8).map { $0 / 1_000 }, "g"),
+                (.accelerationZ, signed(bytes, 10).map { $0 / 1_000 }, "g"),
+                (.voltage, Double(UInt16(bigEndian: bytes[12..<14])) / 1_000, "V"),
+            ])
     }
 
     /// The number of two bytes; `nil` for the lowest one, which is not available in format 5 and not allowed in format 3.
-    private func signed(_ bytes: ArraySlice<UInt8>) -> Double? {
-        let number = Int16(bigEndian: bytes)
+    private func signed(_ bytes: [UInt8], _ start: Int) -> Double? {
+        let number = Int16(bigEndian: bytes[start..<start + 2])
         return number == .min ? nil : Double(number)
     }
 }
 
-/// Decodes the unencrypted telemetry of Eddystone beacons, ``Eddystone/TLM``: voltage, temperature, and how long the beacon has
-/// been switched on and how much it has sent.
+/// Decodes the unencrypted telemetry of Eddystone beacons, ``Eddystone/TLM``.
 public struct EddystoneTelemetryDecoder: AdvertisementDecoder {
     /// Creates a decoder.
     public init() {}
@@ -86,14 +80,14 @@ public struct EddystoneTelemetryDecoder: AdvertisementDecoder {
     public func reading(in advertisement: AdvertisementFields) -> SensorReading? {
         guard let data = advertisement.serviceData[Eddystone.service], let frame = Eddystone.TLM(data: data)
         else { return nil }
-        let values: [SensorValue?] = [
-            SensorValue(.voltage, frame.batteryMillivolts.map { Double($0) / 1_000 }, unit: "V"),
-            SensorValue(.temperature, frame.temperature, unit: "°C"),
-            SensorValue(.advertisementCount, .number(Double(frame.advertisementCount))),
-            SensorValue(.uptime, .number(frame.uptime), unit: "s"),
-        ]
         return SensorReading(
-            format: "eddystone_tlm", values: values.compactMap(\.self), sequenceNumber: frame.advertisementCount)
+            "eddystone_tlm",
+            [
+                (.voltage, frame.batteryMillivolts.map { Double($0) / 1_000 }, "V"),
+                (.temperature, frame.temperature, "°C"),
+                (.advertisementCount, Double(frame.advertisementCount), ""),
+                (.uptime, frame.uptime, "s"),
+            ], sequenceNumber: frame.advertisementCount)
     }
 }
 
@@ -114,48 +108,48 @@ public struct XiaomiThermometerDecoder: AdvertisementDecoder {
     public func reading(in advertisement: AdvertisementFields) -> SensorReading? {
         guard let data = advertisement.serviceData[Self.service] else { return nil }
         let bytes = [UInt8](data)
-        let reading: SensorReading
-        switch bytes.count {
-        case 13: reading = atc1441(bytes)
-        case 15: reading = pvvx(bytes)
-        default: return nil
-        }
-        return advertisement.address == nil || advertisement.address == reading.address ? reading : nil
+        let reading = bytes.count == 13 ? atc1441(bytes) : bytes.count == 15 ? pvvx(bytes) : nil
+        return advertisement.address == nil || advertisement.address == reading?.address ? reading : nil
     }
 
     /// The address and all numbers have the most significant byte first.
-    private func atc1441(_ bytes: [UInt8]) -> SensorReading {
+    private func atc1441(_ bytes: [UInt8]) -> SensorReading? {
         SensorReading(
-            format: "atc1441",
-            values: [
-                SensorValue(.temperature, .number(Double(Int16(bigEndian: bytes[6..<8])) / 10), unit: "°C"),
-                SensorValue(.humidity, .number(Double(bytes[8])), unit: "%"),
-                SensorValue(.battery, .number(Double(bytes[9])), unit: "%"),
-                SensorValue(.voltage, .number(Double(UInt16(bigEndian: bytes[10..<12])) / 1_000), unit: "V"),
-            ],
-            sequenceNumber: UInt32(bytes[12]), address: BluetoothAddress(rawValue: UInt64(bigEndian: bytes[0..<6])))
+            "atc1441",
+            [
+                (.temperature, Double(Int16(bigEndian: bytes[6..<8])) / 10, "°C"),
+                (.humidity, Double(bytes[8]), "%"),
+                (.battery, Double(bytes[9]), "%"),
+                (.voltage, Double(UInt16(bigEndian: bytes[10..<12])) / 1_000, "V"),
+            ], sequenceNumber: UInt32(bytes[12]), address: BluetoothAddress(rawValue: UInt64(bigEndian: bytes[0..<6])))
     }
 
     /// The address and all numbers have the least significant byte first.
-    private func pvvx(_ bytes: [UInt8]) -> SensorReading {
+    private func pvvx(_ bytes: [UInt8]) -> SensorReading? {
         SensorReading(
-            format: "pvvx",
-            values: [
-                SensorValue(.temperature, .number(Double(Int16(littleEndian: bytes[6..<8])) / 100), unit: "°C"),
-                SensorValue(.humidity, .number(Double(UInt16(littleEndian: bytes[8..<10])) / 100), unit: "%"),
-                SensorValue(.voltage, .number(Double(UInt16(littleEndian: bytes[10..<12])) / 1_000), unit: "V"),
-                SensorValue(.battery, .number(Double(bytes[12])), unit: "%"),
-                SensorValue(.statusFlags, .number(Double(bytes[14]))),
-            ],
-            sequenceNumber: UInt32(bytes[13]), address: BluetoothAddress(rawValue: UInt64(littleEndian: bytes[0..<6])))
+            "pvvx",
+            [
+                (.temperature, Double(Int16(littleEndian: bytes[6..<8])) / 100, "°C"),
+                (.humidity, Double(UInt16(littleEndian: bytes[8..<10])) / 100, "%"),
+                (.voltage, Double(UInt16(littleEndian: bytes[10..<12])) / 1_000, "V"),
+                (.battery, Double(bytes[12]), "%"),
+                (.statusFlags, Double(bytes[14]), ""),
+            ], sequenceNumber: UInt32(bytes[13]),
+            address: BluetoothAddress(rawValue: UInt64(littleEndian: bytes[0..<6])))
     }
 }
 
-extension SensorValue {
-    /// Creates a number; `nil` if it is not available.
-    fileprivate init?(_ quantity: SensorQuantity, _ number: Double?, unit: String = "") {
-        guard let number else { return nil }
-        self.init(quantity, .number(number), unit: unit)
+extension SensorReading {
+    /// Creates a reading of those numbers that are available; `nil` if none is.
+    fileprivate init?(
+        _ format: String, _ numbers: [(SensorQuantity, Double?, unit: String)], sequenceNumber: UInt32? = nil,
+        address: BluetoothAddress? = nil
+    ) {
+        let values = numbers.compactMap { quantity, number, unit in
+            number.map { SensorValue(quantity, .number($0), unit: unit) }
+        }
+        guard !values.isEmpty else { return nil }
+        self.init(format: format, values: values, sequenceNumber: sequenceNumber, address: address)
     }
 }
 

@@ -17,11 +17,9 @@ public struct ScanReport: Sendable {
     /// the value of an earlier report.
     public let advertisements: PeripheralAdvertisements
 
-    /// The measurements that sensors advertised, such as temperatures, decoded with ``AdvertisementDecoders/standard``; empty
-    /// for most peripherals. ``PeripheralAdvertisements/sensorReadings(address:decoders:)`` takes other decoders.
-    ///
-    /// The data is decoded at each access. A report repeats the measurements of an earlier one if BlueZ reported only other
-    /// data, such as the signal strength.
+    /// The measurements that sensors advertised, such as temperatures, decoded with `AdvertisementDecoders.standard` at each
+    /// access; empty for most peripherals. ``PeripheralAdvertisements/sensorReadings(address:decoders:)`` takes other decoders.
+    /// A report repeats earlier measurements if BlueZ reported only other data, such as the signal strength.
     public var sensorReadings: [SensorReading] { advertisements.sensorReadings(address: peripheral.bluetoothAddress) }
 
     init?(_ sighting: Scans.Stream.Sighting) {

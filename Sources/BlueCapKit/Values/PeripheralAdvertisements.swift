@@ -133,19 +133,18 @@ extension PeripheralAdvertisements {
     /// Returns the measurements that sensors advertised, such as temperatures, decoded.
     ///
     /// BlueZ merges packets, so the result can contain measurements of earlier packets. A measurement that was received
-    /// before has the same ``SensorReading/sequenceNumber``, if its format has one.
+    /// before has the same `SensorReading.sequenceNumber`, if its format has one.
     ///
     /// - Parameters:
     ///   - address: The address of the peripheral, which some formats contain and are recognized by; `nil` if it is not known.
     ///   - decoders: The formats.
     /// - Returns: At most one reading of each decoder; most peripherals advertise none.
-    public func sensorReadings(
-        address: BluetoothAddress?, decoders: AdvertisementDecoders = .standard
-    ) -> [SensorReading] {
-        decoders.readings(
-            in: AdvertisementFields(
-                address: address, localName: localName, manufacturerData: manufacturerDataByCompany,
-                serviceData: serviceData ?? [:]))
+    public func sensorReadings(address: BluetoothAddress?, decoders: AdvertisementDecoders = .standard)
+        -> [SensorReading]
+    {
+        let (companies, services) = (manufacturerDataByCompany, serviceData ?? [:])
+        return decoders.readings(
+            in: .init(address: address, localName: localName, manufacturerData: companies, serviceData: services))
     }
 
     /// What was advertised under Core Bluetooth's keys, such as `CBAdvertisementDataLocalNameKey`.
