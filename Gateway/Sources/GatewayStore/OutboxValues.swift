@@ -107,7 +107,7 @@ public struct Delivery: Hashable, Sendable {
 /// What an outbox holds at most. If a limit is reached, the oldest values are dropped.
 public struct OutboxLimits: Hashable, Sendable {
     /// The size of all values, in bytes: bodies, topics, and 64 bytes for each value. The database file is larger by about
-    /// a third, and by at most 8 MiB of its log.
+    /// a third, and by a few MiB of its log.
     public var bytes: Int
     /// How long a value is kept. Only time during which the outbox is open counts. The wall clock has no influence.
     public var age: Duration
@@ -148,7 +148,8 @@ public struct OutboxStatistics: Hashable, Sendable {
 
 /// Why values were not stored.
 public enum OutboxError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// No space is left on the file system. What was stored before stays. Later calls succeed if there is space again.
+    /// No space is left on the file system, or less than the 4 MiB that the store's log may need. What was stored before
+    /// stays, and can be sent and deleted. Later calls succeed if there is space again, or if values were deleted.
     case diskFull(path: String)
     /// Another process has opened the file.
     case inUse(path: String)
