@@ -383,7 +383,7 @@ final class OutboxDatabase: @unchecked Sendable {
             next.clock = now()
             let result = try queue.write { database in
                 let result = try body(database, &next)
-                try Self.save(next, database)
+                try save(next, database)
                 return result
             }
             state = next
@@ -391,12 +391,12 @@ final class OutboxDatabase: @unchecked Sendable {
         }
     }
 
-    private static func save(_ state: State, _ database: Database) throws {
+    private func save(_ next: State, _ database: Database) throws {
         try database.cachedStatement(sql: "UPDATE state SET base = ?, lastID = ?, sentThrough = ?, clock = ?")
-            .execute(arguments: [state.base, state.lastID, state.sentThrough, state.clock])
-        for (cause, count) in state.dropped {
-            try database.cachedStatement(sql: "UPDATE counter SET value = ? WHERE name = ? AND value <> ?")
-                .execute(arguments: [count, cause.rawValue, count])
+            .execute(arguments: [next.base, next.lastID, next.sentThrough, next.clock])
+        for (cause, count) in next.dropped where count != state.dropped[cause] {
+            try database.cachedStatement(sql: "UPDATE counter SET value = ? WHERE name = ?")
+                .execute(arguments: [count, cause.rawValue])
         }
     }
 
