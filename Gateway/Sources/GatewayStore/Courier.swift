@@ -24,11 +24,11 @@ public actor Courier {
         public var pageBytes = 1 << 20
         /// How many values wait to be stored at most.
         public var waiting = 10_000
-        /// The size of their bodies, in bytes.
+        /// The size of their bodies and topics, in bytes.
         public var waitingBytes = 16 << 20
         /// How many values one transaction stores at most.
         public var group = 1_000
-        /// The size of their bodies, in bytes; one call of ``Courier/submit(_:)`` may exceed it.
+        /// The size of their bodies and topics, in bytes; one call of ``Courier/submit(_:)`` may exceed it.
         public var groupBytes = 1 << 20
         /// In how large steps the store keeps which values were sent.
         public var markAhead: Int64 = 500
@@ -380,7 +380,9 @@ public actor Courier {
         lastError = error
     }
 
-    private static func bytes(_ values: [NewValue]) -> Int { values.reduce(0) { $0 + $1.body.count } }
+    private static func bytes(_ values: [NewValue]) -> Int {
+        values.reduce(0) { $0 + $1.body.count + $1.topic.utf8.count }
+    }
 }
 
 /// What a courier has done since it was created, and what remains.
@@ -401,4 +403,6 @@ public struct CourierStatistics: Hashable, Sendable {
     public var lastError: OutboxError?
     /// How many times values were read ahead from the store, and the most values that one reading returned.
     var (pages, largestPage) = (0, 0)
+
+    public init() {}
 }

@@ -619,7 +619,8 @@ final class OutboxDatabase: @unchecked Sendable {
             case .SQLITE_FULL: return .diskFull(path: path)
             case .SQLITE_BUSY, .SQLITE_LOCKED: return .inUse(path: path)
             case .SQLITE_CANTOPEN, .SQLITE_PERM, .SQLITE_AUTH, .SQLITE_READONLY:
-                return .cannotOpen(path: path, reason: error.message ?? "SQLite gives no reason.")
+                let reason = error.message ?? "SQLite gives no reason"
+                return .cannotOpen(path: path, reason: "\(reason). The file and its folder must be writable.")
             default:
                 return .failed(
                     path: path, code: error.extendedResultCode.rawValue,
