@@ -24,10 +24,12 @@ public actor Courier {
         public var pageBytes = 1 << 20
         /// How many values wait to be stored at most.
         public var waiting = 10_000
-        /// The size of their bodies, in bytes.
+        /// The size of their bodies and topics, in bytes.
         public var waitingBytes = 16 << 20
         /// How many values one transaction stores at most.
         public var group = 1_000
+        /// The size of their bodies and topics, in bytes; one call of ``Courier/submit(_:)`` may exceed it.
+        public var groupBytes = 1 << 20
         /// In how large steps the store keeps which values were sent.
         public var markAhead: Int64 = 500
         /// How long an acknowledgement waits for others to be deleted in the same transaction. A transaction that stores
@@ -138,7 +140,7 @@ public actor Courier {
     /// What the courier has done and what remains.
     public var statistics: CourierStatistics {
         get async throws(OutboxError) {
-            let outbox = try await outbox.statistics()
+            let outbox = try await outbox.currentStatistics()
             var result = counts
             result.outbox = outbox
             (result.inFlight, result.isConnected) = (window.inFlightCount, window.isConnected)
@@ -168,7 +170,7 @@ public actor Courier {
             }
             guard value.id <= markedThrough else {
                 // The store keeps the mark before the value is sent. The page may be another one afterwards.
-                guard await mark(value.id + options.markAhead) else { return }
+                guard await mark(value.id - 1 + max(1, options.markAhead)) else { return }
                 continue
             }
             await publish(value)
@@ -254,11 +256,13 @@ public actor Courier {
 
     /// Stores what waits and deletes what is acknowledged. Returns whether there is more.
     private func writeGroup() async -> Bool {
-        var (group, values): ([Waiting], [NewValue]) = ([], [])
-        for entry in waiting where group.isEmpty || values.count + entry.values.count <= options.group {
+        var (group, values, bytes): ([Waiting], [NewValue], Int) = ([], [], 0)
+        for entry in waiting {
+            bytes += Self.bytes(entry.values)
+            let fits = values.count + entry.values.count <= options.group && bytes <= options.groupBytes
+            guard group.isEmpty || fits else { break }
             group.append(entry)
             values += entry.values
-            if values.count >= options.group { break }
         }
         waiting.removeFirst(group.count)
         let deliveries = window.deliveries
@@ -337,7 +341,7 @@ public actor Courier {
     private func expireUntilCancelled() async {
         while !Task.isCancelled {
             do {
-                if try await outbox.expire() > 0 { page = [] }
+                if try await outbox.dropExpired() > 0 { page = [] }
             } catch { report(error) }
             try? await Task.sleep(for: options.expiryInterval)
         }
@@ -376,7 +380,9 @@ public actor Courier {
         lastError = error
     }
 
-    private static func bytes(_ values: [NewValue]) -> Int { values.reduce(0) { $0 + $1.body.count } }
+    private static func bytes(_ values: [NewValue]) -> Int {
+        values.reduce(0) { $0 + $1.body.count + $1.topic.utf8.count }
+    }
 }
 
 /// What a courier has done since it was created, and what remains.
@@ -397,4 +403,6 @@ public struct CourierStatistics: Hashable, Sendable {
     public var lastError: OutboxError?
     /// How many times values were read ahead from the store, and the most values that one reading returned.
     var (pages, largestPage) = (0, 0)
+
+    public init() {}
 }

@@ -106,11 +106,11 @@ public final class Outbox: Sendable {
         try await asynchronously { database throws(OutboxError) in try database.markSent(through: id) }
     }
 
-    func expire() async throws(OutboxError) -> Int64 {
+    func dropExpired() async throws(OutboxError) -> Int64 {
         try await asynchronously { database throws(OutboxError) in try database.expire() }
     }
 
-    func statistics() async throws(OutboxError) -> OutboxStatistics {
+    func currentStatistics() async throws(OutboxError) -> OutboxStatistics {
         try await asynchronously { database throws(OutboxError) in try database.statistics() }
     }
 

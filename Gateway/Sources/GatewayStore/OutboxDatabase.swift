@@ -41,6 +41,11 @@ final class OutboxDatabase: @unchecked Sendable {
     private static let earliestEpoch: Int64 = 1_750_000_000
     private static let keptDamagedFiles = 4
     private static let overhead = 64
+    private static let pageSize = 4_096
+    /// The log is written to the file when it has this many pages.
+    private static let logPages = 256
+    /// So much of the file system is left to the log: four times its usual size, in bytes.
+    private static let reservedSpace = 4 * logPages * pageSize
     private static let largest: Int64 = 1 << 53
 
     private let path: String
@@ -93,6 +98,7 @@ final class OutboxDatabase: @unchecked Sendable {
             var result = Commit()
             for delivery in deliveries { try remove(delivery, cause: nil, database, &state) }
             result.stored.reserveCapacity(values.count)
+            if !values.isEmpty { try requireSpace(for: values, database) }
             for value in values { result.stored.append(try insert(value, database, &state)) }
             while state.bytes > limits.bytes {
                 var excess = state.bytes - limits.bytes
@@ -106,6 +112,18 @@ final class OutboxDatabase: @unchecked Sendable {
         }
         warn(result.dropped, .size)
         return result
+    }
+
+    /// Throws if storing values would take the last space of the file system. Deleting values needs some for the log, and
+    /// makes room in the file only.
+    private func requireSpace(for values: [NewValue], _ database: Database) throws {
+        var status = statvfs()
+        guard statvfs(path, &status) == 0 else { return }
+        let available = Int(clamping: status.f_bavail).multipliedReportingOverflow(by: Int(clamping: status.f_frsize))
+        guard !available.overflow, available.partialValue < Self.reservedSpace else { return }
+        let pages = try Int64.fetchOne(database, sql: "PRAGMA freelist_count") ?? 0
+        let needed = values.reduce(16) { $0 + 2 + 2 * Self.size(of: $1) / Self.pageSize }
+        guard pages >= needed else { throw OutboxError.diskFull(path: path) }
     }
 
     /// Drops a value that cannot be sent.
@@ -269,9 +287,9 @@ final class OutboxDatabase: @unchecked Sendable {
         state.bytes -= Int(try Self.integer(row, 1))
         if let cause {
             state.dropped[cause, default: 0] += 1
-            try carry(dropped + 1, device, database)
+            try carry(dropped + 1, device, after: delivery.id, database)
         } else {
-            try carry(dropped - delivery.dropped, device, database)
+            try carry(dropped - delivery.dropped, device, after: delivery.id, database)
         }
     }
 
@@ -301,19 +319,20 @@ final class OutboxDatabase: @unchecked Sendable {
         }
         try database.cachedStatement(sql: "DELETE FROM message WHERE id <= ?").execute(arguments: [last])
         state.dropped[cause, default: 0] += count
-        for (device, number) in devices { try carry(number, device, database) }
+        for (device, number) in devices { try carry(number, device, after: last, database) }
         return count
     }
 
-    /// Adds a number of dropped values to the device's oldest value, which reports it, or to the next one that is stored.
-    private func carry(_ number: Int64, _ device: Int64, _ database: Database) throws {
+    /// Adds a number of dropped values to the device's next value, which reports it: the next one in the table, or the next
+    /// one that will be stored.
+    private func carry(_ number: Int64, _ device: Int64, after id: Int64, _ database: Database) throws {
         guard number > 0 else { return }
-        let oldest = try Int64.fetchOne(
-            database.cachedStatement(sql: "SELECT id FROM message WHERE device = ? ORDER BY id LIMIT 1"),
-            arguments: [device])
-        if let oldest {
+        let next = try Int64.fetchOne(
+            database.cachedStatement(sql: "SELECT id FROM message WHERE device = ? AND id > ? ORDER BY id LIMIT 1"),
+            arguments: [device, id])
+        if let next {
             try database.cachedStatement(sql: "UPDATE message SET dropped = dropped + ? WHERE id = ?")
-                .execute(arguments: [number, oldest])
+                .execute(arguments: [number, next])
         } else {
             try database.cachedStatement(sql: "UPDATE device SET dropped = dropped + ? WHERE id = ?")
                 .execute(arguments: [number, device])
@@ -364,7 +383,7 @@ final class OutboxDatabase: @unchecked Sendable {
             next.clock = now()
             let result = try queue.write { database in
                 let result = try body(database, &next)
-                try Self.save(next, database)
+                try save(next, database)
                 return result
             }
             state = next
@@ -372,12 +391,12 @@ final class OutboxDatabase: @unchecked Sendable {
         }
     }
 
-    private static func save(_ state: State, _ database: Database) throws {
+    private func save(_ next: State, _ database: Database) throws {
         try database.cachedStatement(sql: "UPDATE state SET base = ?, lastID = ?, sentThrough = ?, clock = ?")
-            .execute(arguments: [state.base, state.lastID, state.sentThrough, state.clock])
-        for (cause, count) in state.dropped {
-            try database.cachedStatement(sql: "UPDATE counter SET value = ? WHERE name = ? AND value <> ?")
-                .execute(arguments: [count, cause.rawValue, count])
+            .execute(arguments: [next.base, next.lastID, next.sentThrough, next.clock])
+        for (cause, count) in next.dropped where count != state.dropped[cause] {
+            try database.cachedStatement(sql: "UPDATE counter SET value = ? WHERE name = ?")
+                .execute(arguments: [count, cause.rawValue])
         }
     }
 
@@ -416,7 +435,7 @@ final class OutboxDatabase: @unchecked Sendable {
         configuration.label = "bluecap.gateway.outbox"
         configuration.prepareDatabase { database in
             // The exclusive mode refuses other processes, and keeps the index of the log in memory.
-            try database.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
+            try database.execute(sql: "PRAGMA page_size = \(Self.pageSize); PRAGMA locking_mode = EXCLUSIVE")
         }
         let queue = try DatabaseQueue(path: path, configuration: configuration)
         do { try queue.inDatabase(prepare) } catch {
@@ -442,7 +461,10 @@ final class OutboxDatabase: @unchecked Sendable {
             throw OutboxError.cannotOpen(path: path, reason: "its file system does not support SQLite's WAL mode.")
         }
         try database.execute(
-            sql: "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 4194304; PRAGMA cache_size = -2048")
+            sql: """
+                PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = \(Self.logPages);
+                PRAGMA journal_size_limit = \(Self.logPages * Self.pageSize); PRAGMA cache_size = -2048
+                """)
         if isNew { try create(database) }
         try load(database)
     }
@@ -597,7 +619,8 @@ final class OutboxDatabase: @unchecked Sendable {
             case .SQLITE_FULL: return .diskFull(path: path)
             case .SQLITE_BUSY, .SQLITE_LOCKED: return .inUse(path: path)
             case .SQLITE_CANTOPEN, .SQLITE_PERM, .SQLITE_AUTH, .SQLITE_READONLY:
-                return .cannotOpen(path: path, reason: error.message ?? "SQLite gives no reason.")
+                let reason = error.message ?? "SQLite gives no reason"
+                return .cannotOpen(path: path, reason: "\(reason). The file and its folder must be writable.")
             default:
                 return .failed(
                     path: path, code: error.extendedResultCode.rawValue,

@@ -30,7 +30,8 @@ public struct StoredValue: Hashable, Sendable, Identifiable {
     public let body: Data
     /// How many values of the device immediately before this one were dropped without an acknowledgement.
     public let dropped: Int64
-    /// Whether values of the device before this one may be missing in an unknown number, because the store is a new one.
+    /// Whether it is unknown what came before this value: a damaged store was replaced, or the outbox has forgotten the
+    /// device's last number (``OutboxLimits/devices``). The number is greater than all earlier ones of the device.
     public let isRestarted: Bool
 
     /// Returns the message's payload: `sequence`, `time`, then `repeated`, `dropped` and `restarted` if they apply, and
@@ -106,8 +107,8 @@ public struct Delivery: Hashable, Sendable {
 
 /// What an outbox holds at most. If a limit is reached, the oldest values are dropped.
 public struct OutboxLimits: Hashable, Sendable {
-    /// The size of all values, in bytes: bodies, topics, and 64 bytes for each value. The database file is larger by about
-    /// a third, and by at most 8 MiB of its log.
+    /// The size of all values, in bytes: bodies, topics, and 64 bytes for each value. The database file may be twice as
+    /// large, for instance if each body is a little larger than half a page of 4 KiB; its log has a few MiB more.
     public var bytes: Int
     /// How long a value is kept. Only time during which the outbox is open counts. The wall clock has no influence.
     public var age: Duration
@@ -144,11 +145,18 @@ public struct OutboxStatistics: Hashable, Sendable {
     public var oldestAge: Duration?
     /// How many values were dropped since the store was begun, also by earlier processes.
     public var dropped: [DropCause: Int64] = [:]
+
+    public init(
+        depth: Int = 0, bytes: Int = 0, oldestAge: Duration? = nil, dropped: [DropCause: Int64] = [:]
+    ) {
+        (self.depth, self.bytes, self.oldestAge, self.dropped) = (depth, bytes, oldestAge, dropped)
+    }
 }
 
 /// Why values were not stored.
 public enum OutboxError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// No space is left on the file system. What was stored before stays. Later calls succeed if there is space again.
+    /// No space is left on the file system, or less than the 4 MiB that the store's log may need. What was stored before
+    /// stays, and can be sent and deleted. Later calls succeed if there is space again, or if values were deleted.
     case diskFull(path: String)
     /// Another process has opened the file.
     case inUse(path: String)

@@ -52,13 +52,14 @@ struct Envelope: Decodable, Hashable {
     init(_ payload: Data) throws { self = try JSONDecoder().decode(Self.self, from: payload) }
 }
 
-/// Waits until a condition holds, at most for ten seconds.
+/// Waits until a condition holds, with a limit.
 func eventually(
-    _ what: String, file: StaticString = #filePath, line: UInt = #line, _ condition: () async throws -> Bool
+    _ what: String, within limit: Duration = .seconds(10), file: StaticString = #filePath, line: UInt = #line,
+    _ condition: () async throws -> Bool
 ) async throws {
-    let end = ContinuousClock.now.advanced(by: .seconds(10))
+    let end = ContinuousClock.now.advanced(by: limit)
     while try await !condition() {
-        guard ContinuousClock.now < end else { return XCTFail("not within 10 s: \(what)", file: file, line: line) }
+        guard ContinuousClock.now < end else { return XCTFail("not within \(limit): \(what)", file: file, line: line) }
         try await Task.sleep(for: .milliseconds(2))
     }
 }
@@ -96,7 +97,9 @@ final class Child {
         }
     }
 
+    /// Ends the program. What it has started itself ends with the standard input.
     func kill() {
+        try? input.fileHandleForWriting.close()
         if process.isRunning { Foundation.kill(process.processIdentifier, SIGKILL) }
         process.waitUntilExit()
     }

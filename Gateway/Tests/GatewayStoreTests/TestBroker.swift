@@ -18,6 +18,7 @@ final class TestBroker: BrokerTransport, @unchecked Sendable {
     private var room = Int.max
     private var refuses: @Sendable (BrokerMessage) -> Bool = { _ in false }
     private var answersAtOnce = false
+    private var records = true
 
     init() { (events, continuation) = AsyncStream.makeStream() }
 
@@ -29,10 +30,10 @@ final class TestBroker: BrokerTransport, @unchecked Sendable {
         guard connected else { throw .notConnected }
         if refuses(message) { throw .invalid("the test refuses it") }
         guard onTheWay.count + unacknowledged.count < room else { throw .full }
-        publications.append(Publication(message: message, token: token))
+        if records { publications.append(Publication(message: message, token: token)) }
         onTheWay.append(Publication(message: message, token: token))
         if answersAtOnce {
-            arrivals.append(message)
+            if records { arrivals.append(message) }
             onTheWay.removeAll()
             continuation.yield(.acknowledged(token: token))
         }
@@ -91,10 +92,6 @@ final class TestBroker: BrokerTransport, @unchecked Sendable {
     var received: [BrokerMessage] { lock.withLock { arrivals } }
     var published: [Publication] { lock.withLock { publications } }
     var largestUnacknowledged: Int { lock.withLock { largestWindow } }
-    func forget() {
-        lock.withLock {
-            arrivals = []
-            publications = []
-        }
-    }
+    /// Whether what is published and arrives is kept.
+    func setRecords(_ value: Bool) { lock.withLock { records = value } }
 }

@@ -43,15 +43,26 @@ func appendUntilFull(_ outbox: Outbox) throws -> Int {
 
 /// Fills the disk twice: with a foreign file that is removed, and with values that are acknowledged.
 func fill(_ path: String) throws {
-    let ballast = URL(fileURLWithPath: path).deletingLastPathComponent().appendingPathComponent("ballast")
-    try Data(count: 3 << 20).write(to: ballast)
     let outbox = try Outbox(path: path)
+    var total = 0
+    for _ in 0..<50 { total += try outbox.append((0..<4).map { _ in try value(1, 1_000) }).count }
+
+    let ballast = URL(fileURLWithPath: path).deletingLastPathComponent().appendingPathComponent("ballast")
+    try Data().write(to: ballast)
+    let file = try FileHandle(forWritingTo: ballast)
+    while (try? file.write(contentsOf: Data(count: 4_096))) != nil {}
+    try file.close()
     let first = try appendUntilFull(outbox)
-    say("full \(first) \(try outbox.values(after: 0, count: .max).count) \(try outbox.statistics().depth)")
-    say("again \(try appendUntilFull(outbox))")
+    total += first
+    say(
+        "full \(first) \(try outbox.values(after: 0, count: .max).count - total) \(try outbox.statistics().depth - total)"
+    )
+
     try FileManager.default.removeItem(at: ballast)
     let second = try appendUntilFull(outbox)
-    say("recovered \(second)")
+    total += second
+    say("recovered \(second) \(try outbox.values(after: 0, count: .max).count - total)")
+
     var deleted = 0
     while true {
         let oldest = try outbox.values(after: 0, count: 50)
@@ -59,10 +70,11 @@ func fill(_ path: String) throws {
         try outbox.acknowledge(oldest.map(Delivery.init))
         deleted += oldest.count
     }
-    say("acknowledged \(deleted)")
-    say("reused \(try appendUntilFull(outbox))")
+    say("acknowledged \(deleted - total)")
+    let third = try appendUntilFull(outbox)
     let last = try outbox.values(after: 0, count: .max).map(\.sequence)
-    say("last \(last.first ?? 0) \(last.last ?? 0) \(last.count)")
+    say("reused \(third) \(last.count - third)")
+    say("numbers \((last.first ?? 0) - Int64(total)) \((last.last ?? 0) - Int64(total + third))")
 }
 
 func step(_ path: String, _ age: Int64) throws {
