@@ -235,7 +235,8 @@ enum ConfigurationParser {
             case .mapping(let mapping): (mapping.tag, mapping.flatMap { [$0.key, $0.value] })
             case .alias(let alias): (alias.tag, [])
             }
-        guard tag == Tag.implicit || tag.description.isEmpty else {
+        // The parser has resolved the tags of keys.
+        guard ["", Tag.Name.str.rawValue, Tag.Name.map.rawValue, Tag.Name.seq.rawValue].contains(tag.rawValue) else {
             log.report(
                 node.mark, "", "tags such as !name are not allowed. Put a text that begins with ! in quotation marks.")
             return false

@@ -69,6 +69,11 @@ public struct GatewayConfiguration: Hashable, Sendable {
         public var strengthChange: Int
         /// The longest time between two messages of a peripheral that is received.
         public var heartbeat: Duration
+
+        /// Creates the options.
+        public init(minimumInterval: Duration, strengthChange: Int, heartbeat: Duration) {
+            (self.minimumInterval, self.strengthChange, self.heartbeat) = (minimumInterval, strengthChange, heartbeat)
+        }
     }
 
     /// A peripheral of the configuration.
@@ -143,6 +148,11 @@ public struct GatewayConfiguration: Hashable, Sendable {
         public var absentAfter: Duration
         /// The time without a report at any gateway after which a device is removed.
         public var removeAfter: Duration
+
+        /// Creates the options.
+        public init(prefix: String, absentAfter: Duration, removeAfter: Duration) {
+            (self.prefix, self.absentAfter, self.removeAfter) = (prefix, absentAfter, removeAfter)
+        }
     }
 
     /// How several gateways share the peripherals.
