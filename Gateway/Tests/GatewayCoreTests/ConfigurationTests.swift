@@ -106,19 +106,19 @@ final class ConfigurationTests: XCTestCase {
         XCTAssertEqual(
             problems("broker:\n  keepAlive: 5 years\n"),
             [
-                "gateway.yaml:2:14: broker.keepAlive: found \"5 years\"; a duration from 5s to 1h, such as 500ms, 10s or 7d, "
-                    + "is required."
+                "gateway.yaml:2:14: broker.keepAlive: found \"5 years\"; allowed: a duration from 5s to 1h, such as 500ms, "
+                    + "10s or 7d."
             ])
         XCTAssertEqual(
             problems("logLevel: loud\n"),
             [
-                "gateway.yaml:1:11: logLevel: found \"loud\"; one of trace, debug, info, notice, warning, error, critical "
-                    + "is required."
+                "gateway.yaml:1:11: logLevel: found \"loud\"; allowed: one of trace, debug, info, notice, warning, error, "
+                    + "critical."
             ])
         XCTAssertEqual(
             problems("radio: {filter: {minimumStrength: 21}}\n"),
             [
-                "gateway.yaml:1:35: radio.filter.minimumStrength: found \"21\"; a whole number from -127 to 20 dBm is required."
+                "gateway.yaml:1:35: radio.filter.minimumStrength: found \"21\"; allowed: a whole number from -127 to 20 dBm."
             ])
         XCTAssertEqual(problems("radio: {scan: yes}\n").count, 1)
         XCTAssertEqual(problems("name: a/b\n").count, 1)
@@ -140,8 +140,8 @@ final class ConfigurationTests: XCTestCase {
         XCTAssertEqual(
             problems("radio:\n  filter:\n    services:\n      - 180f\n      - battery\n"),
             [
-                "gateway.yaml:5:9: radio.filter.services: found \"battery\"; a UUID of 4, 8 or 32 hexadecimal digits "
-                    + "(8-4-4-4-12) is required."
+                "gateway.yaml:5:9: radio.filter.services: found \"battery\"; allowed: a UUID of 4, 8 or 32 hexadecimal "
+                    + "digits (8-4-4-4-12)."
             ])
     }
 

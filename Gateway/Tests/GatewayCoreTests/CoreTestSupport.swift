@@ -87,3 +87,13 @@ enum Python {
         return process.terminationStatus
     }
 }
+
+/// Devices with the addresses 02:00:00:00:00:00 and following ones.
+func devices(_ count: Int) -> [DeviceName] {
+    (0..<count).compactMap { DeviceName(String(0x0200_0000_0000 + $0, radix: 16).leftPadded) }
+}
+
+extension String {
+    /// Twelve digits, with zeros before them.
+    fileprivate var leftPadded: String { String(repeating: "0", count: max(12 - count, 0)) + self }
+}
