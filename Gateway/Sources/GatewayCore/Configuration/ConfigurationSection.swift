@@ -55,7 +55,7 @@ final class ConfigurationSection {
         mapping = node?.mapping
         guard let node, mapping == nil, !ConfigurationText.isNull(node) else { return }
         log.report(
-            node.mark, path, "found \(ConfigurationText.found(node, isSensitive: true)); a mapping of keys is required."
+            node.mark, path, "found \(ConfigurationText.found(node, isSensitive: true)); allowed: a mapping of keys."
         )
     }
 
@@ -86,7 +86,7 @@ final class ConfigurationSection {
     /// Reads a value whose key must be present; `nil` if it is absent or wrong, which has been reported then.
     func required<Value>(_ name: String, _ type: ConfigurationType<Value>, _ meaning: String) -> Value? {
         let value = read(name, type, "required", meaning)
-        if mapping != nil, !has(name) { report(nil, "the key \"\(name)\" is missing; \(type.allowed) is required.") }
+        if mapping != nil, !has(name) { report(nil, "the key \"\(name)\" is missing; allowed: \(type.allowed).") }
         return value
     }
 
@@ -109,13 +109,15 @@ final class ConfigurationSection {
             return []
         }
         guard let elements = node.sequence, elements.count <= limit else {
-            log.report(node.mark, here, "a list of at most \(limit) mappings is required.")
+            log.report(node.mark, here, "allowed: a list of at most \(limit) mappings.")
             return []
         }
         return elements.enumerated().compactMap { index, element in
             let section = ConfigurationSection(element, log, path: "\(here)[\(index + 1)]", general: inside)
             guard element.mapping != nil else {
-                if ConfigurationText.isNull(element) { section.report(nil, "found nothing; a mapping is required.") }
+                if ConfigurationText.isNull(element) {
+                    section.report(nil, "found nothing; allowed: a mapping of keys.")
+                }
                 return nil
             }
             let result = body(section)
@@ -144,10 +146,10 @@ final class ConfigurationSection {
         _ name: String, _ type: ConfigurationType<Value>, _ defaultText: String, _ meaning: String
     ) -> Value? {
         declared.append(name)
-        let range = type.allowed.hasSuffix(",") ? String(type.allowed.dropLast()) : type.allowed
         log.declare(
             ConfigurationKey(
-                path: join(general, name), type: type.name, defaultText: defaultText, range: range, meaning: meaning))
+                path: join(general, name), type: type.name, defaultText: defaultText, range: type.allowed,
+                meaning: meaning))
         guard let node = node(name) else { return nil }
         var refusals: [ConfigurationType<Value>.Refusal] = []
         let value = ConfigurationText.isNull(node) ? nil : type.read(node, &refusals)
@@ -156,7 +158,7 @@ final class ConfigurationSection {
             let found = ConfigurationText.found(refusal.node, isSensitive: type.isSensitive)
             log.report(
                 refusal.node.mark, join(path, name),
-                refusal.reason ?? "found \(found); \(type.allowed) is required.")
+                refusal.reason ?? "found \(found); allowed: \(type.allowed).")
         }
         return value
     }
@@ -235,7 +237,8 @@ enum ConfigurationParser {
             case .mapping(let mapping): (mapping.tag, mapping.flatMap { [$0.key, $0.value] })
             case .alias(let alias): (alias.tag, [])
             }
-        guard tag == Tag.implicit || tag.description.isEmpty else {
+        // The parser has resolved the tags of keys.
+        guard ["", Tag.Name.str.rawValue, Tag.Name.map.rawValue, Tag.Name.seq.rawValue].contains(tag.rawValue) else {
             log.report(
                 node.mark, "", "tags such as !name are not allowed. Put a text that begins with ! in quotation marks.")
             return false

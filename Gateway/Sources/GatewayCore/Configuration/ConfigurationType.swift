@@ -6,7 +6,7 @@ import Yams
 struct ConfigurationType<Value> {
     /// The name, such as `duration`.
     let name: String
-    /// What is allowed, as the end of the sentence "… is required", such as "a duration from 1s to 1h".
+    /// What is allowed, such as "a duration from 1s to 1h".
     let allowed: String
     /// Whether errors must not show what was found, since it may be a secret in the wrong place.
     var isSensitive = false
@@ -47,7 +47,7 @@ struct ConfigurationType<Value> {
     static func list<Element>(of type: ConfigurationType<Element>, limit: Int = 1_000) -> ConfigurationType
     where Value == [Element] {
         ConfigurationType(
-            name: "list of \(type.name)", allowed: "a list of at most \(limit) elements, each \(type.allowed),",
+            name: "list of \(type.name)", allowed: "a list of at most \(limit) elements, each \(type.allowed)",
             isSensitive: type.isSensitive,
             write: { $0.isEmpty ? "empty" : $0.map(type.write).joined(separator: ", ") },
             read: { node, refusals in
@@ -59,7 +59,7 @@ struct ConfigurationType<Value> {
                 let values = elements.compactMap { type.read($0, &inner) }
                 for refusal in inner {
                     let shown = ConfigurationText.found(refusal.node, isSensitive: type.isSensitive)
-                    let reason = refusal.reason ?? "found \(shown); \(type.allowed) is required."
+                    let reason = refusal.reason ?? "found \(shown); allowed: \(type.allowed)."
                     refusals.append(Refusal(node: refusal.node, reason: reason))
                 }
                 return inner.isEmpty ? values : nil
@@ -150,7 +150,7 @@ extension ConfigurationType<Int> {
     static func size(_ range: ClosedRange<Int>) -> ConfigurationType {
         ConfigurationType(
             "size",
-            allowed: "a size from \(write(range.lowerBound)) to \(write(range.upperBound)), such as 512 KiB or 100 MB,",
+            allowed: "a size from \(write(range.lowerBound)) to \(write(range.upperBound)), such as 512 KiB or 100 MB",
             write: write, parse: { text in parse(text).flatMap { range.contains($0) ? $0 : nil } })
     }
 
@@ -179,7 +179,7 @@ extension ConfigurationType<Duration> {
         ConfigurationType(
             "duration",
             allowed:
-                "a duration from \(write(range.lowerBound)) to \(write(range.upperBound)), such as 500ms, 10s or 7d,",
+                "a duration from \(write(range.lowerBound)) to \(write(range.upperBound)), such as 500ms, 10s or 7d",
             write: write, parse: { text in parse(text).flatMap { range.contains($0) ? $0 : nil } })
     }
 
@@ -247,7 +247,7 @@ extension ConfigurationType<UInt16> {
     /// The identifier of a company, in decimal, or in hexadecimal after `0x`.
     static var company: ConfigurationType {
         ConfigurationType(
-            "company", allowed: "a company identifier from 0 to 65535, or from 0x0000 to 0xFFFF,",
+            "company", allowed: "a company identifier from 0 to 65535, or from 0x0000 to 0xFFFF",
             write: { "0x" + String($0, radix: 16, uppercase: true) },
             parse: { $0.hasPrefix("0x") ? UInt16($0.dropFirst(2), radix: 16) : UInt16($0) })
     }
@@ -256,7 +256,7 @@ extension ConfigurationType<UInt16> {
 extension ConfigurationType<SecretSource> {
     static var secret: ConfigurationType {
         ConfigurationType(
-            "secret file", allowed: "the absolute path of a file, or credential:NAME for a systemd credential,",
+            "secret file", allowed: "the absolute path of a file, or credential:NAME for a systemd credential",
             isSensitive: true, write: \.description, parse: { SecretSource($0) })
     }
 }
@@ -264,7 +264,7 @@ extension ConfigurationType<SecretSource> {
 extension ConfigurationType<BrokerURL> {
     static var broker: ConfigurationType {
         ConfigurationType(
-            "broker address", allowed: "mqtt://HOST:PORT or mqtts://HOST:PORT, without user and password,",
+            "broker address", allowed: "mqtt://HOST:PORT or mqtts://HOST:PORT, without user and password",
             isSensitive: true, write: \.description, parse: { BrokerURL($0) })
     }
 }
@@ -272,7 +272,7 @@ extension ConfigurationType<BrokerURL> {
 extension ConfigurationType<NamePattern> {
     static var name: ConfigurationType {
         ConfigurationType(
-            "name", allowed: "a name, or the beginning of a name and * at its end,", write: \.description,
+            "name", allowed: "a name, or the beginning of a name and * at its end", write: \.description,
             parse: { NamePattern($0) })
     }
 }
@@ -288,7 +288,7 @@ extension ConfigurationType<PeripheralPattern> {
 extension ConfigurationType<CharacteristicPattern> {
     static var characteristic: ConfigurationType {
         ConfigurationType(
-            "characteristic", allowed: "SERVICE/CHARACTERISTIC, SERVICE/* or *, with UUIDs,", write: \.description,
+            "characteristic", allowed: "SERVICE/CHARACTERISTIC, SERVICE/* or *, with UUIDs", write: \.description,
             parse: { CharacteristicPattern($0) })
     }
 }

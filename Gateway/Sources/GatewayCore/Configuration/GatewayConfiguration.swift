@@ -69,6 +69,11 @@ public struct GatewayConfiguration: Hashable, Sendable {
         public var strengthChange: Int
         /// The longest time between two messages of a peripheral that is received.
         public var heartbeat: Duration
+
+        /// Creates the options.
+        public init(minimumInterval: Duration, strengthChange: Int, heartbeat: Duration) {
+            (self.minimumInterval, self.strengthChange, self.heartbeat) = (minimumInterval, strengthChange, heartbeat)
+        }
     }
 
     /// A peripheral of the configuration.
@@ -143,6 +148,11 @@ public struct GatewayConfiguration: Hashable, Sendable {
         public var absentAfter: Duration
         /// The time without a report at any gateway after which a device is removed.
         public var removeAfter: Duration
+
+        /// Creates the options.
+        public init(prefix: String, absentAfter: Duration, removeAfter: Duration) {
+            (self.prefix, self.absentAfter, self.removeAfter) = (prefix, absentAfter, removeAfter)
+        }
     }
 
     /// How several gateways share the peripherals.
@@ -214,14 +224,14 @@ extension GatewayConfiguration {
             "name",
             .text(
                 "name",
-                allowed: "a name of 1 to 64 ASCII letters, digits, '.', '_' and '-', other than \(Self.reserved),",
+                allowed: "a name of 1 to 64 ASCII letters, digits, '.', '_' and '-', other than \(Self.reserved)",
                 limit: 64, where: Self.isName),
             default: Self.hostName, defaultText: "the host name",
             "The gateway's name in topics. Each gateway of a broker needs its own.")
         topicPrefix = root.value(
             "topicPrefix",
             .text(
-                "topic", allowed: "a topic of 1 to 128 bytes without +, # and $, and without empty levels,", limit: 128
+                "topic", allowed: "a topic of 1 to 128 bytes without +, # and $, and without empty levels", limit: 128
             ) {
                 Topics.isPlain($0)
             }, default: "bluecap", "The beginning of all topics. Gateways that share peripherals have the same one.")
@@ -487,7 +497,7 @@ extension GatewayConfiguration.HomeAssistantOptions {
             "enabled", .flag, default: false, "Whether discovery messages for Home Assistant are published.")
         prefix = section.value(
             "prefix",
-            .text("topic", allowed: "a topic of 1 to 128 bytes without +, # and $,", limit: 128) { Topics.isPlain($0) },
+            .text("topic", allowed: "a topic of 1 to 128 bytes without +, # and $", limit: 128) { Topics.isPlain($0) },
             default: "homeassistant", "The prefix of discovery topics, as in Home Assistant's settings.")
         absentAfter = section.value(
             "absentAfter", .duration(.seconds(10)...(.seconds(86_400))), default: .seconds(300),

@@ -23,7 +23,7 @@ public struct GatewayConfigurationError: Error, Hashable, Sendable, CustomString
         public var reason: String
 
         /// The fault in one line, such as
-        /// `gateway.yaml:3:14: broker.keepAlive: found "5 years"; a duration from 1s to 1h is required, such as 500ms or 7d.`
+        /// `gateway.yaml:3:14: broker.keepAlive: found "5 years"; allowed: a duration from 5s to 1h, such as 7d.`
         public var description: String {
             "\(file):\(line):\(column): \(path.isEmpty ? "" : path + ": ")\(reason)"
         }

@@ -67,7 +67,8 @@ public enum PayloadTime {
     public static func text(_ date: Date) -> String {
         // The year has four digits in RFC 3339.
         let seconds = min(max(date.timeIntervalSince1970, 0), 253_402_300_799)
-        return Date(timeIntervalSince1970: (seconds * 1_000).rounded() / 1_000).formatted(style)
+        // The style cuts off what is less than a millisecond: a quarter of one keeps the rounded number above its lower end.
+        return Date(timeIntervalSince1970: ((seconds * 1_000).rounded() + 0.25) / 1_000).formatted(style)
     }
 
     /// The time of a text of that form.
