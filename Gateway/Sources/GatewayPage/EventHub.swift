@@ -31,7 +31,7 @@ final class EventHub: @unchecked Sendable {
     var viewers: Int { lock.withLock { state.viewers.count } }
 
     /// Adds a viewer; returns `nil` if there are too many.
-    func join() throws -> Viewer? {
+    func join() -> Viewer? {
         let (events, continuation) = AsyncStream.makeStream(of: Data.self, bufferingPolicy: .bufferingOldest(8))
         let joined: (number: Int, snapshot: StatusSnapshot)? = lock.withLock {
             guard state.viewers.count < limit else { return nil }
@@ -43,12 +43,7 @@ final class EventHub: @unchecked Sendable {
             return (state.number, snapshot)
         }
         guard let joined else { return nil }
-        do {
-            return Viewer(number: joined.number, first: try Self.event(joined.snapshot), events: events)
-        } catch {
-            leave(joined.number)
-            throw error
-        }
+        return Viewer(number: joined.number, first: Self.event(joined.snapshot), events: events)
     }
 
     func leave(_ number: Int) {
@@ -59,7 +54,7 @@ final class EventHub: @unchecked Sendable {
     }
 
     /// Sends what has changed since the last call. A viewer that has not taken the last eight events is removed.
-    func send() throws {
+    func send() {
         let snapshot: StatusSnapshot? = lock.withLock {
             guard let mark = state.mark else { return nil }
             let (snapshot, next) = board.changes(since: mark)
@@ -67,7 +62,7 @@ final class EventHub: @unchecked Sendable {
             return snapshot
         }
         guard let snapshot else { return }
-        let event = try Self.event(snapshot)
+        let event = Self.event(snapshot)
         lock.withLock {
             for (number, viewer) in state.viewers {
                 if case .enqueued = viewer.yield(event) { continue }
@@ -87,13 +82,13 @@ final class EventHub: @unchecked Sendable {
         }
         while true {
             try await Task.sleep(for: .seconds(1))
-            try send()
+            send()
         }
     }
 
-    /// Returns a server-sent event. JSON of the encoder has no line ends.
-    private static func event(_ snapshot: StatusSnapshot) throws -> Data {
+    /// Returns a server-sent event. The JSON has no line ends.
+    private static func event(_ snapshot: StatusSnapshot) -> Data {
         let name = snapshot.whole ? "snapshot" : "changes"
-        return Data("event: \(name)\ndata: ".utf8) + (try JSONEncoder().encode(snapshot)) + Data("\n\n".utf8)
+        return Data("event: \(name)\ndata: ".utf8) + snapshot.json + Data("\n\n".utf8)
     }
 }

@@ -116,7 +116,8 @@ public struct GatewayPage: Sendable {
         } catch let error as RequestError {
             reply = .response(.error(error.status, error.message))
         } catch {
-            reply = .response(.error(500, "The gateway could not create the response: \(error)"))
+            // The task of a command was cancelled, because the page ends.
+            reply = .response(.error(503, "The gateway ends."))
         }
         let status: Int
         switch reply {
@@ -143,9 +144,9 @@ public struct GatewayPage: Sendable {
         }
         switch request.path {
         case "/": return .response(PageDocument.response())
-        case "/events" where request.method == "GET": return try events()
+        case "/events" where request.method == "GET": return events()
         case "/events": return .response(.text("", type: Self.eventStream))
-        case "/status": return .response(.json(try JSONEncoder().encode(board.snapshot())))
+        case "/status": return .response(.json(board.snapshot().json))
         case "/metrics": return .response(.text(metricsText(), type: PrometheusText.type))
         case "/healthz": return .response(.text("ok\n"))
         default: return .response(try await command(request))
@@ -170,8 +171,8 @@ public struct GatewayPage: Sendable {
 
     private static let eventStream = "text/event-stream"
 
-    private func events() throws -> Listener.Reply {
-        guard let viewer = try hub.join() else {
+    private func events() -> Listener.Reply {
+        guard let viewer = hub.join() else {
             return .response(
                 .error(
                     503, "\(configuration.viewers) viewers are connected, which is the limit.",

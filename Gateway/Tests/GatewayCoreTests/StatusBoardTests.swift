@@ -154,10 +154,27 @@ final class StatusBoardTests: XCTestCase {
             [
                 StatusReading(name: "a", value: .flag(true)), StatusReading(name: "b", value: .number(0.5)),
                 StatusReading(name: "c", value: .text("1")), StatusReading(name: "d", value: .number(1)),
+                StatusReading(name: "e", value: .number(-1e300)), StatusReading(name: "f", value: .number(1e-9)),
             ])
+        board.link(device(1), .waiting, detail: "line\r\n\u{1F}\u{7F}")
+        time.seconds = 12
+        board.heard(device(1), name: nil, strength: -60)
+        board.link(device(2), .none)
+        board.value(device(1), service: "180f", characteristic: "2a19", text: "\"")
+        board.value(device(2), service: "180f", characteristic: "2a19", text: "")
+        board.refused("a", why: "b")
+        board.broker(connected: false, reason: "c")
+        board.queue(depth: 1, stored: 2, acknowledged: 3, dropped: 4)
         let snapshot = board.snapshot()
-        let json = try JSONEncoder().encode(snapshot)
-        XCTAssertEqual(try JSONDecoder().decode(StatusSnapshot.self, from: json), snapshot)
-        XCTAssertFalse(json.contains(0x0A))
+        for json in [snapshot.json, try JSONEncoder().encode(snapshot)] {
+            XCTAssertEqual(try JSONDecoder().decode(StatusSnapshot.self, from: json), snapshot)
+            XCTAssertFalse(json.contains { $0 < 0x20 })
+        }
+        let members = try [snapshot.json, JSONEncoder().encode(snapshot)].map {
+            try XCTUnwrap(JSONSerialization.jsonObject(with: $0) as? NSDictionary)
+        }
+        XCTAssertEqual(members[0], members[1])
+        board.decoded(device(1), [StatusReading(name: "g", value: .number(-.infinity))])
+        XCTAssertNoThrow(try JSONSerialization.jsonObject(with: board.snapshot().json))
     }
 }

@@ -72,6 +72,29 @@ final class HostileRequestTests: XCTestCase {
         try page.wait("The places are not free again.") { try page.get("/healthz").status == 200 }
     }
 
+    func testThePageSurvivesWhenDescriptorsRunOut() throws {
+        let page = try TestPage()
+        defer { page.end() }
+        var before = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &before)
+        defer { setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &before) }
+        let lowest = open("/dev/null", O_RDONLY)
+        close(lowest)
+        var few = rlimit(rlim_cur: rlim_t(lowest + 20), rlim_max: before.rlim_max)
+        XCTAssertEqual(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &few), 0)
+        // Both ends are in this process: a client takes a descriptor, and so does the page, until there are none.
+        var clients: [Client] = []
+        let end = Date() + 10
+        while Date() < end, let client = try? Client(port: page.port) { clients.append(client) }
+        XCTAssertGreaterThan(clients.count, 5)
+        XCTAssertLessThan(clients.count, 40)
+        // The oldest connection is served even now.
+        try clients[0].send(Data("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))
+        XCTAssertEqual(try TestResponse(clients[0].readToEnd()).status, 200)
+        clients = []
+        try page.wait("The page does not serve any more.") { (try? page.get("/healthz").status) == 200 }
+    }
+
     func testRandomBytesNeverEndThePage() throws {
         let seed = ProcessInfo.processInfo.environment["BLUECAP_SEED"].flatMap(UInt64.init) ?? 29
         var random = Generator(state: seed)

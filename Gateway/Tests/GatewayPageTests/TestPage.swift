@@ -113,12 +113,14 @@ final class Client: @unchecked Sendable {
     private let descriptor: Int32
     private(set) var received = Data()
 
-    /// - Parameter receiveBuffer: The size of the kernel's buffer; small for a client that accepts little.
-    init(port: UInt16, receiveBuffer: Int32? = nil) throws {
+    /// - Parameters:
+    ///   - receiveBuffer: The size of the kernel's buffer; small for a client that accepts little.
+    ///   - seconds: How long it waits for bytes.
+    init(port: UInt16, receiveBuffer: Int32? = nil, seconds: Int = 10) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { throw TestFailure(text: "socket: \(errno)") }
         if var size = receiveBuffer { setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, 4) }
-        var limit = timeval(tv_sec: 10, tv_usec: 0)
+        var limit = timeval(tv_sec: seconds, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         var address = sockaddr_in()
@@ -159,6 +161,18 @@ final class Client: @unchecked Sendable {
     func readToEnd() throws -> Data {
         while try read() {}
         return received
+    }
+
+    /// Reads a response with `Content-Length`, after which the server may keep the connection.
+    func readResponse() throws -> TestResponse {
+        try read(until: "\r\n\r\n")
+        while true {
+            let response = try TestResponse(received)
+            guard let length = response.fields["content-length"].flatMap(Int.init), response.body.count < length else {
+                return response
+            }
+            guard try read() else { throw TestFailure(text: "The connection has ended within a response.") }
+        }
     }
 
     /// Reads until the text occurs in what was received.
