@@ -110,7 +110,7 @@ struct GatewayDesk {
                     device: device, strength: report.rssi, advertisements: report.advertisements)
         else { return (orders, []) }
         let payloads = readings(report)
-        for reading in payloads where admitsReading(reading, device, at: now) {
+        for (reading, occurrence) in payloads where admitsReading(reading, occurrence, device, at: now) {
             homeAssistant?.handle(.reading(device, reading), at: now, date: report.date)
             orders.append(
                 .store(
@@ -125,13 +125,14 @@ struct GatewayDesk {
                     BrokerMessage(
                         topic: topics.advertisement(device), payload: payload.json, quality: .atMostOnce)))
         }
-        return (orders, payloads)
+        return (orders, payloads.map(\.payload))
     }
 
-    private func readings(_ report: DeviceReport) -> [ReadingPayload] {
+    /// The readings of a report, with the number of the occurrence if they are sent when something occurs.
+    private func readings(_ report: DeviceReport) -> [(payload: ReadingPayload, occurrence: UInt32?)] {
         let address = BluetoothAddress(report.device.address)
         return report.advertisements.sensorReadings(address: address).filter { !$0.isEncrypted }.map { reading in
-            ReadingPayload(
+            let payload = ReadingPayload(
                 format: reading.format, rssi: report.rssi,
                 readings: reading.values.compactMap { value in
                     let content: PayloadValue? =
@@ -142,14 +143,18 @@ struct GatewayDesk {
                         }
                     return content.map { .init(value.name, $0, unit: value.unit) }
                 })
+            return (payload, reading.isTriggerBased ? reading.sequenceNumber : nil)
         }
     }
 
-    private mutating func admitsReading(_ reading: ReadingPayload, _ device: DeviceName, at now: Duration) -> Bool {
+    private mutating func admitsReading(
+        _ reading: ReadingPayload, _ occurrence: UInt32?, _ device: DeviceName, at now: Duration
+    ) -> Bool {
         let key = ReadingKey(device: device, format: reading.format)
         if readings[key] == nil, readings.count >= configuration.limits.devices { readings.removeAll() }
         var hasher = Hasher()
         hasher.combine(reading.readings)
+        hasher.combine(occurrence)
         return readings[key, default: AdvertisementThrottle()].admits(
             at: now, strength: nil, fingerprint: hasher.finalize(), options: configuration.radio.throttle)
     }
@@ -197,6 +202,7 @@ struct GatewayDesk {
         links[device] = state == .disconnected ? nil : state
         let payload = LinkPayload(device: device, name: names[device], state: state, reason: reason, time: date)
         retained.set(topics.link(device), payload.json)
+        if isConnected { retained.set(topics.state, self.state(.online, date: date).json) }
         homeAssistant?.handle(
             .link(device, name: names[device], isConnected: state == .connected), at: now, date: date)
         switch change {
