@@ -161,6 +161,23 @@ extension Simulator {
         stage.decide { $0.linkLayer.setAway(address, isOut) }
     }
 
+    /// Weakens a peripheral at one adapter from now on, so that it can move between the adapters of a simulator.
+    ///
+    /// The adapter receives its advertisements with that much less strength. Where less than -100 dBm are left, the adapter
+    /// receives nothing of it: their link ends, and attempts to connect wait until it is stronger or their time is over. For
+    /// links, its ``VirtualPeripheral/rssi`` counts at the time of this call and of the attempt, and not what its behaviour
+    /// returns.
+    ///
+    /// - Parameters:
+    ///   - address: the peripheral's address; nothing happens if no peripheral has it.
+    ///   - loss: in dB, 0 to 147, or else the nearest bound; 0 ends it.
+    ///   - index: the adapter's number.
+    public func simulateAttenuation(of address: VirtualAddress, by loss: Int, adapter index: Int = 0) {
+        stage.decide { simulation in
+            simulation.linkLayer.setAttenuation(Limits.attenuation.nearest(to: loss), of: address, at: index)
+        }
+    }
+
     /// The next `count` attempts to connect fail, after the time that a connection takes.
     ///
     /// - Parameters:

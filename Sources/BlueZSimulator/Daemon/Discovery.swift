@@ -215,9 +215,10 @@ struct Discovery: Sendable {
     }
 
     /// An advertisement reaches one adapter (`btd_adapter_update_found_device`, in its order).
-    private mutating func received(_ sighting: Sighting, on index: Int, _ core: inout Core) {
+    private mutating func received(_ sent: Sighting, on index: Int, _ core: inout Core) {
         // An adapter does not receive what it sends.
-        guard let scan = scans[index], sighting.sender != index, scan.isRunning, !scan.isDeaf,
+        guard let sighting = sent.received(by: index), let scan = scans[index], sighting.sender != index,
+            scan.isRunning, !scan.isDeaf,
             let adapter = core.tree.adapters[index], adapter.isPowered, adapter.isDiscovering,
             scan.kernelFilter?.passes(sighting) ?? true
         else { return }

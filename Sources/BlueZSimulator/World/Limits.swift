@@ -16,6 +16,12 @@ enum Limits {
     static let mtu = 23...517
     /// In dBm, and 127 for "not available" (Core Specification 5.3, volume 4, part E, 7.7.65.2).
     static let rssi = -127...20
+    /// In dB, of a peripheral at one adapter.
+    static let attenuation = 0...147
+    /// In dBm: with an attenuation, an adapter receives nothing weaker.
+    static let sensitivity = -100
+    /// Links that a peripheral accepts at once.
+    static let links = 1...16
     /// The largest distance of a walk, in dB.
     static let spread = 0...147
     /// In dBm (Core Specification Supplement, part A, 1.5).

@@ -39,7 +39,7 @@ struct LinkLayer: Sendable {
         } else {
             change(peripheral)
         }
-        meetNext(at: address)
+        meetNext(at: address, again: true)
     }
 
     /// Removes a peripheral; its link ends. Attempts to connect to it go on: it may return.
@@ -54,10 +54,26 @@ struct LinkLayer: Sendable {
         radio.setAway(address, isAway, now: now)
         guard let peripheral = peripherals[address], peripheral.isAway != isAway else { return }
         peripherals[address]?.isAway = isAway
-        if let end = peripheral.central, isAway {
+        for end in isAway ? peripheral.centrals : [] {
             if links[end]?.isUp == true { drop(end, .timeout) } else { deadlines.remove(.connection(end)) }
         }
+        meetNext(at: address, again: true)
+    }
+
+    /// Weakens a peripheral at one adapter. Out of its reach, their link ends, and attempts to connect wait.
+    mutating func setAttenuation(_ loss: Int, of address: VirtualAddress, at adapter: Int) {
+        radio.setAttenuation(loss, of: address, at: adapter)
+        for end in peripherals[address]?.centrals ?? [] where !reaches(address, end) {
+            if links[end]?.isUp == true { drop(end, .timeout) }
+            deadlines.remove(.connection(end))
+            peripherals[address]?.centrals.removeAll { $0 == end }
+        }
         meetNext(at: address)
+    }
+
+    private func reaches(_ address: VirtualAddress, _ end: CentralEnd) -> Bool {
+        guard case .adapter(let key) = end else { return true }
+        return radio.reaches(address, key.adapter, now: now)
     }
 
     mutating func setServices(_ services: [VirtualService], of address: VirtualAddress) {
@@ -66,15 +82,24 @@ struct LinkLayer: Sendable {
         change(peripheral)
     }
 
-    /// A connected central learns of other services; its subscriptions end.
+    /// Connected centrals learn of other services; their subscriptions end.
     private mutating func change(_ peripheral: VirtualPeripheral) {
         let address = peripheral.address
-        guard peripherals[address]?.change(to: peripheral) == true, let end = linkUp(to: address) else { return }
-        for characteristic in links[end]?.subscriptions.keys.sorted() ?? [] {
-            deadlines.remove(.notification(end, characteristic: characteristic))
+        let isChanged = peripherals[address]?.change(to: peripheral) == true
+        settleAdvertising(of: address)
+        for end in isChanged ? linksUp(to: address) : [] {
+            for characteristic in links[end]?.subscriptions.keys.sorted() ?? [] {
+                deadlines.remove(.notification(end, characteristic: characteristic))
+            }
+            links[end]?.subscriptions = [:]
+            if case .adapter(let key) = end { events.append(.servicesChanged(key)) }
         }
-        links[end]?.subscriptions = [:]
-        if case .adapter(let key) = end { events.append(.servicesChanged(key)) }
+    }
+
+    /// A peripheral does not advertise while it has a link, unless it is one that does.
+    private mutating func settleAdvertising(of address: VirtualAddress) {
+        let isQuiet = peripherals[address]?.peripheral.advertisesWhileConnected == false
+        radio.setBusy(address, isQuiet && !linksUp(to: address).isEmpty, now: now)
     }
 
     mutating func setFaults(of address: VirtualAddress, _ body: (inout PeripheralFaults) -> Void) {
@@ -98,24 +123,30 @@ struct LinkLayer: Sendable {
         peripherals[address]?.setValue(bytes, of: handle)
     }
 
-    /// Changes the value of a characteristic, given by its declaration, and sends it to a subscriber. Returns whether there
+    /// Changes the value of a characteristic, given by its declaration, and sends it to the subscribers. Returns whether there
     /// is one.
     @discardableResult
     mutating func notify(_ characteristic: UInt16, _ bytes: [UInt8], at address: VirtualAddress) -> Bool {
         setValue(bytes, of: characteristic + 1, at: address)
-        guard let end = linkUp(to: address), let subscription = links[end]?.subscriptions[characteristic],
-            let declaration = peripherals[address]?.database.characteristic(withValue: characteristic + 1)
-        else { return false }
-        let value = CentralValue(
-            characteristic: declaration.uuid, handle: declaration.valueHandle,
-            bytes: Array(bytes.prefix(parameters(of: end).mtu - 3)), isIndication: subscription.bits == 2, seconds: now)
-        events.append(.central(end, .value(value)))
-        return true
+        guard let declaration = peripherals[address]?.database.characteristic(withValue: characteristic + 1) else {
+            return false
+        }
+        var isSent = false
+        for end in linksUp(to: address) {
+            guard let subscription = links[end]?.subscriptions[characteristic] else { continue }
+            let value = CentralValue(
+                characteristic: declaration.uuid, handle: declaration.valueHandle,
+                bytes: Array(bytes.prefix(parameters(of: end).mtu - 3)), isIndication: subscription.bits == 2,
+                seconds: now)
+            events.append(.central(end, .value(value)))
+            isSent = true
+        }
+        return isSent
     }
 
-    /// The link of a peripheral, if it is up.
-    private func linkUp(to address: VirtualAddress) -> CentralEnd? {
-        peripherals[address]?.central.flatMap { links[$0]?.isUp == true ? $0 : nil }
+    /// The links of a peripheral that are up.
+    private func linksUp(to address: VirtualAddress) -> [CentralEnd] {
+        peripherals[address]?.centrals.filter { links[$0]?.isUp == true } ?? []
     }
 
     // MARK: In and out
@@ -271,8 +302,7 @@ struct LinkLayer: Sendable {
             let identified = peripherals.values.first { $0.peripheral.identity == key.address }?.peripheral.address
             let address = peripherals[key.address] == nil ? identified ?? key.address : key.address
             let timing = peripherals[address]?.peripheral.link ?? VirtualLink()
-            let isFree = peripherals[address]?.central == nil
-            if isFree { peripherals[address]?.drawFaults() }
+            if let peripheral = peripherals[address], peripheral.freeLinks > 0 { peripherals[address]?.drawFaults() }
             return begin(end, Link(to: .peripheral(address)), timeout: timing.connectTimeout)
         }
         guard let central = hosts.values.first(where: { $0.adapter == key.adapter }) else { return }
@@ -288,13 +318,18 @@ struct LinkLayer: Sendable {
         if case .peripheral(let address) = link.server { meetNext(at: address) } else { meet(end) }
     }
 
-    /// Lets a peripheral consider the next attempt to connect to it, if it has no link.
-    private mutating func meetNext(at address: VirtualAddress) {
+    /// Lets a peripheral consider the next attempts to connect to it, if it accepts another link.
+    ///
+    /// - Parameter again: Whether it also considers again those that it has considered.
+    private mutating func meetNext(at address: VirtualAddress, again: Bool = false) {
         guard let peripheral = peripherals[address] else { return }
-        let waiting = links.filter { $0.value.server == .peripheral(address) && !$0.value.isUp }.keys
-        guard let end = peripheral.central ?? waiting.min(), links[end]?.isUp == false else { return }
-        peripherals[address]?.central = end
-        meet(end)
+        let waiting = links.filter { end, link in
+            link.server == .peripheral(address) && !link.isUp && !peripheral.centrals.contains(end)
+                && reaches(address, end)
+        }
+        let next = waiting.keys.sorted().prefix(peripheral.freeLinks)
+        peripherals[address]?.centrals += next
+        for end in (again ? peripheral.centrals : []) + next where links[end]?.isUp == false { meet(end) }
     }
 
     /// Schedules the end of an attempt to connect, if its server accepts or refuses it.
@@ -330,15 +365,14 @@ struct LinkLayer: Sendable {
             events += [.centralCame(server, identity), .central(end, .connected(Self.adapterLink))]
             secure(end)
         case .peripheral(let address):
-            guard let peripheral = peripherals[address], peripheral.central == end, case .adapter(let key) = end else {
-                return
-            }
+            guard let peripheral = peripherals[address], peripheral.centrals.contains(end), case .adapter(let key) = end
+            else { return }
             guard peripheral.faults.refusals == 0 else {
                 peripherals[address]?.faults.refusals -= 1
                 return giveUp(end)
             }
             comeUp(end)
-            radio.setBusy(address, true, now: now)
+            settleAdvertising(of: address)
             var parameters = peripheral.peripheral.link
             parameters.exportDelay = peripheral.faults.exportDelay ?? parameters.exportDelay
             events.append(.central(end, .connected(parameters)))
@@ -400,9 +434,7 @@ struct LinkLayer: Sendable {
         for due in [Due.connection(end), .timeout(end), .drop(end), .discovery(end), .response(end)] {
             deadlines.remove(due)
         }
-        if case .peripheral(let address) = link.server, peripherals[address]?.central == end {
-            peripherals[address]?.central = nil
-        }
+        if case .peripheral(let address) = link.server { peripherals[address]?.centrals.removeAll { $0 == end } }
         if link.isUp { ended(link, end, cause, serverCause ?? cause) }
         if case .peripheral(let address) = link.server { meetNext(at: address) }
     }
@@ -420,7 +452,7 @@ struct LinkLayer: Sendable {
         switch link.server {
         case .adapter(let server, _): events.append(.centralLeft(server, serverCause))
         case .peripheral(let address):
-            radio.setBusy(address, false, now: now)
+            settleAdvertising(of: address)
             if let peripheral { notify(peripheral, isUp: false) }
         }
     }
@@ -500,7 +532,7 @@ struct LinkLayer: Sendable {
         case .attribute(let end, let request, let answer): conclude(request, end, answer)
         case .connection(let end, let answer):
             guard case .peripheral(let address)? = links[end]?.server, links[end]?.isUp == false,
-                peripherals[address]?.central == end
+                peripherals[address]?.centrals.contains(end) == true
             else { return }
             let latency = parameters(of: end).connectLatency
             switch answer {

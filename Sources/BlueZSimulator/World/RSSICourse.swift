@@ -57,6 +57,12 @@ public enum RSSICourse: Hashable, Sendable {
     /// Returns the nearest strength that a controller can report.
     static func nearest(to rssi: Int) -> Int { rssi == notAvailable ? rssi : Limits.rssi.nearest(to: rssi) }
 
+    /// Returns a strength after a loss in dB; nil if a controller receives nothing of it.
+    static func weakened(_ rssi: Int, by loss: Int) -> Int? {
+        guard rssi != notAvailable else { return rssi }
+        return rssi - loss < Limits.sensitivity ? nil : rssi - loss
+    }
+
     /// Returns a value in -1 ... 1 that changes smoothly with `place`.
     private static func noise(_ place: Double, seed: UInt64) -> Double {
         let floor = place.rounded(.down)

@@ -12,6 +12,17 @@ struct Sighting: Sendable, Equatable {
     var seconds: TimeInterval = 0
     /// What an adapter that has paired with the sender makes of its address.
     var privacy: VirtualPrivacy?
+    /// What weakens it on the way to adapters, in dB by their numbers.
+    var attenuation: [Int: Int] = [:]
+
+    /// Returns what an adapter receives of it; nil if that is nothing.
+    func received(by adapter: Int) -> Sighting? {
+        guard let loss = attenuation[adapter] else { return self }
+        guard let rssi = RSSICourse.weakened(rssi, by: loss) else { return nil }
+        var weakened = self
+        weakened.rssi = rssi
+        return weakened
+    }
 }
 
 /// What an adapter sends.
@@ -43,6 +54,8 @@ struct Radio: Sendable {
         var behavior: (any PeripheralBehavior)?
         /// The number of the adapter; nil for a peripheral.
         var adapter: Int?
+        /// What weakens it on the way to adapters, in dB by their numbers.
+        var attenuation: [Int: Int] = [:]
     }
 
     /// An advertisement at its time.
@@ -55,7 +68,8 @@ struct Radio: Sendable {
             let peripheral = resident.peripheral
             var sighting = Sighting(
                 address: peripheral.address, addressType: peripheral.addressType, rssi: 0, report: resident.report,
-                sender: resident.adapter, seconds: seconds, privacy: peripheral.security.privacy)
+                sender: resident.adapter, seconds: seconds, privacy: peripheral.security.privacy,
+                attenuation: resident.attenuation)
             guard let behavior = resident.behavior else {
                 sighting.rssi = peripheral.rssi.rssi(at: seconds)
                 return sighting
@@ -87,7 +101,8 @@ struct Radio: Sendable {
     mutating func add(_ peripheral: VirtualPeripheral, behavior: (any PeripheralBehavior)?, now: TimeInterval) {
         if residents[peripheral.address] == nil { order.append(peripheral.address) }
         residents[peripheral.address] = Resident(
-            peripheral: peripheral, report: AdvertisingReport(peripheral.advertisement), behavior: behavior)
+            peripheral: peripheral, report: AdvertisingReport(peripheral.advertisement), behavior: behavior,
+            attenuation: residents[peripheral.address]?.attenuation ?? [:])
         schedule.remove(peripheral.address)
         plan(peripheral.address, atOrAfter: now)
     }
@@ -171,6 +186,16 @@ struct Radio: Sendable {
     /// Takes a peripheral out of range, or back.
     mutating func setAway(_ address: VirtualAddress, _ isAway: Bool, now: TimeInterval) {
         if residents[address] != nil { silence(address, isAway, \.away, now: now) }
+    }
+
+    mutating func setAttenuation(_ loss: Int, of address: VirtualAddress, at adapter: Int) {
+        residents[address]?.attenuation[adapter] = loss == 0 ? nil : loss
+    }
+
+    /// Returns whether an adapter receives a peripheral at `now`, by its course of strength.
+    func reaches(_ address: VirtualAddress, _ adapter: Int, now: TimeInterval) -> Bool {
+        guard let resident = residents[address], let loss = resident.attenuation[adapter] else { return true }
+        return RSSICourse.weakened(resident.peripheral.rssi.rssi(at: now), by: loss) != nil
     }
 
     private mutating func silence(

@@ -7,8 +7,10 @@ struct ScriptedPeripheral: Sendable {
     var faults = PeripheralFaults()
     /// Whether it is out of range.
     var isAway = false
-    /// The link that it has, or the attempt to connect that it considers. Others wait until that ends.
-    var central: CentralEnd?
+    /// The links that it has, and the attempts to connect that it considers. Others wait until one of these ends.
+    var centrals: [CentralEnd] = []
+    /// How many more it accepts.
+    var freeLinks: Int { max(0, peripheral.linkLimit - centrals.count) }
     private var randomFaults: RandomFaults?
 
     init(_ peripheral: VirtualPeripheral) {

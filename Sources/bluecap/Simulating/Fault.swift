@@ -15,6 +15,8 @@ struct Fault: Sendable {
         case count(_ name: String = "COUNT", or: Int? = nil)
         /// Required if `or` is `nil`.
         case seconds(or: Double? = nil)
+        /// A loss of strength.
+        case decibels
         /// The name of a method, or `any`.
         case method
         /// A D-Bus error: its name, and a text up to the end of the line.
@@ -26,6 +28,7 @@ struct Fault: Sendable {
             case .address: "ADDRESS"
             case .count(let name, let usual): usual == nil ? name : "[\(name)]"
             case .seconds(let usual): usual == nil ? "SECONDS" : "[SECONDS]"
+            case .decibels: "DECIBELS"
             case .method: "METHOD"
             case .error: "[ERROR [TEXT]]"
             }
@@ -102,6 +105,10 @@ struct Fault: Sendable {
         Form("in-range", takes: [.address], "It is back.") {
             $0.simulator.simulateOutOfRange(false, of: try $0.present($1.address))
         },
+        Form("attenuate", takes: [.address, .decibels, .adapter], "It is weaker at an adapter; 0 ends it.") {
+            $0.simulator.simulateAttenuation(
+                of: try $0.present($1.address), by: $1.decibels, adapter: try $0.present($1.adapter))
+        },
         Form("lose-link", takes: [.address], "Its link is lost.") {
             $0.simulator.simulateLinkLoss(of: try $0.linked($1.address))
         },
@@ -144,6 +151,7 @@ struct Fault: Sendable {
     private(set) var address: VirtualAddress = "00:00:00:00:00:00"
     private(set) var count = 1
     private(set) var seconds = 0.0
+    private(set) var decibels = 0
     /// `nil` for any method.
     private(set) var method: String?
     private(set) var error = DaemonError.failed("Operation failed")
@@ -199,6 +207,11 @@ struct Fault: Sendable {
                 throw misuse("\"\(text)\" is not a number of seconds from 0 to 3600")
             }
             seconds = number
+        case .decibels:
+            guard let number = word.flatMap(Int.init), (0...147).contains(number) else {
+                throw misuse("\"\(word ?? "")\" is not a number of decibels from 0 to 147")
+            }
+            decibels = number
         case .method:
             guard let word else { throw misuse("The name of a method, or any, is missing") }
             guard !word.contains("."), !word.isEmpty else {

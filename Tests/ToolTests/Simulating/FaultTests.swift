@@ -31,6 +31,8 @@ final class FaultTests: XCTestCase, StartsPrograms {
         XCTAssertEqual(refusal.count, 1)
         XCTAssertEqual(try fault("late-objects C0:5A:17:00:18:0D").seconds, 0.005)
         XCTAssertEqual(try fault("late-objects C0:5A:17:00:18:0D 0.1").seconds, 0.1)
+        XCTAssertEqual(try fault("attenuate C0:5A:17:00:18:0D 40 hci2").decibels, 40)
+        XCTAssertEqual(try fault("attenuate C0:5A:17:00:18:0D 40 hci2").adapter, 2)
         XCTAssertEqual(try fault("lose-keys C0:5A:17:00:18:0D").address, strap)
         XCTAssertEqual(try fault("fail-pairing C0:5A:17:00:18:0D 3").count, 3)
         XCTAssertEqual(try fault("in-range C0-5A-17-00-18-0D").address, strap)
@@ -57,6 +59,10 @@ final class FaultTests: XCTestCase, StartsPrograms {
         let mistakes = [
             ("power-off hci99", #""hci99" is not an adapter from hci0 to hci15. Usage: power-off [ADAPTER]"#),
             ("power-off hci0 now", #"Unexpected argument "now". Usage: power-off [ADAPTER]"#),
+            (
+                "attenuate C0:5A:17:00:18:0D -3",
+                #""-3" is not a number of decibels from 0 to 147. Usage: attenuate ADDRESS DECIBELS [ADAPTER]"#
+            ),
             ("lose-link", "A peripheral's address is missing. Usage: lose-link ADDRESS"),
             ("lose-link strap", #""strap" is not an address. Usage: lose-link ADDRESS"#),
             ("slow-replies nan", #""nan" is not a number of seconds from 0 to 3600. Usage: slow-replies SECONDS"#),
