@@ -344,15 +344,36 @@ final class BrokerTests: XCTestCase {
         XCTAssertEqual(texts, ["connected"] + (1...50).map(String.init))
     }
 
-    func testLogsAndRepeatsARefusedSubscription() async throws {
-        var configuration = MosquittoBroker.Options()
-        configuration.accessControl = ["topic readwrite bluecap/#"]
-        let broker = try await MosquittoBroker(configuration)
-        let client = try Client(try options(broker.address), subscribe: ["secret/#", "bluecap/a"])
+    func testMessagesWithQualityZeroAreSentAndNotAcknowledged() async throws {
+        let broker = try await MosquittoBroker()
+        let subscriber = try await Subscriber([broker.address], ["bluecap/#"])
+        let client = try Client(try options(broker.address))
         try await client.connected()
-        await client.submit(message("bluecap/a", "1"), token: 1)
-        try await eventually("the message") { await client.messages.map(\.text) == ["1"] }
+        for token in 1...200 {
+            var sent = message("bluecap/g/advertisement", "\(token)")
+            sent.quality = .atMostOnce
+            try client.transport.publish(sent, token: UInt64(token))
+        }
+        let received = try await subscriber.messages(atLeast: 200)
+        XCTAssertEqual(received.map(\.text), (1...200).map(String.init))
+        XCTAssertEqual(Set(received.map(\.quality)), [.atMostOnce])
+        try await eventually("nothing waits") { client.transport.statistics.waiting == 0 }
         await client.stop()
+        let acknowledged = await client.acknowledged
+        XCTAssertEqual(acknowledged, [:])
+        await subscriber.stop()
+    }
+
+    func testConnectsToANameByIPv4InItsSecondAttempt() async throws {
+        let port = try Loopback.freePort()
+        let client = try Client(try options("mqtt://localhost:\(port)"))
+        try await eventually("an attempt") { await !client.reasons.isEmpty }
+        var configuration = MosquittoBroker.Options()
+        configuration.port = port
+        let broker = try await MosquittoBroker(configuration)
+        try await client.connected()
+        await client.stop()
+        broker.kill()
     }
 
     func testKeepsABoundedNumberOfReceivedMessagesInAFlood() async throws {
