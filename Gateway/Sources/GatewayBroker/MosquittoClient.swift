@@ -175,7 +175,11 @@ final class MosquittoClient: @unchecked Sendable {
             return
         }
         if found & ~Int16(POLLOUT) != 0 { try check(mosquitto_loop_read(handle, 1)) }
-        if mosquitto_socket(handle) >= 0 && mosquitto_want_write(handle) { try check(mosquitto_loop_write(handle, 1)) }
+        // After the broker's end only what it has sent matters; an error of a write would discard that.
+        let hasEnded = found & (Int16(POLLHUP | POLLERR) | Self.remoteEnd) != 0
+        if !hasEnded, mosquitto_socket(handle) >= 0, mosquitto_want_write(handle) {
+            try check(mosquitto_loop_write(handle, 1))
+        }
         try check(mosquitto_loop_misc(handle))
     }
 
