@@ -175,7 +175,11 @@ final class MosquittoClient: @unchecked Sendable {
             return
         }
         if found & ~Int16(POLLOUT) != 0 { try check(mosquitto_loop_read(handle, 1)) }
-        if mosquitto_socket(handle) >= 0 && mosquitto_want_write(handle) { try check(mosquitto_loop_write(handle, 1)) }
+        // After the broker's end only what it has sent matters; an error of a write would discard that.
+        let hasEnded = found & (Int16(POLLHUP | POLLERR) | Self.remoteEnd) != 0
+        if !hasEnded, mosquitto_socket(handle) >= 0, mosquitto_want_write(handle) {
+            try check(mosquitto_loop_write(handle, 1))
+        }
         try check(mosquitto_loop_misc(handle))
     }
 
@@ -189,10 +193,12 @@ final class MosquittoClient: @unchecked Sendable {
             var error: Int32 = 0
             var size = socklen_t(MemoryLayout<Int32>.size)
             getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size)
+            // The library begins with TLS at once; it may be the broker that has already ended that.
+            isEstablished = error == 0 || error == ECONNRESET || error == EPIPE
             guard error == 0 else {
+                guard !isEstablished else { throw end(of: MOSQ_ERR_CONN_LOST.code) }
                 throw ConnectionEnd("\(address) cannot be reached: \(String(cString: strerror(error))).")
             }
-            isEstablished = true
         }
         if address.isSecure || found & (Int16(POLLIN | POLLHUP | POLLERR) | Self.remoteEnd) != 0 {
             try check(mosquitto_loop_read(handle, 1))
@@ -249,8 +255,9 @@ final class MosquittoClient: @unchecked Sendable {
         case MOSQ_ERR_KEEPALIVE:
             return ConnectionEnd("\(address) has sent nothing for the keep-alive of \(options.keepAlive) s, twice.")
         // A broker that refuses a certificate may reset the connection before what it sends has been read.
-        case _ where !errors.isEmpty, MOSQ_ERR_TLS,
-            MOSQ_ERR_ERRNO where isHandshake, MOSQ_ERR_CONN_LOST where isHandshake:
+        case _ where address.isSecure && !errors.isEmpty, MOSQ_ERR_TLS,
+            MOSQ_ERR_ERRNO where isHandshake,
+            MOSQ_ERR_CONN_LOST where isHandshake:
             let details = errors.isEmpty ? "" : ": " + errors.joined(separator: "; ")
             return ConnectionEnd(
                 "The TLS connection to \(address) has failed\(details). Check the files for TLS, the name in the broker's "
@@ -259,7 +266,10 @@ final class MosquittoClient: @unchecked Sendable {
             return ConnectionEnd(
                 "\(address) has ended the connection without accepting it. "
                     + "Check whether it is MQTT, and with TLS or without.")
-        case MOSQ_ERR_CONN_LOST: return ConnectionEnd("\(address) has ended the connection.")
+        case MOSQ_ERR_CONN_LOST:
+            return ConnectionEnd(
+                "\(address) has ended the connection; if that repeats, look for another client with the identifier "
+                    + "\"\(options.clientIdentifier)\".")
         case MOSQ_ERR_ERRNO where !isAccepted: return ConnectionEnd("\(address) cannot be reached: \(system()).")
         case MOSQ_ERR_ERRNO: return ConnectionEnd("The connection to \(address) has ended: \(system()).")
         case MOSQ_ERR_PROTOCOL: return ConnectionEnd("\(address) does not keep to MQTT 3.1.1.")

@@ -24,6 +24,8 @@ public struct MosquittoOptions: Sendable {
     public var connectLimit: Duration = .seconds(30)
     /// How long the broker may take to acknowledge a message before the transport ends the connection.
     public var acknowledgementLimit: Duration = .seconds(60)
+    /// After how long a subscription that the broker has refused is requested again.
+    public var subscriptionRetry: Duration = .seconds(10)
     /// How long an end in order may take: acknowledgements that are due, and then the message that ends the connection.
     public var closeLimit: Duration = .seconds(2)
 

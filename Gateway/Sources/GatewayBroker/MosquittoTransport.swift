@@ -7,6 +7,7 @@ public import Logging
 /// The session is persistent: the broker keeps the subscriptions, and what arrives for them, while the transport is away.
 /// Its addresses are tried in turn, with a random delay that grows from 0.5…1 s to 15…30 s. Each connection is a new
 /// client of the library, so that the library sends nothing again, and reports no acknowledgement of an earlier connection.
+/// The library ignores SIGPIPE for the whole process.
 ///
 /// ```swift
 /// var options = MosquittoOptions(addresses: [try BrokerAddress("mqtt://localhost")], clientIdentifier: "hall")
@@ -82,8 +83,9 @@ public final class MosquittoTransport: BrokerTransport {
 
     /// Subscribes to a filter with quality 1, now and after each new connection.
     ///
-    /// A subscription that the broker refuses is logged, and requested again every ten seconds. A filter that is not valid
-    /// is logged and ignored.
+    /// A subscription that the broker refuses is logged, and requested again after
+    /// ``MosquittoOptions/subscriptionRetry``; the connection is reported without it. A filter that is not valid is logged
+    /// and ignored.
     public func subscribe(_ filter: String) {
         guard MosquittoClient.isFilter(filter) else {
             logger.error("\"\(filter.prefix(100))\" is no filter of topics; it is not subscribed to")
@@ -163,34 +165,44 @@ public final class MosquittoTransport: BrokerTransport {
                 address: address, options: options, ipv4Only: ipv4Only,
                 handler: { [unowned self] event in handle(event, of: slot, at: address) })
             slot.client = client
+            var nextCheck = begin
             var nextRetry = begin
             while true {
                 try client.step(timeout: .seconds(1), wake: wake)
-                let now = ContinuousClock.now
-                let (isStopping, isReported, oldest) = state.withLock {
-                    ($0.isStopping, $0.current?.connection.isReported ?? false, $0.current?.connection.oldest)
-                }
                 if isStopping {
+                    let wasConnected = isReported
                     try close(client)
-                    return ("The gateway has ended the connection to \(address).", isReported)
+                    return ("The gateway has ended the connection to \(address).", wasConnected)
                 }
-                if !isReported, now - begin > options.connectLimit {
-                    throw ConnectionEnd("\(address) has not accepted the connection within \(options.connectLimit).")
-                }
-                if let oldest, now - oldest > options.acknowledgementLimit {
-                    throw ConnectionEnd(
-                        "\(address) has not acknowledged a message within \(options.acknowledgementLimit).")
-                }
-                if now >= nextRetry {
-                    nextRetry = now + .seconds(10)
-                    state.withLock { state in
-                        guard let filters = state.current?.connection.takeRefused() else { return }
-                        for filter in filters { state.subscribe(filter) }
-                    }
+                let now = ContinuousClock.now
+                guard now >= nextCheck else { continue }
+                nextCheck = now + .milliseconds(100)
+                try checkLimits(of: address, since: begin, at: now)
+                guard now >= nextRetry else { continue }
+                nextRetry = now + options.subscriptionRetry
+                state.withLock { state in
+                    guard let filters = state.current?.connection.takeRefused() else { return }
+                    for filter in filters { state.subscribe(filter) }
                 }
             }
         } catch {
-            return (error.reason, state.withLock { $0.current?.connection.isReported ?? false })
+            return (error.reason, isReported)
+        }
+    }
+
+    private var isReported: Bool { state.withLock { $0.current?.connection.isReported ?? false } }
+
+    private func checkLimits(
+        of address: BrokerAddress, since begin: ContinuousClock.Instant, at now: ContinuousClock.Instant
+    ) throws(ConnectionEnd) {
+        let (isReported, oldest) = state.withLock {
+            ($0.current?.connection.isReported ?? false, $0.current?.connection.oldest)
+        }
+        if !isReported, now - begin > options.connectLimit {
+            throw ConnectionEnd("\(address) has not accepted the connection within \(options.connectLimit).")
+        }
+        if let oldest, now - oldest > options.acknowledgementLimit {
+            throw ConnectionEnd("\(address) has not acknowledged a message within \(options.acknowledgementLimit).")
         }
     }
 

@@ -189,7 +189,7 @@ final class ValueTests: XCTestCase {
 }
 
 /// A generator of random numbers with a seed.
-private struct SplitMix: RandomNumberGenerator {
+struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 
     mutating func next() -> UInt64 {

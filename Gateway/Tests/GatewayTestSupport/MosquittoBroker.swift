@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// A real `mosquitto` on 127.0.0.1, which can be killed and restarted on its port with its data.
+/// A real `mosquitto` on 127.0.0.1, which can be killed and restarted on its port with its data. It ends with the test.
 public final class MosquittoBroker: @unchecked Sendable {
     /// How the broker is configured.
     public struct Options: Sendable {
@@ -65,8 +65,6 @@ public final class MosquittoBroker: @unchecked Sendable {
         let text = (lines + options.lines).joined(separator: "\n") + "\n"
         configuration = try directory.write("mosquitto.conf", text)
     }
-
-    deinit { process?.end() }
 
     /// The address as a transport takes it.
     public var address: String { "\(isSecure ? "mqtts" : "mqtt")://127.0.0.1:\(port)" }

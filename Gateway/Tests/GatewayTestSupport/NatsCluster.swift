@@ -1,7 +1,7 @@
 internal import Foundation
 
 /// A real cluster of three `nats-server` on 127.0.0.1, with JetStream and MQTT 3.1.1, whose nodes can be killed and
-/// restarted.
+/// restarted. They end with the test.
 public final class NatsCluster: @unchecked Sendable {
     private struct Node {
         let name: String
@@ -47,8 +47,6 @@ public final class NatsCluster: @unchecked Sendable {
         for index in 0..<3 { try start(index) }
         try await waitForLeader()
     }
-
-    deinit { for node in nodes { node.process?.end() } }
 
     /// The addresses of the nodes as a transport takes them, in the order of their indices 0…2.
     public var addresses: [String] { copy.map { "mqtt://127.0.0.1:\($0.mqtt)" } }

@@ -1,8 +1,8 @@
 public import Foundation
 
-/// A program that runs beside a test, and ends with it: when this value is released, and when the test's process ends, in
+/// A program that runs beside a test, and ends with it: when the test has finished, and when the test's process ends, in
 /// whatever way.
-public final class ServerProcess: @unchecked Sendable {
+public final class ServerProcess: EndsWithTest, @unchecked Sendable {
     /// The process identifier. It stays that of this process until it has been waited for.
     public let identifier: pid_t
     /// The file with all that the program writes.
@@ -24,9 +24,8 @@ public final class ServerProcess: @unchecked Sendable {
         let variables = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         let path = log.path
         identifier = try Spawner.shared.run { try Self.spawn(words, variables.map { "\($0)=\($1)" }, path) }
+        Lifetime.keep(self)
     }
-
-    deinit { end() }
 
     private static func spawn(_ words: [String], _ variables: [String], _ log: String) throws -> pid_t {
         var actions = posix_spawn_file_actions_t()

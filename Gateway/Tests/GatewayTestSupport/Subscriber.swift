@@ -2,8 +2,8 @@ public import Foundation
 public import GatewayBroker
 public import GatewayCore
 
-/// A subscriber with a session of its own, which records all that it receives.
-public final class Subscriber: Sendable {
+/// A subscriber with a session of its own, which records all that it receives. It ends with the test.
+public final class Subscriber: EndsWithTest {
     public let transport: MosquittoTransport
     private let recorder = Recorder()
     private let tasks: [Task<Void, Never>]
@@ -36,6 +36,7 @@ public final class Subscriber: Sendable {
                 for await case .received(let message) in transport.events { await recorder.append(message) }
             },
         ]
+        Lifetime.keep(self)
         do {
             try await eventually(limit: limit, "the subscriber's connection") { transport.statistics.connections > 0 }
         } catch {
@@ -44,7 +45,7 @@ public final class Subscriber: Sendable {
         }
     }
 
-    deinit { for task in tasks { task.cancel() } }
+    func end() { for task in tasks { task.cancel() } }
 
     /// All messages so far, in the order in which they arrived.
     public var messages: [BrokerMessage] {

@@ -1,15 +1,16 @@
 public import Foundation
 
-/// A new directory, which is removed with all that is in it when the last reference to this value ends.
-public final class TemporaryDirectory: Sendable {
+/// A new directory, which is removed with all that is in it when the test has finished.
+public final class TemporaryDirectory: EndsWithTest {
     public let url: URL
 
     public init() throws {
         url = FileManager.default.temporaryDirectory.appendingPathComponent("bluecap-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+        Lifetime.keep(self)
     }
 
-    deinit { try? FileManager.default.removeItem(at: url) }
+    func end() { try? FileManager.default.removeItem(at: url) }
 
     /// The path of a file or directory in it.
     public func path(_ name: String) -> String { url.appendingPathComponent(name).path }
