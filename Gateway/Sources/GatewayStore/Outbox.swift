@@ -114,12 +114,10 @@ public final class Outbox: Sendable {
         try await asynchronously { database throws(OutboxError) in try database.statistics() }
     }
 
-    func setLargestPageCount(_ count: Int?) throws(OutboxError) {
-        try synchronously { database throws(OutboxError) in try database.setLargestPageCount(count) }
-    }
-
-    func modes() throws(OutboxError) -> [String: String] {
-        try synchronously { database throws(OutboxError) in try database.modes() }
+    /// Executes a statement and returns the first column of its result, for tests.
+    @discardableResult
+    func execute(_ sql: String) throws(OutboxError) -> [String] {
+        try synchronously { database throws(OutboxError) in try database.execute(sql) }
     }
 
     private func synchronously<T>(

@@ -179,26 +179,11 @@ final class OutboxDatabase: @unchecked Sendable {
         return OutboxStatistics(depth: state.depth, bytes: state.bytes, oldestAge: age, dropped: state.dropped)
     }
 
-    /// Makes SQLite report a full disk when the file would have more pages, for tests; `nil` removes the bound.
-    func setLargestPageCount(_ count: Int?) throws(OutboxError) {
+    /// Executes a statement and returns the first column of its result, for tests.
+    func execute(_ sql: String) throws(OutboxError) -> [String] {
         try access { queue in
             try queue.inDatabase { database in
-                _ = try Row.fetchOne(database, sql: "PRAGMA max_page_count = \(count ?? 1_073_741_823)")
-            }
-        }
-    }
-
-    /// Returns the modes of SQLite that durability depends on, for tests.
-    func modes() throws(OutboxError) -> [String: String] {
-        try access { queue in
-            try queue.inDatabase { database in
-                var result: [String: String] = [:]
-                for name in ["journal_mode", "synchronous", "locking_mode"] {
-                    result[name] = try Row.fetchOne(database, sql: "PRAGMA \(name)").flatMap { row in
-                        String.fromDatabaseValue(row[0]) ?? Int64.fromDatabaseValue(row[0]).map { "\($0)" }
-                    }
-                }
-                return result
+                try Row.fetchAll(database, sql: sql).map { "\($0[0] as DatabaseValue)" }
             }
         }
     }

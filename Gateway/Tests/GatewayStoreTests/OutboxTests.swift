@@ -23,8 +23,8 @@ final class OutboxTests: XCTestCase {
     func testEachCommitIsSynchronisedAndTheFileIsExclusive() throws {
         let path = try path()
         let outbox = try outbox(path)
-        XCTAssertEqual(
-            try outbox.modes(), ["journal_mode": "wal", "synchronous": "2", "locking_mode": "exclusive"])
+        let modes = try ["journal_mode", "synchronous", "locking_mode"].flatMap { try outbox.execute("PRAGMA \($0)") }
+        XCTAssertEqual(modes, ["\"wal\"", "2", "\"exclusive\""])
         XCTAssertThrowsError(try self.outbox(path)) { XCTAssertEqual($0 as? OutboxError, .inUse(path: path)) }
         let permissions = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
         XCTAssertEqual(permissions, 0o600)
@@ -158,7 +158,7 @@ final class OutboxTests: XCTestCase {
     func testAFullDiskLeavesWhatWasStored() throws {
         let outbox = try outbox(path())
         let before = try outbox.append([value(1)])
-        try outbox.setLargestPageCount(1)
+        try outbox.execute("PRAGMA max_page_count = 1")
         var count = 0
         XCTAssertThrowsError(try { while true { count += try outbox.append([value(1)]).count } }()) { error in
             guard case OutboxError.diskFull = error else { return XCTFail("\(error)") }
@@ -166,7 +166,7 @@ final class OutboxTests: XCTestCase {
         }
         XCTAssertEqual(try outbox.values(after: 0, count: .max).count, 1 + count)
         XCTAssertEqual(try outbox.values(after: 0, count: 1), before)
-        try outbox.setLargestPageCount(nil)
+        try outbox.execute("PRAGMA max_page_count = 1000000")
         XCTAssertEqual(try outbox.append([value(1)]).map(\.sequence), [Int64(count) + 2])
     }
 

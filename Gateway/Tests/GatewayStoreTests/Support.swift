@@ -64,11 +64,13 @@ func eventually(
     }
 }
 
-/// A program that is started for a test, with its standard input and output.
+/// A program that is started for a test, with its standard input and output, for 30 s at most.
 final class Child {
     private let process = Process()
     private let (input, output) = (Pipe(), Pipe())
     private var buffer = Data()
+    /// Ends the program, and so the output that a test waits for.
+    private var limit: (any DispatchSourceTimer)?
 
     init(_ program: String, _ arguments: [String], environment: [String: String] = [:]) throws {
         process.executableURL = URL(fileURLWithPath: program)
@@ -78,6 +80,11 @@ final class Child {
         try process.run()
         // Without it, reading does not end when the child does.
         try? output.fileHandleForWriting.close()
+        let (timer, identifier) = (DispatchSource.makeTimerSource(), process.processIdentifier)
+        timer.setEventHandler { Foundation.kill(identifier, SIGKILL) }
+        timer.schedule(deadline: .now() + 30)
+        timer.resume()
+        limit = timer
     }
 
     deinit { kill() }
@@ -99,6 +106,7 @@ final class Child {
 
     /// Ends the program. What it has started itself ends with the standard input.
     func kill() {
+        limit?.cancel()
         try? input.fileHandleForWriting.close()
         if process.isRunning { Foundation.kill(process.processIdentifier, SIGKILL) }
         process.waitUntilExit()
