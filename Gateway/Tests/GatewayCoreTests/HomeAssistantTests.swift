@@ -508,4 +508,22 @@ final class HomeAssistantTests: XCTestCase {
             XCTAssertEqual(status, 1, output)
         }
     }
+
+    /// Runs Home Assistant with a broker: the messages become entities with states, and empty messages remove them.
+    func testHomeAssistantHasTheEntitiesOfTheDiscoveryMessages() throws {
+        let python = try Python.having(
+            "homeassistant.components.mqtt.sensor, paho.mqtt.client", environment: "home-assistant",
+            packages: "home-assistant-packages.txt",
+            makes: ProcessInfo.processInfo.environment["BLUECAP_HOME_ASSISTANT"] == "1")
+        guard FileManager.default.isExecutableFile(atPath: "/usr/sbin/mosquitto") else {
+            throw XCTSkip("mosquitto is not installed.")
+        }
+        let lines = try discoveryLines()
+        let (output, status) = try Python.run(
+            python, script: "run-home-assistant", arguments: ["bluecap/attic/state"], lines: lines)
+        XCTAssertEqual(status, 0, output)
+        XCTAssertTrue(output.contains("\(lines.count) entities of 2 devices have their states\n"), output)
+        XCTAssertTrue(output.hasSuffix("removed by empty messages\n"), output)
+        print(output, terminator: "")
+    }
 }

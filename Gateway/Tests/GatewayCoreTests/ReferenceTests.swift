@@ -157,7 +157,8 @@ final class ReferenceTests: XCTestCase {
             Events, such as pressed buttons, are not published to Home Assistant, since a retained message would repeat them. An automation
             can use `PREFIX/+/reading/DEVICE`.
 
-            The discovery messages are checked with the code of Home Assistant 2024.3.3.
+            The discovery messages are checked with the schemas of Home Assistant 2024.3.3, and by a test that runs its MQTT
+            integration with a broker.
 
             """
     }

@@ -70,7 +70,7 @@ public struct HomeAssistant: Sendable {
         case state
     }
 
-    /// How many devices were not published because ``GatewayConfiguration/Limits/devices`` was reached.
+    /// How many readings, links and messages of further devices were ignored because there were as many devices as allowed.
     public private(set) var ignored = 0
 
     private let topics: Topics
