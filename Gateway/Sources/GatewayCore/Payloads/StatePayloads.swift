@@ -68,6 +68,9 @@ public struct DevicePayload: Payload {
     public var name: String?
     /// The reporter.
     public var gateway: String
+    /// The term of the reporter, from 1 to ``termLimit``. The highest one counts, and of several gateways with one term the
+    /// first by name.
+    public var term: Int
     /// The smoothed strength at the reporter, in dBm.
     public var rssi: Int?
     /// Whether the device was received in the last ``GatewayConfiguration/HomeAssistantOptions/absentAfter``.
@@ -80,4 +83,7 @@ public struct DevicePayload: Payload {
     public var units: [String: String]
     /// The discovery messages that exist, as `component/object`, from A to Z.
     public var entities: [String]
+
+    /// The highest term that is accepted.
+    public static let termLimit = 1_000_000_000_000
 }
