@@ -48,6 +48,9 @@ enum Python {
         try Data().write(to: output)
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/setpriv")
+        var variables = ProcessInfo.processInfo.environment
+        variables["PATH"] = (variables["PATH"] ?? "/usr/bin") + ":/usr/sbin"
+        process.environment = variables
         process.arguments =
             ["--pdeathsig", "KILL", "timeout", "-k", "1", "\(limit)", python.path()]
             + [gatewayFolder.appending(path: "Tests/scripts/\(script)").path()] + arguments

@@ -111,7 +111,7 @@ final class HomeAssistantTests: XCTestCase {
             world.retained["bluecap/device/\(device)"], "a device without readings is no device of Home Assistant")
         world.handle("attic", .reading(device, reading(-60)))
         world.handle("attic", .sighted(device, name: "Thermo", rssi: -60))
-        world.pass(1)
+        world.pass(3)
         let topics = world.retained.keys.filter { $0.hasPrefix("homeassistant/") }.sorted()
         XCTAssertEqual(
             topics,
@@ -149,7 +149,8 @@ final class HomeAssistantTests: XCTestCase {
         XCTAssertEqual(world.counts["bluecap/device/\(device)"], 1)
         world.pass(105) { $0.handle("attic", .reading(device, reading)) }
         XCTAssertEqual(world.counts["bluecap/device/\(device)"], 2, "a heartbeat each 100 s")
-        XCTAssertEqual(world.counts["homeassistant/sensor/bluecap_\(device)/temperature/config"], 1)
+        XCTAssertEqual(
+            world.counts["homeassistant/sensor/bluecap_\(device)/temperature/config"], 2, "and again after 30 s")
         world.handle("attic", .reading(device, self.reading(-60, 22)))
         world.pass(1)
         XCTAssertEqual(try world.state(device).readings, ["temperature": .number(22)])
@@ -171,7 +172,7 @@ final class HomeAssistantTests: XCTestCase {
         XCTAssertEqual(world.retained.keys.sorted(), ["bluecap/attic/state"])
         XCTAssertEqual(world.gateways["attic"]?.count, 0)
         world.handle("attic", .reading(device, reading(-60)))
-        world.pass(1)
+        world.pass(3)
         XCTAssertEqual(world.retained.keys.count, 5, "it is back")
     }
 
@@ -317,7 +318,7 @@ final class HomeAssistantTests: XCTestCase {
         world.pass(3)
         world.handle("attic", .reading(device, reading(-60)))
         let first = world.gateways["attic"]?.pending(limit: 10, at: world.time)
-        XCTAssertEqual(first?.count, 4)
+        XCTAssertEqual(first?.count, 1)
         XCTAssertEqual(world.gateways["attic"]?.pending(limit: 10, at: world.time), first)
         world.handle("attic", .disconnected)
         XCTAssertEqual(world.gateways["attic"]?.pending(limit: 10, at: world.time), [])
@@ -325,13 +326,13 @@ final class HomeAssistantTests: XCTestCase {
         world.connect("attic")
         XCTAssertEqual(
             world.gateways["attic"]?.pending(limit: 10, at: world.time), [], "retained messages arrive first")
-        world.pass(3)
+        world.pass(5)
         XCTAssertEqual(world.retained.keys.count, 5)
         // After a connection all is published again: the broker may have lost what it had not acknowledged.
         world.retained = [:]
         world.handle("attic", .disconnected)
         world.connect("attic")
-        world.pass(3)
+        world.pass(5)
         XCTAssertEqual(world.retained.keys.count, 5)
     }
 
@@ -371,7 +372,7 @@ final class HomeAssistantTests: XCTestCase {
         world.publish("bluecap/device/\(device)", Data(count: 1_000_000))
         let odd =
             #"{"address":"x","entities":["sensor/x/../y","light/a","sensor/temperature"],"gateway":"ghost","present":true,"#
-            + #""readings":{"temperature":1e308,"a/b":1},"time":"9999-01-01T00:00:00.000Z","units":{}}"#
+            + #""readings":{"temperature":1e308,"a/b":1},"term":7,"time":"9999-01-01T00:00:00.000Z","units":{}}"#
         world.publish("bluecap/device/\(device)", Data(odd.utf8))
         world.handle("attic", .reading(device, reading(-60)))
         world.pass(2)
@@ -450,7 +451,7 @@ final class HomeAssistantTests: XCTestCase {
             world.handle(
                 "attic", .reading(all[part / 40 % 2], ReadingPayload(format: "x", rssi: -60, readings: readings)))
         }
-        world.pass(2)
+        world.pass(4)
         var lines: [String] = []
         for (topic, payload) in world.retained.sorted(by: { $0.key < $1.key }) where topic.hasPrefix("homeassistant/") {
             let levels = topic.split(separator: "/").map(String.init)
@@ -507,5 +508,23 @@ final class HomeAssistantTests: XCTestCase {
             let (output, status) = try Python.run(python, script: "check-home-assistant", lines: wrong)
             XCTAssertEqual(status, 1, output)
         }
+    }
+
+    /// Runs Home Assistant with a broker: the messages become entities with states, and empty messages remove them.
+    func testHomeAssistantHasTheEntitiesOfTheDiscoveryMessages() throws {
+        let python = try Python.having(
+            "homeassistant.components.mqtt.sensor, paho.mqtt.client", environment: "home-assistant",
+            packages: "home-assistant-packages.txt",
+            makes: ProcessInfo.processInfo.environment["BLUECAP_HOME_ASSISTANT"] == "1")
+        guard FileManager.default.isExecutableFile(atPath: "/usr/sbin/mosquitto") else {
+            throw XCTSkip("mosquitto is not installed.")
+        }
+        let lines = try discoveryLines()
+        let (output, status) = try Python.run(
+            python, script: "run-home-assistant", arguments: ["bluecap/attic/state"], lines: lines)
+        XCTAssertEqual(status, 0, output)
+        XCTAssertTrue(output.contains("\(lines.count) entities of 2 devices have their states\n"), output)
+        XCTAssertTrue(output.hasSuffix("removed by empty messages\n"), output)
+        print(output, terminator: "")
     }
 }

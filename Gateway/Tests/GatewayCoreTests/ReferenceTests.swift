@@ -147,8 +147,8 @@ final class ReferenceTests: XCTestCase {
 
             A device appears once, however many gateways receive it: neither the discovery topic, nor the identifiers, nor the topic of
             the state has the name of a gateway in it. One gateway, the reporter, publishes `PREFIX/device/DEVICE` and the discovery
-            messages. The newest message on that topic names the reporter. Another gateway takes its place by publishing, if the reporter is
-            offline, or does not receive the device any longer, or if the other gateway has the link, or receives the device by 6 dB better for 10 s.
+            messages. Another gateway takes its place by publishing the next `term`, if the reporter is offline, or does not receive
+            the device any longer, or if the other gateway has the link, or receives the device by 6 dB better for 10 s.
 
             An entity is available while the reporter's state is `online` and the device is `present`: a device is present until it was
             not received for `homeAssistant.absentAfter`. A device that no gateway has received for `homeAssistant.removeAfter` is removed: its
@@ -157,7 +157,8 @@ final class ReferenceTests: XCTestCase {
             Events, such as pressed buttons, are not published to Home Assistant, since a retained message would repeat them. An automation
             can use `PREFIX/+/reading/DEVICE`.
 
-            The discovery messages are checked with the code of Home Assistant 2024.3.3.
+            The discovery messages are checked with the schemas of Home Assistant 2024.3.3, and by a test that runs its MQTT
+            integration with a broker.
 
             """
     }

@@ -2,9 +2,13 @@ public import BlueCapKit
 
 /// Which advertisements are published. Links of configured peripherals do not depend on it.
 public struct AdvertisementFilter: Hashable, Sendable {
+    /// The names, or their beginnings.
     public var names: [NamePattern]
+    /// The addresses.
     public var addresses: Set<DeviceName>
+    /// The advertised services, or those for which data is advertised.
     public var services: Set<CBUUID>
+    /// The companies of manufacturer specific data.
     public var manufacturers: Set<UInt16>
     /// The weakest strength in dBm; `nil` for none.
     public var minimumStrength: Int?

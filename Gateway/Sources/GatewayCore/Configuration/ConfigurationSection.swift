@@ -134,7 +134,8 @@ final class ConfigurationSection {
                 continue
             }
             guard !declared.contains(name) else { continue }
-            let nearest = ConfigurationText.nearest(to: name, of: declared)
+            let isShown = log.problems.count < GatewayConfigurationError.limit
+            let nearest = isShown ? ConfigurationText.nearest(to: name, of: declared) : nil
             let question = nearest.map { " Did you mean \"\($0)\"?" } ?? ""
             log.report(
                 key.mark, join(path, String(name.prefix(60))),

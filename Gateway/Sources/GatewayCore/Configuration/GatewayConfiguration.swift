@@ -41,11 +41,15 @@ public struct GatewayConfiguration: Hashable, Sendable {
         public var addresses: [BrokerURL]
         /// The identifier of the session.
         public var clientIdentifier: String
+        /// The user name; `nil` for none.
         public var user: String?
+        /// The place of the password; `nil` for none.
         public var password: SecretSource?
-        /// The files for TLS; `nil` for the certificates of the system.
+        /// The certificates of the authorities for TLS; `nil` for those of the system.
         public var authorityFile: String?
+        /// The gateway's certificate; `nil` for none.
         public var certificateFile: String?
+        /// The key of that certificate; present if the certificate is.
         public var keyFile: String?
         /// The interval of keep-alive packets. The broker sends the will after 1.5 times this interval without a packet.
         public var keepAlive: Duration
@@ -57,7 +61,9 @@ public struct GatewayConfiguration: Hashable, Sendable {
         public var adapter: String?
         /// Whether the gateway scans from its start.
         public var scan: Bool
+        /// Which advertisements are published.
         public var filter: AdvertisementFilter
+        /// When the advertisements of a peripheral are published again.
         public var throttle: ThrottleOptions
     }
 
@@ -82,13 +88,17 @@ public struct GatewayConfiguration: Hashable, Sendable {
         public var selector: PeripheralSelector
         /// Whether the gateway keeps a link to the peripheral.
         public var connect: Bool
+        /// The characteristics whose values are published.
         public var characteristics: [CharacteristicEntry]
     }
 
     /// A characteristic of the configuration.
     public struct CharacteristicEntry: Hashable, Sendable {
+        /// The service.
         public var service: CBUUID
+        /// The characteristic.
         public var uuid: CBUUID
+        /// How values are obtained.
         public var mode: Mode
         /// How values are decoded.
         public var format: ValueFormat
@@ -113,11 +123,15 @@ public struct GatewayConfiguration: Hashable, Sendable {
 
         /// What is allowed for some peripherals.
         public struct Rule: Hashable, Sendable {
+            /// The peripherals that the rule is for.
             public var peripheral: PeripheralPattern
             /// Whether `connect` and `disconnect` are allowed.
             public var connect: Bool
+            /// What may be read.
             public var read: [CharacteristicPattern]
+            /// What may be written.
             public var write: [CharacteristicPattern]
+            /// To what commands may subscribe, and from what they may unsubscribe.
             public var subscribe: [CharacteristicPattern]
         }
     }
@@ -134,7 +148,9 @@ public struct GatewayConfiguration: Hashable, Sendable {
 
     /// The page.
     public struct Page: Hashable, Sendable {
+        /// The address on which the page listens, in the numeric form of IPv4 or IPv6.
         public var address: String
+        /// The port on which the page listens.
         public var port: UInt16
         /// The token for commands; `nil` if the page is for reading alone.
         public var token: SecretSource?

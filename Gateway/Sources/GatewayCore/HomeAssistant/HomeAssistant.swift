@@ -3,17 +3,20 @@ public import Foundation
 /// What a gateway publishes for Home Assistant: a value that receives events and has the messages that they require.
 ///
 /// Each sensor is one device in Home Assistant, however many gateways receive it: the discovery messages and the topic of the
-/// state, ``Topics/device(_:)``, have no gateway in their names. One gateway, the *reporter*, publishes them. The
-/// reporter is the gateway that the newest message on the device's topic names, which is the same for all gateways, since a
-/// broker keeps the order within a topic. Another gateway becomes the reporter by publishing, if it
-/// receives the device and
+/// state, ``Topics/device(_:)``, have no gateway in their names. One gateway, the *reporter*, publishes them. Its messages have a
+/// term. Another gateway becomes the reporter by publishing the next term, if it receives the device and
 /// - there is no reporter, or the reporter is offline, has not received the device for
 ///   ``GatewayConfiguration/HomeAssistantOptions/absentAfter``, or has published nothing for that time, or
 /// - it has a link to the device, and the reporter has none, or
 /// - it has received the device by ``hysteresis`` better than the reporter for ``leadTime``, and the reporter has no link.
 ///
+/// All gateways consider as the reporter the one with the highest term, and of several with one term the first by name,
+/// whatever the order in which messages arrive. A reporter that receives a message of an earlier reporter, which was under way
+/// when the term began, publishes its own again.
+///
 /// The discovery messages refer to the reporter's state, so that the entities are unavailable while it is offline; the
-/// next reporter replaces them. If two gateways become reporters at once, the later message wins on both sides.
+/// next reporter replaces them. It does so ``settlingTime`` after its term has begun, and again after ``repetitionTime``, since
+/// those of the last reporter may have been under way.
 ///
 /// Only devices with decoded readings or with a configured link are published. Events such as pressed buttons are not: a
 /// retained message would repeat them. They are on ``Topics/reading(_:)``.
@@ -33,6 +36,8 @@ public struct HomeAssistant: Sendable {
     public static let leadTime = Duration.seconds(10)
     /// The time after a connection to the broker before anything is published: the retained messages arrive in it.
     public static let settlingTime = Duration.seconds(2)
+    /// The time after which a new reporter publishes its discovery messages for the second time.
+    public static let repetitionTime = Duration.seconds(30)
     /// The time after the first connection before a device is removed: a device that is there is received in it.
     public static let removalDelay = Duration.seconds(600)
     /// The largest received message in bytes.
@@ -70,7 +75,7 @@ public struct HomeAssistant: Sendable {
         case state
     }
 
-    /// How many devices were not published because ``GatewayConfiguration/Limits/devices`` was reached.
+    /// How many readings, links and messages of further devices were ignored because there were as many devices as allowed.
     public private(set) var ignored = 0
 
     private let topics: Topics
@@ -120,7 +125,7 @@ public struct HomeAssistant: Sendable {
             connectedAt = now
             firstConnectedAt = firstConnectedAt ?? now
             for device in records.keys {
-                records[device]?.announced = []
+                records[device]?.beginTerm(at: now)
                 records[device]?.isChanged = true
                 enqueue(device)
             }
@@ -164,6 +169,7 @@ public struct HomeAssistant: Sendable {
         }
         if isSettled(at: now) { decide(device, &record, at: now) }
         let isOwn = record.reporter?.gateway == topics.gateway
+        if isOwn { record.repeatAnnouncements(at: now) }
         if isOwn, record.needsState(at: now, heartbeat: options.absentAfter / 3) {
             record.isChanged = true
             record.revision += 1
@@ -204,8 +210,11 @@ public struct HomeAssistant: Sendable {
         }
         guard mustTake else { return }
         record.reporter = Reporter(
-            gateway: topics.gateway, rssi: nil, isLinked: false, isPresent: true, receivedAt: now)
-        (record.announced, record.isChanged, record.leadSince) = ([], true, nil)
+            gateway: topics.gateway, term: (record.reporter?.term ?? 0) + 1, rssi: nil, isLinked: false,
+            isPresent: true,
+            receivedAt: now)
+        record.beginTerm(at: now)
+        (record.isChanged, record.leadSince) = (true, nil)
     }
 
     /// Whether the reporter is online, receives the device and has published within the time.
@@ -233,7 +242,8 @@ public struct HomeAssistant: Sendable {
                 return
             }
             guard message.payload.count <= Self.sizeLimit,
-                let payload = try? JSONDecoder().decode(DevicePayload.self, from: message.payload), prepare(device)
+                let payload = try? JSONDecoder().decode(DevicePayload.self, from: message.payload),
+                (1...DevicePayload.termLimit).contains(payload.term), prepare(device)
             else { return }
             let own = topics.gateway
             update(device, at: now, date) { $0.receive(payload, at: now, date, own: own) }
@@ -249,7 +259,6 @@ public struct HomeAssistant: Sendable {
             return
         }
         records[device]?.reporter = nil
-        records[device]?.announced = []
     }
 
     // MARK: Messages
@@ -312,7 +321,7 @@ public struct HomeAssistant: Sendable {
             return record.entities.sorted().map { pending(topic($0), Data(), .entity($0)) }
                 + [pending(topics.device(device), Data(), .state)]
         }
-        guard record.reporter?.gateway == topics.gateway else { return [] }
+        guard let reporter = record.reporter, reporter.gateway == topics.gateway else { return [] }
         let discovery = record.missing.sorted().map { entity in
             pending(
                 topic(entity),
@@ -323,6 +332,7 @@ public struct HomeAssistant: Sendable {
         guard record.isChanged else { return discovery }
         let payload = DevicePayload(
             time: PayloadTime.text(record.date), address: device.address, name: record.name, gateway: topics.gateway,
+            term: reporter.term,
             rssi: record.roundedStrength, present: record.isPresent, linked: record.isLinked, readings: record.readings,
             units: record.units, entities: record.entities.sorted().map(\.description))
         // The state comes first: it lists the discovery messages, so that the next reporter can remove them.
@@ -333,10 +343,16 @@ public struct HomeAssistant: Sendable {
 /// The reporter of a device.
 private struct Reporter: Sendable {
     var gateway: String
+    var term: Int
     var rssi: Int?
     var isLinked: Bool
     var isPresent: Bool
     var receivedAt: Duration
+
+    /// Whether a message of this reporter counts, and not one of the other.
+    func precedes(_ other: Reporter) -> Bool {
+        term != other.term ? term > other.term : gateway < other.gateway
+    }
 }
 
 /// What is known of one device.
@@ -356,7 +372,11 @@ private struct Record: Sendable {
     var readings: [String: PayloadValue] = [:]
     var units: [String: String] = [:]
     var entities: Set<HomeAssistantEntity> = []
-    /// The entities whose discovery messages were published over the present connection.
+    /// When the term of this gateway as the reporter, or its connection, has begun.
+    private var termBegan = Duration.zero
+    /// How often all discovery messages were due since then.
+    private var rounds = 0
+    /// The entities whose discovery messages were published since the last time that all were due.
     var announced: Set<HomeAssistantEntity> = []
     var reporter: Reporter?
     var leadSince: Duration?
@@ -371,7 +391,17 @@ private struct Record: Sendable {
     var roundedStrength: Int? { strength.map { Int($0.rounded()) } }
 
     /// The entities without a discovery message.
-    var missing: Set<HomeAssistantEntity> { entities.subtracting(announced) }
+    var missing: Set<HomeAssistantEntity> { rounds > 0 ? entities.subtracting(announced) : [] }
+
+    /// Takes the time at which this gateway has become the reporter, or is connected again.
+    mutating func beginTerm(at now: Duration) { (termBegan, rounds, announced) = (now, 0, []) }
+
+    /// Publishes all discovery messages again when it is time.
+    mutating func repeatAnnouncements(at now: Duration) {
+        let due = [HomeAssistant.settlingTime, HomeAssistant.repetitionTime].filter { now - termBegan >= $0 }.count
+        guard due > rounds else { return }
+        (rounds, announced) = (due, [])
+    }
 
     mutating func sighted(_ name: String?, _ rssi: Int?, at now: Duration) {
         setName(name)
@@ -409,10 +439,17 @@ private struct Record: Sendable {
     mutating func receive(_ payload: DevicePayload, at now: Duration, _ date: Date, own: String) {
         let isNew = reporter == nil && heardAt == nil
         let isOwn = payload.gateway == own
-        if !isOwn { announced = [] }
-        reporter = Reporter(
-            gateway: payload.gateway, rssi: payload.rssi, isLinked: payload.linked ?? false, isPresent: payload.present,
-            receivedAt: now)
+        let sender = Reporter(
+            gateway: payload.gateway, term: payload.term, rssi: payload.rssi, isLinked: payload.linked ?? false,
+            isPresent: payload.present, receivedAt: now)
+        if let reporter, reporter.precedes(sender) {
+            // It was under way when the term began: the broker must keep the reporter's.
+            if reporter.gateway == own, !isOwn { isChanged = true }
+        } else {
+            // A term of an earlier process of this gateway continues.
+            if isOwn, reporter?.term != sender.term { beginTerm(at: now) }
+            reporter = sender
+        }
         // A time of the wall clock in the future is taken for now.
         let age = PayloadTime.date(payload.time).map { max(date.timeIntervalSince($0), 0) } ?? 0
         let heard = now - .seconds(min(age, 3_650 * 86_400))

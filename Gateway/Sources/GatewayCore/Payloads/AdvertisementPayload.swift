@@ -5,6 +5,7 @@ public import Foundation
 public struct AdvertisementPayload: Payload {
     /// When it was received.
     public var time: String
+    /// The address, as BlueZ writes it.
     public var address: String
     /// The strength in dBm.
     public var rssi: Int?
@@ -52,10 +53,13 @@ public struct BeaconPayload: Payload {
     public var measuredPower: Int?
     /// Of an iBeacon, and of an AltBeacon its organization.
     public var uuid: String?
+    /// The first number of an iBeacon, 0 to 65535.
     public var major: Int?
+    /// The second number of an iBeacon, 0 to 65535.
     public var minor: Int?
-    /// The ten and six bytes of Eddystone-UID in hexadecimal.
+    /// The ten bytes of the namespace of Eddystone-UID in hexadecimal.
     public var namespace: String?
+    /// The six bytes of the instance of Eddystone-UID in hexadecimal.
     public var instance: String?
     /// Of Eddystone-URL.
     public var url: String?

@@ -3,6 +3,7 @@ public import Foundation
 
 /// A peripheral of a configuration or a command.
 public enum PeripheralSelector: Hashable, Sendable, CustomStringConvertible {
+    /// An address.
     case address(DeviceName)
     /// An exact name.
     case name(String)
@@ -38,12 +39,19 @@ public struct CommandRequest: Hashable, Sendable {
 
     /// What to do.
     public enum Action: Hashable, Sendable {
+        /// Connect, and keep the link.
         case connect(PeripheralSelector)
+        /// End the link.
         case disconnect(PeripheralSelector)
+        /// Read a value; the reply has it.
         case read(PeripheralSelector, service: CBUUID, characteristic: CBUUID)
+        /// Write a value of at most ``CommandRequest/valueLimit`` bytes.
         case write(PeripheralSelector, service: CBUUID, characteristic: CBUUID, value: Data)
+        /// Subscribe; the values are published as those of the configuration.
         case subscribe(PeripheralSelector, service: CBUUID, characteristic: CBUUID)
+        /// End a subscription that a command has begun.
         case unsubscribe(PeripheralSelector, service: CBUUID, characteristic: CBUUID)
+        /// Switch scanning on or off.
         case scan(isOn: Bool)
     }
 
@@ -57,6 +65,7 @@ public struct CommandRequest: Hashable, Sendable {
     /// The largest identifier in characters.
     public static let idLimit = 64
 
+    /// Creates a request of the program itself. The members are not checked.
     public init(id: String, action: Action, replyTo: String? = nil) {
         (self.id, self.action, self.replyTo) = (id, action, replyTo)
     }
@@ -228,6 +237,7 @@ public struct CommandReply: Payload {
     public var id: String?
     /// The gateway.
     public var gateway: String
+    /// When the reply was created.
     public var time: String
     /// What the command returned; absent if it failed.
     public var result: Result?
@@ -252,6 +262,7 @@ public struct CommandReply: Payload {
 
     /// Why a command failed.
     public struct Failure: Payload, Error {
+        /// The kind of failure.
         public var code: Code
         /// One sentence.
         public var reason: String

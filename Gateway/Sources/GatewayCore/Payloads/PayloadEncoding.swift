@@ -22,6 +22,7 @@ extension Payload {
 public enum PayloadValue: Hashable, Sendable, Codable {
     /// A finite number. ``init(_:)-(Double)`` checks it.
     case number(Double)
+    /// A state.
     case flag(Bool)
     /// A text of at most ``textLimit`` characters.
     case text(String)

@@ -4,9 +4,11 @@ public import Foundation
 public struct LinkPayload: Payload {
     /// Since when.
     public var time: String
+    /// The address, as BlueZ writes it.
     public var address: String
     /// The name of the peripheral, without control characters.
     public var name: String?
+    /// The state.
     public var state: State
     /// Why the link is down, as one sentence.
     public var reason: String?
@@ -29,7 +31,9 @@ public struct LinkPayload: Payload {
 
 /// The state of a gateway, on ``Topics/state``; retained, and the will of its connection.
 public struct GatewayStatePayload: Payload {
+    /// The state.
     public var state: State
+    /// The name of the gateway.
     public var gateway: String
     /// Since when. The will has the time at which its connection began.
     public var time: String
@@ -45,6 +49,7 @@ public struct GatewayStatePayload: Payload {
         case online, offline
     }
 
+    /// Creates the payload.
     public init(
         state: State, gateway: String, version: String, scanning: Bool? = nil, links: Int? = nil, time: Date
     ) {
@@ -55,11 +60,17 @@ public struct GatewayStatePayload: Payload {
 
 /// The newest readings of a device, on ``Topics/device(_:)``; retained. One gateway at a time, its reporter, publishes it.
 public struct DevicePayload: Payload {
+    /// When the reporter last received the device.
     public var time: String
+    /// The address, as BlueZ writes it.
     public var address: String
+    /// The name of the device, without control characters.
     public var name: String?
     /// The reporter.
     public var gateway: String
+    /// The term of the reporter, from 1 to ``termLimit``. The highest one counts, and of several gateways with one term the
+    /// first by name.
+    public var term: Int
     /// The smoothed strength at the reporter, in dBm.
     public var rssi: Int?
     /// Whether the device was received in the last ``GatewayConfiguration/HomeAssistantOptions/absentAfter``.
@@ -72,4 +83,7 @@ public struct DevicePayload: Payload {
     public var units: [String: String]
     /// The discovery messages that exist, as `component/object`, from A to Z.
     public var entities: [String]
+
+    /// The highest term that is accepted.
+    public static let termLimit = 1_000_000_000_000
 }

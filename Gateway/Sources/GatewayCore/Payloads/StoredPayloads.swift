@@ -18,6 +18,7 @@ public struct ReadingPayload: StoredPayload {
     public struct Reading: Hashable, Sendable {
         /// The name, as `SensorValue.name` of the library.
         public var name: String
+        /// The value.
         public var value: PayloadValue
         /// The unit, such as `°C`; empty if there is none.
         public var unit: String
@@ -98,5 +99,6 @@ public struct GapPayload: StoredPayload {
         case overload
     }
 
+    /// Creates the payload.
     public init(reason: Reason) { self.reason = reason }
 }

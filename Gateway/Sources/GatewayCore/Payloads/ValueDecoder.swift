@@ -39,7 +39,9 @@ public struct ValueDecoder: Sendable {
 
     /// A part of a value.
     public struct Part: Hashable, Sendable {
+        /// The value: a number if the text of the profile is one.
         public var value: PayloadValue
+        /// The unit, such as `%`; `nil` if there is none.
         public var unit: String?
     }
 
