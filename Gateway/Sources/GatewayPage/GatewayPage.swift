@@ -25,7 +25,7 @@ public struct GatewayPage: Sendable {
         public var address = "127.0.0.1"
         /// The port; 0 lets the kernel choose a free one.
         public var port: UInt16 = 8080
-        /// More names that requests may have in `Host`. On a loopback address only its own names are accepted by default, so
+        /// More names, without ports, that requests may have in `Host`. On a loopback address only its own names are accepted by default, so
         /// that no page of another site reaches the gateway by a name that it resolves to this machine (DNS rebinding).
         /// On other addresses all names are accepted unless there are some here.
         public var hosts: [String] = []
@@ -234,7 +234,7 @@ public struct GatewayPage: Sendable {
             "bluecap_gateway_start_time_seconds", "gauge", Double(numbers.gateway.started) / 1000,
             help: "When the gateway was started, in seconds since 1970.")
         add("broker_connected", "gauge", numbers.broker.connected ? 1 : 0, "Whether the broker is connected.")
-        add("devices", "gauge", numbers.counts.devices, "Devices that were heard lately or have a link.")
+        add("devices", "gauge", numbers.counts.devices, "Devices with a report in the last 15 minutes, or with a link.")
         add("links", "gauge", numbers.counts.connected, "Devices with a link.")
         add("reports_total", "counter", numbers.counts.reports, "Reports of devices.")
         add("queue_depth", "gauge", numbers.queue.depth, "Values that the broker has not acknowledged.")

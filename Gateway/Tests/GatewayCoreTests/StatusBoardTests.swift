@@ -31,33 +31,33 @@ final class StatusBoardTests: XCTestCase {
 
     func testStrengthIsSmoothedAndKeptInStepsOfFiveSeconds() throws {
         let board = board()
-        board.heard(device(1), name: "one", strength: -60)
-        board.heard(device(1), name: nil, strength: -40)
+        board.reported(device(1), name: "one", strength: -60)
+        board.reported(device(1), name: nil, strength: -40)
         time.seconds = 5
-        board.heard(device(1), name: "", strength: nil)
+        board.reported(device(1), name: "", strength: nil)
         time.seconds = 16
-        board.heard(device(1), name: nil, strength: -80)
+        board.reported(device(1), name: nil, strength: -80)
         let found = try XCTUnwrap(board.snapshot().devices.first)
         XCTAssertEqual(found.name, "one")
         XCTAssertEqual(found.strength, -80, "After ten seconds of silence, a report counts as a whole.")
         XCTAssertEqual(found.history, .init(end: 3, values: [-55, nil, nil, -80]))
-        XCTAssertEqual(found.heard, 1_000_016_000)
+        XCTAssertEqual(found.reported, 1_000_016_000)
         time.seconds = 1_000
-        board.heard(device(1), name: nil, strength: 500)
+        board.reported(device(1), name: nil, strength: 500)
         XCTAssertEqual(board.snapshot().devices.first?.history, .init(end: 200, values: [20]))
         time.seconds = 1_300
-        board.heard(device(1), name: nil, strength: -1_000)
+        board.reported(device(1), name: nil, strength: -1_000)
         XCTAssertEqual(board.snapshot().devices.first?.history, .init(end: 260, values: [-127]))
         time.seconds = 1_590
-        board.heard(device(1), name: nil, strength: -50)
+        board.reported(device(1), name: nil, strength: -50)
         let values = try XCTUnwrap(board.snapshot().devices.first?.history.values)
         XCTAssertEqual(values, [-127] + Array(repeating: nil, count: 57) + [-50])
     }
 
     func testChangesHaveOnlyWhatHasChanged() {
         let board = board()
-        board.heard(device(1), name: "one", strength: -60)
-        board.heard(device(2), name: "two", strength: -60)
+        board.reported(device(1), name: "one", strength: -60)
+        board.reported(device(2), name: "two", strength: -60)
         board.value(device(1), service: "180f", characteristic: "2a19", text: "1")
         board.refused("a", why: "b")
         var (snapshot, mark) = board.changes(since: nil)
@@ -74,7 +74,7 @@ final class StatusBoardTests: XCTestCase {
         XCTAssertEqual(snapshot.devices.map(\.name), ["two"])
         XCTAssertEqual(snapshot.values.map(\.text), ["2"])
         XCTAssertEqual(snapshot.refusals.map(\.number), [2])
-        board.heard(device(2), name: nil, strength: -60)
+        board.reported(device(2), name: nil, strength: -60)
         (snapshot, mark) = board.changes(since: mark)
         XCTAssertEqual(snapshot.devices.map(\.history), [.init(end: 1, values: [-60])])
         board.link(device(1), .connecting, detail: "slot 1")
@@ -84,18 +84,18 @@ final class StatusBoardTests: XCTestCase {
 
     func testSilentDevicesAreRemovedAndNamed() {
         let board = board()
-        board.heard(device(1), name: nil, strength: -60)
+        board.reported(device(1), name: nil, strength: -60)
         board.link(device(2), .connected)
-        board.heard(device(3), name: nil, strength: -60)
+        board.reported(device(3), name: nil, strength: -60)
         let mark = board.changes(since: nil).mark
         time.seconds = 899
-        board.heard(device(3), name: nil, strength: -60)
+        board.reported(device(3), name: nil, strength: -60)
         time.seconds = 901
         var snapshot = board.changes(since: mark).snapshot
         XCTAssertEqual(snapshot.removed, ["c0ffee000001"])
         XCTAssertEqual(snapshot.counts.devices, 2)
         XCTAssertEqual(snapshot.counts.connected, 1)
-        board.heard(device(1), name: "again", strength: -60)
+        board.reported(device(1), name: "again", strength: -60)
         snapshot = board.changes(since: mark).snapshot
         XCTAssertEqual(snapshot.removed, [])
         XCTAssertTrue(snapshot.devices.map(\.name).contains("again"))
@@ -111,7 +111,7 @@ final class StatusBoardTests: XCTestCase {
         let mark = board.changes(since: nil).mark
         for number in 1...1_000 {
             time.seconds = Double(number) / 1000
-            board.heard(device(number), name: String(repeating: "é", count: 1_000), strength: -60)
+            board.reported(device(number), name: String(repeating: "é", count: 1_000), strength: -60)
             board.value(
                 device(number), service: "180f", characteristic: "2a19", text: String(repeating: "a", count: 99))
             board.refused(String(repeating: "w", count: 99), why: "\(number)")
@@ -148,7 +148,7 @@ final class StatusBoardTests: XCTestCase {
 
     func testSnapshotsSurviveJSON() throws {
         let board = board()
-        board.heard(device(1), name: "\u{2028}\u{1F600}\"\\\u{0}", strength: -60)
+        board.reported(device(1), name: "\u{2028}\u{1F600}\"\\\u{0}", strength: -60)
         board.decoded(
             device(1),
             [
@@ -158,7 +158,7 @@ final class StatusBoardTests: XCTestCase {
             ])
         board.link(device(1), .waiting, detail: "line\r\n\u{1F}\u{7F}")
         time.seconds = 12
-        board.heard(device(1), name: nil, strength: -60)
+        board.reported(device(1), name: nil, strength: -60)
         board.link(device(2), .none)
         board.value(device(1), service: "180f", characteristic: "2a19", text: "\"")
         board.value(device(2), service: "180f", characteristic: "2a19", text: "")

@@ -26,7 +26,7 @@ final class BrowserTests: XCTestCase {
             time.value = .seconds(step * 5)
             for (number, name) in names.enumerated() where (step + number) % 17 != 0 {
                 let strength = -45 - number * 4 + Int(6 * sin(Double(step) / 5 + Double(number)))
-                board.heard(device(number), name: name, strength: strength + Int.random(in: -2...2, using: &random))
+                board.reported(device(number), name: name, strength: strength + Int.random(in: -2...2, using: &random))
             }
             let depth = step > 20 && step < 40 ? (step - 20) * 12 : 0
             board.queue(depth: depth, stored: 4_000 + step * 12, acknowledged: 4_000 + step * 12 - depth, dropped: 0)
@@ -79,13 +79,13 @@ final class BrowserTests: XCTestCase {
         defer { page.end() }
         let browser = try Browser()
         defer { browser.end() }
-        let hearing = Task {
+        let reports = Task {
             while !Task.isCancelled {
-                for number in 0..<13 { board.heard(device(number), name: nil, strength: -45 - number * 4) }
+                for number in 0..<13 { board.reported(device(number), name: nil, strength: -45 - number * 4) }
                 try await Task.sleep(for: .milliseconds(500))
             }
         }
-        defer { hearing.cancel() }
+        defer { reports.cancel() }
 
         try browser.open("http://127.0.0.1:\(page.port)/")
         try browser.wait("document.querySelectorAll('#rows tr').length === 13")
@@ -100,7 +100,7 @@ final class BrowserTests: XCTestCase {
         let lines = try browser.strings(column + "chart path')].map(path => path.getAttribute('d'))")
         XCTAssertTrue(lines.allSatisfy { $0.split(separator: "L").count > 40 }, "\(lines.first ?? "")")
 
-        // Names from the air are text.
+        // Names of devices are text.
         let names = try browser.strings(column + "name')].map(td => td.textContent)")
         XCTAssertTrue(names.contains(Self.hostile), "\(names)")
         XCTAssertEqual(try browser.number("return document.querySelectorAll('main img, main script').length"), 0)
@@ -112,7 +112,7 @@ final class BrowserTests: XCTestCase {
         XCTAssertEqual(try browser.number("return document.querySelectorAll('.link-cell .connected').length"), 2)
 
         // Changes appear without a reload.
-        board.heard(device(99), name: "Newcomer", strength: -36)
+        board.reported(device(99), name: "Newcomer", strength: -36)
         board.refused("read c0ffee000063/180a/2a29", why: "No such peripheral is configured.")
         board.broker(connected: false, reason: "connection refused")
         board.decoded(device(0), [StatusReading(name: "temperature", value: .number(99.5), unit: "°C")])
@@ -153,12 +153,12 @@ final class BrowserTests: XCTestCase {
 
     func testTwoThousandDevicesStayQuick() throws {
         let board = StatusBoard(gateway: "hall", version: "1", broker: "localhost:1883")
-        func hear() {
+        func report() {
             for number in 0..<2_000 {
-                board.heard(device(number), name: "Device \(number)", strength: -30 - number % 70)
+                board.reported(device(number), name: "Device \(number)", strength: -30 - number % 70)
             }
         }
-        hear()
+        report()
         for number in 0..<2_000 {
             board.decoded(device(number), [StatusReading(name: "battery", value: .number(50), unit: "%")])
         }
@@ -166,13 +166,13 @@ final class BrowserTests: XCTestCase {
         defer { page.end() }
         let browser = try Browser()
         defer { browser.end() }
-        let hearing = Task {
+        let reports = Task {
             while !Task.isCancelled {
-                hear()
+                report()
                 try await Task.sleep(for: .milliseconds(500))
             }
         }
-        defer { hearing.cancel() }
+        defer { reports.cancel() }
         try browser.open("http://localhost:\(page.port)/")
         try browser.wait("document.getElementById('devices-count').textContent === '2,000'")
         XCTAssertEqual(try browser.number("return document.querySelectorAll('#rows tr').length"), 100)
@@ -214,7 +214,7 @@ final class BrowserTests: XCTestCase {
         try browser.screenshot("lost")
         let second = try TestPage(configure: { $0.port = first.port })
         defer { second.end() }
-        second.board.heard(device(5), name: "After", strength: -50)
+        second.board.reported(device(5), name: "After", strength: -50)
         try browser.wait("document.getElementById('alert').hidden")
         XCTAssertEqual(try browser.strings(column + "name')].map(td => td.textContent)"), ["After"])
     }

@@ -76,8 +76,8 @@ final class MetricsTests: XCTestCase {
     func testThePageHasTheNumbersOfTheBoard() throws {
         let page = try TestPage()
         defer { page.end() }
-        page.board.heard(device(1), name: nil, strength: -50)
-        page.board.heard(device(1), name: nil, strength: -50)
+        page.board.reported(device(1), name: nil, strength: -50)
+        page.board.reported(device(1), name: nil, strength: -50)
         page.board.link(device(1), .connected)
         page.board.broker(connected: true)
         page.board.queue(depth: 3, stored: 10, acknowledged: 6, dropped: 1)

@@ -41,7 +41,7 @@ final class PageTests: XCTestCase {
     func testTheStatusIsTheSnapshotOfTheBoard() throws {
         let page = try TestPage()
         defer { page.end() }
-        page.board.heard(device(1), name: "<script>alert(1)</script>", strength: -50)
+        page.board.reported(device(1), name: "<script>alert(1)</script>", strength: -50)
         page.board.decoded(device(1), [StatusReading(name: "temperature", value: .number(21.5), unit: "°C")])
         page.board.decoded(device(1), [StatusReading(name: "odd", value: .number(.nan))])
         page.board.link(device(1), .connected)
@@ -105,12 +105,12 @@ final class PageTests: XCTestCase {
     func testEventsBeginWithEverythingAndContinueWithChanges() throws {
         let page = try TestPage()
         defer { page.end() }
-        page.board.heard(device(1), name: "one", strength: -50)
-        page.board.heard(device(2), name: "two", strength: -60)
+        page.board.reported(device(1), name: "one", strength: -50)
+        page.board.reported(device(2), name: "two", strength: -60)
         let client = try Client(port: page.port)
         try client.send(Data("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))
         try client.read(until: "\"whole\":true")
-        page.board.heard(device(2), name: nil, strength: -60)
+        page.board.reported(device(2), name: nil, strength: -60)
         page.board.refused("write", why: "no")
         try client.read(until: "\"whole\":false")
         try client.read(until: "\"what\"")
@@ -158,14 +158,14 @@ final class PageTests: XCTestCase {
         limits.write = .seconds(1)
         let page = try TestPage(limits: limits)
         defer { page.end() }
-        for number in 0..<2_000 { page.board.heard(device(number), name: "device \(number)", strength: -60) }
+        for number in 0..<2_000 { page.board.reported(device(number), name: "device \(number)", strength: -60) }
         let client = try Client(port: page.port, receiveBuffer: 4_096)
         try client.send(Data("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))
         try page.wait("There is no viewer.") { try page.get("/metrics").text.contains("page_viewers 1\n") }
         // The snapshot and the changes fill the buffers of the kernel.
         let filling = Task {
             while !Task.isCancelled {
-                for number in 0..<2_000 { page.board.heard(device(number), name: nil, strength: -60) }
+                for number in 0..<2_000 { page.board.reported(device(number), name: nil, strength: -60) }
                 try await Task.sleep(for: .milliseconds(200))
             }
         }

@@ -9,10 +9,10 @@ public import Foundation
 public final class StatusBoard: @unchecked Sendable {
     /// How much a board holds.
     public struct Limits: Hashable, Sendable {
-        /// The number of devices. If there are more, those without a link that were not heard for the longest time are
+        /// The number of devices. If there are more, those without a link whose last reports are the oldest are
         /// removed.
         public var devices = 2_000
-        /// The number of topics whose last values are held.
+        /// The number of characteristics whose last values are held.
         public var values = 200
         /// The number of refused commands.
         public var refusals = 100
@@ -69,13 +69,13 @@ public final class StatusBoard: @unchecked Sendable {
     ///   - device: The device.
     ///   - name: The name that it advertises. `nil` and an empty name leave the known one.
     ///   - strength: The strength in dBm, -127 to 20; `nil` if it is unknown.
-    public func heard(_ device: DeviceName, name: String?, strength: Int?) {
+    public func reported(_ device: DeviceName, name: String?, strength: Int?) {
         let now = now
         locked { state in
             state.revision += 1
             state.reports += 1
             let index = state.index(of: device, now: now, limits: limits)
-            state.devices.values[index].heard(name, strength, now, state.revision, limits)
+            state.devices.values[index].reported(name, strength, now, state.revision, limits)
         }
     }
 
@@ -92,7 +92,7 @@ public final class StatusBoard: @unchecked Sendable {
     /// The link to a device has changed.
     ///
     /// - Parameters:
-    ///   - device: The device. A device whose link is other than `.none` stays on the board.
+    ///   - device: The device. The board keeps a device while its link is not `.none`.
     ///   - link: The new state.
     ///   - detail: More about it, such as the reason of a failure.
     public func link(_ device: DeviceName, _ link: LinkStatus, detail: String? = nil) {
@@ -361,7 +361,7 @@ private struct Device {
     var name: String?
     /// The smoothed strength; not a number if it is unknown.
     var strength = Float.nan
-    var heard: Int?
+    var reported: Int?
     /// The time of the last change.
     var used: Int
     var revision = 0
@@ -374,7 +374,8 @@ private struct Device {
         (self.address, self.used) = (address, used)
     }
 
-    mutating func heard(_ name: String?, _ strength: Int?, _ now: Int, _ revision: Int, _ limits: StatusBoard.Limits) {
+    mutating func reported(_ name: String?, _ strength: Int?, _ now: Int, _ revision: Int, _ limits: StatusBoard.Limits)
+    {
         if let name, !name.isEmpty {
             let name = StatusBoard.cut(name, limits.text)
             if self.name != name { self.name = name }
@@ -382,11 +383,11 @@ private struct Device {
         if let strength {
             let number = Float(min(max(strength, -127), 20))
             // Reports vary by several decibels; a quarter of each counts, and all of one after ten seconds of silence.
-            let isRecent = heard.map { now - $0 < 10_000 } ?? false
+            let isRecent = reported.map { now - $0 < 10_000 } ?? false
             self.strength = isRecent && !self.strength.isNaN ? self.strength + (number - self.strength) / 4 : number
             strengths.record(Int8(self.strength.rounded()), step: now / State.step)
         }
-        (heard, used, self.revision) = (now, now, revision)
+        (reported, used, self.revision) = (now, now, revision)
     }
 
     mutating func merge(_ new: [StatusReading], _ revision: Int, _ limits: StatusBoard.Limits) {
@@ -405,7 +406,7 @@ private struct Device {
     func snapshot(_ name: DeviceName, from step: Int, time: (Int) -> Int64) -> StatusSnapshot.Device {
         .init(
             device: name.description, address: address, name: self.name,
-            strength: strength.isNaN ? nil : Int(strength.rounded()), heard: heard.map(time), link: link,
+            strength: strength.isNaN ? nil : Int(strength.rounded()), reported: reported.map(time), link: link,
             detail: detail, readings: readings, history: strengths.history(from: step))
     }
 }

@@ -76,7 +76,7 @@ private struct StatusJSON {
         member("address", device.address)
         member("name", device.name)
         if let strength = device.strength { member("strength", strength) }
-        if let heard = device.heard { member("heard", heard) }
+        if let reported = device.reported { member("reported", reported) }
         member("link", device.link.rawValue)
         member("detail", device.detail)
         member("readings", device.readings) { json, reading in

@@ -15,7 +15,7 @@ public struct StatusSnapshot: Codable, Hashable, Sendable {
     public var devices: [Device]
     /// The names of devices that are no longer held. Empty if the snapshot is whole.
     public var removed: [String]
-    /// The last value of each topic, oldest first.
+    /// The last value of each characteristic, oldest first.
     public var values: [Value]
     /// The refused commands, oldest first.
     public var refusals: [Refusal]
@@ -77,12 +77,12 @@ public struct StatusSnapshot: Codable, Hashable, Sendable {
         public var device: String
         /// The address with colons.
         public var address: String
-        /// The name that the device advertises. It comes from the air: show it as text.
+        /// The name that the device advertises. It can have any characters: show it as text only.
         public var name: String?
         /// The smoothed strength in dBm.
         public var strength: Int?
         /// The time of the last report.
-        public var heard: Int64?
+        public var reported: Int64?
         public var link: LinkStatus
         /// More about the link, such as the reason of a failure or the gateway that has the link.
         public var detail: String?

@@ -10,8 +10,8 @@ import Foundation
 ///
 /// Counters become counters, gauges and meters gauges, and timers histograms in seconds with fixed buckets. Recorders that
 /// aggregate become summaries without quantiles. Characters that Prometheus does not allow in names become underscores.
-/// Metrics with the same label and dimensions are one. Numbers of metrics are bounded: what is recorded in a metric beyond
-/// ``Limits``, or in one whose name another kind of metric has, is counted in `bluecap_metrics_refused_total` and not shown.
+/// Metrics with the same label and dimensions are one. A metric beyond ``Limits``, and one whose name another kind of metric
+/// has, is not written; each creation of one is counted in `bluecap_metrics_refused_total`.
 /// All functions may be called on any thread.
 // `@unchecked`: `state` is accessed only while `lock` is held.
 public final class PrometheusMetrics: MetricsFactory, @unchecked Sendable {
