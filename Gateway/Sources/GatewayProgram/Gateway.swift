@@ -153,7 +153,7 @@ public final class Gateway: ServiceLifecycle.Service {
         let (date, now) = (Date(), uptime)
         switch event {
         case .report(let report):
-            board.heard(report.device, name: report.advertisements.localName, strength: report.rssi)
+            board.reported(report.device, name: report.advertisements.localName, strength: report.rssi)
             let readings = decide { desk in
                 let (orders, readings) = desk.received(report, at: now)
                 return (orders, readings)
