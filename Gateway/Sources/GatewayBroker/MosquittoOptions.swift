@@ -14,8 +14,12 @@ public struct MosquittoOptions: Sendable {
     /// What the broker publishes when the connection ends without order.
     public var will: BrokerMessage?
     public var user: String?
-    /// Sent only together with a user name.
-    public var password: String?
+    /// Needs a user name. It does not appear in descriptions of the options.
+    public var password: String? {
+        get { secret.value }
+        set { secret.value = newValue }
+    }
+    private var secret = Hidden()
     /// For addresses that begin with `mqtts://`.
     public var security = MosquittoSecurity()
     public var limits = MosquittoLimits()
@@ -31,6 +35,13 @@ public struct MosquittoOptions: Sendable {
 
     public init(addresses: [BrokerAddress], clientIdentifier: String) {
         (self.addresses, self.clientIdentifier) = (addresses, clientIdentifier)
+    }
+
+    /// A text that descriptions and mirrors do not show.
+    private struct Hidden: Sendable, CustomStringConvertible, CustomReflectable {
+        var value: String?
+        var description: String { "‹hidden›" }
+        var customMirror: Mirror { Mirror(self, children: []) }
     }
 
     /// Throws the first mistake.

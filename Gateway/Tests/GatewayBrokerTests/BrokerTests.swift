@@ -115,6 +115,19 @@ extension BrokerMessage {
     var text: String { String(decoding: payload, as: UTF8.self) }
 }
 
+/// The processor time of this process, in seconds.
+func processorTime() -> Double {
+    var usage = rusage()
+    getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+    return [usage.ru_utime, usage.ru_stime].reduce(0) { $0 + Double($1.tv_sec) + Double($1.tv_usec) / 1_000_000 }
+}
+
+/// The memory of this process that is resident, in bytes.
+func residentBytes() -> Int {
+    let fields = ((try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? "").split(separator: " ")
+    return (fields.count > 1 ? Int(fields[1]) ?? 0 : 0) * sysconf(Int32(_SC_PAGESIZE))
+}
+
 /// The texts without those that were there before.
 func firstOccurrences(_ messages: [BrokerMessage]) -> [String] {
     var seen: Set<String> = []
@@ -174,6 +187,42 @@ final class BrokerTests: XCTestCase {
         XCTAssertEqual(Set(acknowledged.values), [1], "a token is acknowledged once although it is published again")
         let connections = await client.connections
         XCTAssertGreaterThanOrEqual(connections, 2)
+    }
+
+    /// Prints how fast messages are acknowledged; `BLUECAP_MESSAGES` sets their number.
+    func testKeepsNoMemoryForMessagesThatAreAcknowledged() async throws {
+        let count = UInt64(ProcessInfo.processInfo.environment["BLUECAP_MESSAGES"] ?? "") ?? 20_000
+        let broker = try await MosquittoBroker()
+        let transport = try MosquittoTransport(options: try options(broker.address))
+        let run = Task { await transport.run() }
+        let payload = Data(repeating: 0x20, count: 500)
+        var (next, acknowledged, early) = (1 as UInt64, 0 as UInt64, 0)
+        let (begin, processor) = (ContinuousClock.now, processorTime())
+        for await event in transport.events {
+            if case .acknowledged(let token) = event {
+                acknowledged += 1
+                XCTAssertEqual(token, acknowledged)
+            }
+            if acknowledged == count / 10 { early = residentBytes() }
+            if acknowledged == count { break }
+            while next <= count {
+                do throws(BrokerTransportError) {
+                    try transport.publish(BrokerMessage(topic: "bluecap/g/value", payload: payload), token: next)
+                } catch {
+                    XCTAssertEqual(error, .full)
+                    break
+                }
+                next += 1
+            }
+        }
+        let (duration, used) = (ContinuousClock.now - begin, processorTime() - processor)
+        let growth = residentBytes() - early
+        print(
+            "\(count) messages of 500 bytes: \(Int(Double(count) / (duration / .seconds(1)))) a second,",
+            "\(Int(used * 1_000_000 / Double(count))) µs of processor time each, \(growth >> 10) KiB more memory")
+        XCTAssertLessThan(growth, 8 << 20)
+        run.cancel()
+        await run.value
     }
 
     func testReportsWhyTheBrokerRefusesAConnection() async throws {

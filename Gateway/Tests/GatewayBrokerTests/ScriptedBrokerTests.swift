@@ -148,6 +148,42 @@ final class ScriptedBrokerTests: XCTestCase {
         }
     }
 
+    func testAnAddressThatDoesNotReplyBlocksNothing() async throws {
+        // A socket whose queue of connections is full ignores further ones, as a host that is switched off.
+        let port = try Loopback.freePort()
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var sockets = [listener]
+        defer { for socket in sockets { close(socket) } }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(INADDR_LOOPBACK).bigEndian
+        withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+                XCTAssertEqual(bind(listener, pointer, size), 0)
+                XCTAssertEqual(listen(listener, 0), 0)
+                for _ in 0..<3 {
+                    let filler = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0)
+                    sockets.append(filler)
+                    _ = connect(filler, pointer, size)
+                }
+            }
+        }
+        for scheme in ["mqtt", "mqtts"] {
+            var impatient = try options("\(scheme)://127.0.0.1:\(port)")
+            impatient.connectLimit = .milliseconds(300)
+            let reason = try await firstReason(impatient)
+            XCTAssertEqual(reason, "\(impatient.addresses[0]) has not accepted the connection within 0.3 seconds.")
+            let patient = try MosquittoTransport(options: try options("\(scheme)://127.0.0.1:\(port)"))
+            let run = Task { await patient.run() }
+            let begin = ContinuousClock.now
+            run.cancel()
+            await run.value
+            XCTAssertLessThan(ContinuousClock.now - begin, .seconds(1))
+        }
+    }
+
     func testAConnectionWithoutAcknowledgementsIsEndedAndTheirTokensAreForgotten() async throws {
         // The first connection acknowledges nothing. The second acknowledges what it gets, and identifiers that it did not
         // get.

@@ -57,6 +57,16 @@ final class ValueTests: XCTestCase {
         }
     }
 
+    func testDescriptionsOfOptionsDoNotShowThePassword() throws {
+        var options = MosquittoOptions(addresses: [try BrokerAddress("mqtt://broker")], clientIdentifier: "gateway")
+        (options.user, options.password) = ("user", "correct horse")
+        XCTAssertEqual(options.password, "correct horse")
+        var texts = "\(options)" + String(reflecting: options)
+        dump(options, to: &texts)
+        XCTAssertTrue(texts.contains("gateway"))
+        XCTAssertFalse(texts.contains("horse"), texts)
+    }
+
     func testDelaysDoubleAfterEachRoundThroughTheAddresses() {
         var generator = SplitMix(state: UInt64(ProcessInfo.processInfo.environment["BLUECAP_SEED"] ?? "") ?? 29)
         var plan = Reconnection(count: 2)
