@@ -67,7 +67,9 @@ public actor Courier {
     private var isDeletionDue = false
     private var timers: [Timer: Task<Void, Never>] = [:]
     private var counts = CourierStatistics()
-    private var lastError: OutboxError?
+    /// The error of the last transaction, and the last error that was logged.
+    private var (lastError, reported): (OutboxError?, OutboxError?) = (nil, nil)
+    private var (errors, refusals) = (RareEvents(), RareEvents())
 
     private let (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
@@ -200,9 +202,14 @@ public actor Courier {
     }
 
     private func discard(_ value: StoredValue, _ reason: String) async {
-        logger.error(
-            "The broker's transport refuses a value, which is dropped.",
-            metadata: ["topic": "\(value.topic)", "sequence": "\(value.sequence)", "reason": "\(reason)"])
+        if let count = refusals.add(at: Outbox.uptime()) {
+            logger.error(
+                "The transport refuses values, which are dropped; the last one is named.",
+                metadata: [
+                    "count": "\(count)", "topic": "\(value.topic)", "sequence": "\(value.sequence)",
+                    "reason": "\(reason)",
+                ])
+        }
         window.skip(value.id)
         page = []  // the next value of the device reports it, and is read after that
         let outbox = outbox
@@ -374,10 +381,11 @@ public actor Courier {
         }
     }
 
-    /// Logs an error, unless it is the last one again.
+    /// Keeps an error for the statistics, and logs it if it is another one than before, or at most once a minute.
     private func report(_ error: OutboxError) {
-        if error != lastError { logger.error("\(error)") }
-        lastError = error
+        if error != reported { errors = RareEvents() }
+        (lastError, reported) = (error, error)
+        if let count = errors.add(at: Outbox.uptime()) { logger.error("\(error)", metadata: ["count": "\(count)"]) }
     }
 
     private static func bytes(_ values: [NewValue]) -> Int {
@@ -389,10 +397,13 @@ public actor Courier {
 public struct CourierStatistics: Hashable, Sendable {
     /// The store, with the numbers of dropped values.
     public var outbox = OutboxStatistics()
+    /// How many values were stored.
     public var stored = 0
     /// Publications, each repetition counted.
     public var sent = 0
+    /// Publications that were marked as repeated.
     public var repeated = 0
+    /// How many values the broker has acknowledged.
     public var acknowledged = 0
     /// How many published values wait for an acknowledgement.
     public var inFlight = 0

@@ -58,6 +58,7 @@ final class OutboxDatabase: @unchecked Sendable {
     private var isClosed = false
     private var state = State()
     private(set) var sentBefore: Int64 = 0
+    private var drops: [DropCause: RareEvents] = [:]
     /// The outbox's clock at `uptime()` 0.
     private var clockOffset: Int64 = 0
 
@@ -395,11 +396,12 @@ final class OutboxDatabase: @unchecked Sendable {
         return seconds * 1000 + max(0, duration.components.attoseconds / 1_000_000_000_000_000)
     }
 
+    /// Logs that values were dropped, at most once a minute for each cause.
     private func warn(_ count: Int64, _ cause: DropCause) {
-        guard count > 0 else { return }
+        guard count > 0, let sum = drops[cause, default: RareEvents()].add(count, at: uptime()) else { return }
         logger.warning(
             "Dropped the oldest values of the outbox.",
-            metadata: ["cause": "\(cause.rawValue)", "count": "\(count)", "kept": "\(state.depth)"])
+            metadata: ["cause": "\(cause.rawValue)", "count": "\(sum)", "kept": "\(state.depth)"])
     }
 
     // MARK: The file

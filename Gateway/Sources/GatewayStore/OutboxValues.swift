@@ -178,7 +178,7 @@ public enum OutboxError: Error, Hashable, Sendable, CustomStringConvertible {
         case .cannotOpen(let path, let reason): "Cannot open \(path): \(reason)"
         case .invalid(let reason): "The value cannot be stored: \(reason)"
         case .overloaded(let waiting):
-            "\(waiting) values wait to be stored. The disk is slower than the values arrive; lower their rate."
+            "More values are to be stored than may wait; \(waiting) wait already. Submit fewer at once, or lower their rate."
         case .failed(let path, let code, let reason): "SQLite failed with code \(code) for \(path): \(reason)"
         }
     }

@@ -59,4 +59,12 @@ final class PayloadTests: XCTestCase {
             XCTAssertEqual(StoredValue.text(ofMilliseconds: value), expected)
         }
     }
+
+    func testFrequentEventsAreLoggedOnceInAnIntervalWithTheirNumber() {
+        var events = RareEvents(interval: .seconds(60))
+        XCTAssertEqual(events.add(3, at: .seconds(5)), 3)
+        XCTAssertNil(events.add(at: .seconds(6)))
+        XCTAssertNil(events.add(2, at: .seconds(64)))
+        XCTAssertEqual(events.add(at: .seconds(65)), 4)
+    }
 }
