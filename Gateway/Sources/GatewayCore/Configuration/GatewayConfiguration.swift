@@ -187,7 +187,7 @@ public struct GatewayConfiguration: Hashable, Sendable {
         public var links: Int
         /// Commands that wait for their execution.
         public var commands: Int
-        /// The size of a received message in bytes; longer ones are refused.
+        /// The size of a command in bytes; longer ones are refused.
         public var messageSize: Int
         /// Messages that are sent and not acknowledged.
         public var inFlight: Int
@@ -547,14 +547,14 @@ extension GatewayConfiguration.Limits {
     fileprivate init(_ section: ConfigurationSection) {
         devices = section.value(
             "devices", .number(1...100_000), default: 2_000,
-            "The number of peripherals of which state is kept. Above it, those without a report for the longest time are removed."
+            "The number of peripherals of which state is kept. Above it, those without a report for the longest time are removed, and Home Assistant gets no further devices."
         )
         links = section.value("links", .number(0...64), default: 5, "The number of links at the same time.")
         commands = section.value(
             "commands", .number(1...10_000), default: 64, "The number of commands that wait; more are refused.")
         messageSize = section.value(
             "messageSize", .size(256...1_048_576), default: 4_096,
-            "The size of a received message above which it is refused.")
+            "The size of a command above which it is refused.")
         inFlight = section.value(
             "inFlight", .number(1...10_000), default: 100,
             "The number of messages that are sent to the broker and not acknowledged.")
