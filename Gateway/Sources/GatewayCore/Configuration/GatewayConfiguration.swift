@@ -194,6 +194,13 @@ public struct GatewayConfiguration: Hashable, Sendable {
     }
 }
 
+extension Topics {
+    /// Creates the topics of the gateway that a configuration describes.
+    public init(_ configuration: GatewayConfiguration) {
+        self.init(prefix: configuration.topicPrefix, gateway: configuration.name)
+    }
+}
+
 // MARK: - Reading
 
 extension GatewayConfiguration {
@@ -421,7 +428,7 @@ extension GatewayConfiguration.CharacteristicEntry {
         guard section.mark != nil else { return nil }
         if case .profile(let name?) = format, !ValueDecoder.hasProfile(named: name) {
             section.report(
-                "as", "the library has no profile named \(ConfigurationText.quoted(name)).\(Self.question(name))")
+                "as", "the library has no profile named \(EditedText.quoted(name)).\(Self.question(name))")
         }
         switch (word, interval) {
         case (.read, let interval?): mode = .read(every: interval)
@@ -438,7 +445,7 @@ extension GatewayConfiguration.CharacteristicEntry {
 
     private static func question(_ name: String) -> String {
         let names = ValueDecoder.profileNames + ValueFormat.Simple.allCases.map(\.rawValue)
-        return ConfigurationText.nearest(to: name, of: names).map { " Did you mean \"\($0)\"?" } ?? ""
+        return EditedText.nearest(to: name, of: names).map { " Did you mean \"\($0)\"?" } ?? ""
     }
 }
 
