@@ -221,13 +221,21 @@ final class ConfigurationTests: XCTestCase {
             bomb +=
                 "\(letter): &\(letter) [*\(last), *\(last), *\(last), *\(last), *\(last), *\(last), *\(last), *\(last)]\n"
         }
-        for yaml in [
+        let anchors = [
             bomb, bomb + "? *z\n: 1\n", "name: &x a\n", "name: *x\n", "[&a b]", "{a: *b}", "- &a b\n", "? &a b\n",
             "&a b: c\n",
-            "name: !secret x\n", "name: !!binary aGVsbG8=\n", "name: |\n  a\n", "name: >\n  a\n", "name: 'a\n  b'\n",
-            "name: 'it''s' &x\n", "a: [foo\n 'x, &a [1], 'y]\n",
+            // Only the parser sees this one: the quotation marks are inside of texts.
+            "a: [foo\n 'x, &a [1], z 'y]\n",
+        ]
+        let texts = ["name: |\n  a\n", "name: >\n  a\n", "name: 'a\n  b'\n"]
+        for (cases, reason) in [
+            (anchors, "anchors (&name)"), (["name: !secret x\n", "name: !!binary aGVsbG8=\n"], "tags such as !name"),
+            (texts, "line"), (["name: 'it''s' &x\n"], "no valid YAML"),
         ] {
-            XCTAssertEqual(problems(yaml).count, 1, yaml)
+            for yaml in cases {
+                let found = problems(yaml)
+                XCTAssertTrue(found.count == 1 && found[0].contains(reason), "\(yaml): \(found)")
+            }
         }
         XCTAssertEqual(problems("page: {enabled: false} # 'it is &off\nradio: {filter: {names: [\"*\", 'a&b']}}\n"), [])
     }

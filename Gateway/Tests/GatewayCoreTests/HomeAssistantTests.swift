@@ -260,6 +260,31 @@ final class HomeAssistantTests: XCTestCase {
         XCTAssertEqual(try world.state(device).readings, ["temperature": .number(21.5)], "taken from the last reporter")
     }
 
+    func testAMessageOfAnEarlierTermIsReplacedByTheReporters() throws {
+        var world = World(start: start)
+        world.add("attic")
+        world.pass(3)
+        world.handle("attic", .reading(device, reading(-60)))
+        world.pass(5)
+        let earlier = try XCTUnwrap(world.retained["bluecap/device/\(device)"])
+        world.add("cellar")
+        let (device, reading) = (device, reading(-40))
+        world.pass(20) { $0.handle("cellar", .reading(device, reading)) }
+        XCTAssertEqual(try world.state(device).gateway, "cellar")
+        XCTAssertEqual(try world.state(device).term, 2)
+        world.publish("bluecap/device/\(device)", earlier)
+        XCTAssertEqual(try world.state(device).gateway, "attic")
+        world.pass(2)
+        XCTAssertEqual(try world.state(device).gateway, "cellar")
+        XCTAssertEqual(world.reporters(device), ["cellar"])
+        // A term that cannot be exceeded is not accepted.
+        let high = String(decoding: earlier, as: UTF8.self).replacing(
+            #""term":1,"#, with: #""term":9223372036854775807,"#)
+        world.publish("bluecap/device/\(device)", Data(high.utf8))
+        world.pass(2)
+        XCTAssertEqual(world.reporters(device), ["cellar"])
+    }
+
     func testARestartedGatewayContinuesWithItsDevices() throws {
         var world = World(start: start)
         world.add("attic", removeAfter: .seconds(7_200))
@@ -526,5 +551,23 @@ final class HomeAssistantTests: XCTestCase {
         XCTAssertTrue(output.contains("\(lines.count) entities of 2 devices have their states\n"), output)
         XCTAssertTrue(output.hasSuffix("removed by empty messages\n"), output)
         print(output, terminator: "")
+    }
+
+    func testThousandsOfDevicesTakeLittleTime() {
+        var world = World(start: start)
+        world.add("attic", devices: 2_000)
+        world.pass(3)
+        let all = devices(2_000)
+        var temperature = 20.0
+        let begin = ContinuousClock.now
+        for _ in 0..<5 {
+            temperature += 0.1
+            for device in all { world.handle("attic", .reading(device, reading(-60, temperature))) }
+            world.pass(1)
+        }
+        let perReading = (ContinuousClock.now - begin) / 10_000
+        print("\(perReading) for each reading of one of 2,000 devices, with its message")
+        XCTAssertEqual(world.retained.keys.filter { $0.hasPrefix("homeassistant/") }.count, 6_000)
+        XCTAssertLessThan(perReading, .milliseconds(2))
     }
 }

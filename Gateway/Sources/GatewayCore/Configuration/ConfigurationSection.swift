@@ -135,7 +135,7 @@ final class ConfigurationSection {
             }
             guard !declared.contains(name) else { continue }
             let isShown = log.problems.count < GatewayConfigurationError.limit
-            let nearest = isShown ? ConfigurationText.nearest(to: name, of: declared) : nil
+            let nearest = isShown ? EditedText.nearest(to: name, of: declared) : nil
             let question = nearest.map { " Did you mean \"\($0)\"?" } ?? ""
             log.report(
                 key.mark, join(path, String(name.prefix(60))),
@@ -214,7 +214,7 @@ enum ConfigurationParser {
             let place = isSecond || context == nil ? "" : " (\(context?.text ?? ""))"
             log.report(mark, "", "no valid YAML: \(reason)\(place).")
         case .duplicatedKeysInMapping(let duplicates, let context):
-            let names = duplicates.map { ConfigurationText.quoted($0) }.joined(separator: ", ")
+            let names = duplicates.map { EditedText.quoted($0) }.joined(separator: ", ")
             log.report(context.mark, "", "the same key occurs twice in one mapping: \(names). Remove one.")
         case .reader(let problem, _, _, _): log.report(nil, "", "no valid YAML: \(problem).")
         default: log.report(nil, "", "no valid YAML.")

@@ -187,10 +187,17 @@ public struct GatewayConfiguration: Hashable, Sendable {
         public var links: Int
         /// Commands that wait for their execution.
         public var commands: Int
-        /// The size of a received message in bytes; longer ones are refused.
+        /// The size of a command in bytes; longer ones are refused.
         public var messageSize: Int
         /// Messages that are sent and not acknowledged.
         public var inFlight: Int
+    }
+}
+
+extension Topics {
+    /// Creates the topics of the gateway that a configuration describes.
+    public init(_ configuration: GatewayConfiguration) {
+        self.init(prefix: configuration.topicPrefix, gateway: configuration.name)
     }
 }
 
@@ -421,7 +428,7 @@ extension GatewayConfiguration.CharacteristicEntry {
         guard section.mark != nil else { return nil }
         if case .profile(let name?) = format, !ValueDecoder.hasProfile(named: name) {
             section.report(
-                "as", "the library has no profile named \(ConfigurationText.quoted(name)).\(Self.question(name))")
+                "as", "the library has no profile named \(EditedText.quoted(name)).\(Self.question(name))")
         }
         switch (word, interval) {
         case (.read, let interval?): mode = .read(every: interval)
@@ -438,7 +445,7 @@ extension GatewayConfiguration.CharacteristicEntry {
 
     private static func question(_ name: String) -> String {
         let names = ValueDecoder.profileNames + ValueFormat.Simple.allCases.map(\.rawValue)
-        return ConfigurationText.nearest(to: name, of: names).map { " Did you mean \"\($0)\"?" } ?? ""
+        return EditedText.nearest(to: name, of: names).map { " Did you mean \"\($0)\"?" } ?? ""
     }
 }
 
@@ -547,14 +554,14 @@ extension GatewayConfiguration.Limits {
     fileprivate init(_ section: ConfigurationSection) {
         devices = section.value(
             "devices", .number(1...100_000), default: 2_000,
-            "The number of peripherals of which state is kept. Above it, those without a report for the longest time are removed."
+            "The number of peripherals of which state is kept. Above it, those without a report for the longest time are removed, and Home Assistant gets no further devices."
         )
         links = section.value("links", .number(0...64), default: 5, "The number of links at the same time.")
         commands = section.value(
             "commands", .number(1...10_000), default: 64, "The number of commands that wait; more are refused.")
         messageSize = section.value(
             "messageSize", .size(256...1_048_576), default: 4_096,
-            "The size of a received message above which it is refused.")
+            "The size of a command above which it is refused.")
         inFlight = section.value(
             "inFlight", .number(1...10_000), default: 100,
             "The number of messages that are sent to the broker and not acknowledged.")

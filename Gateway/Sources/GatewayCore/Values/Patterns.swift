@@ -1,6 +1,33 @@
 public import BlueCapKit
 import Foundation
 
+/// A peripheral of a configuration or a command.
+public enum PeripheralSelector: Hashable, Sendable, CustomStringConvertible {
+    /// An address.
+    case address(DeviceName)
+    /// An exact name.
+    case name(String)
+
+    /// Reads an address or, for another text of 1 to 248 bytes without control characters, a name.
+    public init?(_ text: String) {
+        if let device = DeviceName(text) {
+            self = .address(device)
+        } else if (1...248).contains(text.utf8.count), PayloadText.name(text) == text {
+            self = .name(text)
+        } else {
+            return nil
+        }
+    }
+
+    /// The address or the name.
+    public var description: String {
+        switch self {
+        case .address(let device): device.address
+        case .name(let name): name
+        }
+    }
+}
+
 /// The address of a broker.
 public struct BrokerURL: Hashable, Sendable, CustomStringConvertible {
     /// A host name or an address; IPv6 addresses without brackets.

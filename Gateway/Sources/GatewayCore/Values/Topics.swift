@@ -10,11 +10,6 @@ public struct Topics: Hashable, Sendable {
     /// Creates the topics of a gateway.
     public init(prefix: String, gateway: String) { (self.prefix, self.gateway) = (prefix, gateway) }
 
-    /// Creates the topics of the gateway that a configuration describes.
-    public init(_ configuration: GatewayConfiguration) {
-        self.init(prefix: configuration.topicPrefix, gateway: configuration.name)
-    }
-
     // MARK: Of this gateway
 
     /// The state of this gateway; retained.

@@ -1,33 +1,6 @@
 public import BlueCapKit
 public import Foundation
 
-/// A peripheral of a configuration or a command.
-public enum PeripheralSelector: Hashable, Sendable, CustomStringConvertible {
-    /// An address.
-    case address(DeviceName)
-    /// An exact name.
-    case name(String)
-
-    /// Reads an address or, for another text of 1 to 248 bytes without control characters, a name.
-    public init?(_ text: String) {
-        if let device = DeviceName(text) {
-            self = .address(device)
-        } else if (1...248).contains(text.utf8.count), PayloadText.name(text) == text {
-            self = .name(text)
-        } else {
-            return nil
-        }
-    }
-
-    /// The address or the name.
-    public var description: String {
-        switch self {
-        case .address(let device): device.address
-        case .name(let name): name
-        }
-    }
-}
-
 /// A command, from ``Topics/command`` or the page.
 public struct CommandRequest: Hashable, Sendable {
     /// The identifier that the reply has: 1 to 64 characters.
@@ -142,14 +115,14 @@ public struct CommandRequest: Hashable, Sendable {
         guard let word = try text(.command) else { throw refuse("The member \"command\" is missing.") }
         guard let command = Command(rawValue: word) else {
             let all = Command.allCases.map(\.rawValue)
-            let question = ConfigurationText.nearest(to: word, of: all).map { " Did you mean \"\($0)\"?" } ?? ""
+            let question = EditedText.nearest(to: word, of: all).map { " Did you mean \"\($0)\"?" } ?? ""
             throw refuse("The command is unknown.\(question) Allowed: \(all.joined(separator: ", ")).")
         }
         let allowed = Self.members(of: command)
         for name in object.keys.sorted() where !allowed.contains(where: { $0.rawValue == name }) {
-            let shown = ConfigurationText.quoted(name)
+            let shown = EditedText.quoted(name)
             let question =
-                ConfigurationText.nearest(to: name, of: allowed.map(\.rawValue))
+                EditedText.nearest(to: name, of: allowed.map(\.rawValue))
                 .map { " Did you mean \"\($0)\"?" } ?? ""
             throw refuse("The command \(command) has no member \(shown).\(question)")
         }
