@@ -473,6 +473,20 @@ final class ClaimMachineTests: XCTestCase {
         XCTAssertEqual(desk.commands, ["announce"])
     }
 
+    /// A will can reach other gateways later than claims that were published after it, and remove them there.
+    func testClaimsArePublishedAgainAfterALateWill() throws {
+        var desk = Desk()
+        desk.takeDevice()
+        desk.pass(3)
+        let first = try XCTUnwrap(desk.last?.number)
+        desk.give(.gateway("b", isOnline: false))
+        XCTAssertEqual(desk.last?.number, first + 1)
+        desk.pass(1.4)
+        XCTAssertEqual(desk.last?.number, first + 1)
+        desk.pass(0.2)
+        XCTAssertEqual(desk.last?.number, first + 2)
+    }
+
     func testARemovalThatTheBrokerDoesNotSendBackIsRepeated() {
         var desk = Desk()
         desk.takeDevice()
