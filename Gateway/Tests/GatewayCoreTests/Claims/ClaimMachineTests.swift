@@ -372,9 +372,14 @@ final class ClaimMachineTests: XCTestCase {
     func testAClaimThatIsDeliveredAgainIsOlderThanTheOneThatHasArrived() {
         var desk = Desk()
         desk.connected()
-        desk.claim("a", .holds, -50)
-        desk.give(.claim(device, gateway: "a", Claim(.wants, strength: -50, bid: -50, session: 1, number: 0)))
+        func claim(_ state: Claim.State, _ session: UInt32, _ number: UInt64) -> ClaimMachine.Event {
+            .claim(device, gateway: "a", Claim(state, strength: -50, bid: -50, session: session, number: number))
+        }
+        desk.give(claim(.holds, 1, 8))
+        desk.give(claim(.wants, 1, 7))
         XCTAssertEqual(desk.machine.holder(of: device), "a")
+        desk.give(claim(.wants, 2, 1))
+        XCTAssertNil(desk.machine.holder(of: device), "another process of the gateway counts from the beginning")
     }
 
     func testAClaimThatIsNotRepeatedFalls() {
@@ -431,6 +436,18 @@ final class ClaimMachineTests: XCTestCase {
         desk.give(.linkDown(device))
         desk.give(.brokerConnected)
         XCTAssertEqual(desk.published, [.takes, .holds, nil])
+    }
+
+    /// Claims that the broker has lost are published again by their gateways first.
+    func testAfterAConnectionNothingIsClaimedForAWhile() {
+        var desk = Desk()
+        desk.pass(20, -50)
+        desk.give(.brokerConnected)
+        desk.pass(4.9, -50)
+        XCTAssertEqual(desk.published, [])
+        desk.claim("a", .holds, -60)
+        desk.pass(5, -60)
+        XCTAssertEqual(desk.published, [])
     }
 
     func testAClaimToALinkEndsWithTheConnectionToTheBroker() {
