@@ -162,14 +162,16 @@ final class AttenuationTests: XCTestCase {
     }
 
     func testTheOptionsAreReadFromFilesAndWritten() throws {
-        let peripheral = VirtualPeripheral(
-            "C0:00:00:00:00:01", advertisesWhileConnected: true, linkLimit: 3)
+        var peripheral = VirtualPeripheral("C0:00:00:00:00:01")
+        peripheral.advertisesWhileConnected = true
+        peripheral.linkLimit = 3
         let json =
             #"{"peripherals": [{"address": "C0:00:00:00:00:01", "advertisesWhileConnected": true, "linkLimit": 3}]}"#
         XCTAssertEqual(try Room.decoded(from: Data(json.utf8)).peripherals, [peripheral])
         XCTAssertEqual(
             try JSONDecoder().decode(VirtualPeripheral.self, from: JSONEncoder().encode(peripheral)), peripheral)
-        XCTAssertEqual(VirtualPeripheral("C0:00:00:00:00:01", linkLimit: 0).linkLimit, 1)
+        peripheral.linkLimit = 0
+        XCTAssertEqual(peripheral.linkLimit, 1)
         let wrong = json.replacingOccurrences(of: "3", with: "17")
         XCTAssertThrowsError(try Room.decoded(from: Data(wrong.utf8))) {
             XCTAssertTrue("\($0)".contains("linkLimit: 17 is not a whole number from 1 to 16"), "\($0)")

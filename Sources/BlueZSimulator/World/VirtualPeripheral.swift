@@ -33,10 +33,10 @@ public struct VirtualPeripheral: Hashable, Sendable {
     /// If it has services it takes connections nevertheless, like a bonded sensor that accepts only known centrals.
     public var isRemembered: Bool
     /// Whether it goes on advertising while it has a link, as many sensors do.
-    public var advertisesWhileConnected: Bool
+    public var advertisesWhileConnected = false
     /// The number of links that it accepts at once, 1 to 16, each from another adapter; a number outside becomes the nearest
     /// bound. With more than one, set ``advertisesWhileConnected`` if it can be found for the next link.
-    public var linkLimit: Int { didSet { linkLimit = Limits.links.nearest(to: linkLimit) } }
+    public var linkLimit = 1 { didSet { linkLimit = Limits.links.nearest(to: linkLimit) } }
     /// What it offers once connected. Generic access and generic attribute are there without being listed.
     public var services: [VirtualService]
     /// The times and the packet size of its link.
@@ -56,8 +56,6 @@ public struct VirtualPeripheral: Hashable, Sendable {
     ///   - appearsAfter: Seconds since the simulator began until it is switched on.
     ///   - disappearsAfter: Seconds since the simulator began until it is switched off; `nil` if it stays on.
     ///   - isRemembered: Whether BlueZ has it stored and it does not advertise.
-    ///   - advertisesWhileConnected: Whether it goes on advertising while it has a link.
-    ///   - linkLimit: The number of links that it accepts at once.
     ///   - services: What it offers once connected, without generic access and generic attribute.
     ///   - link: The times and the packet size of its link.
     ///   - security: How it pairs.
@@ -65,8 +63,7 @@ public struct VirtualPeripheral: Hashable, Sendable {
         _ address: VirtualAddress, addressType: AddressType = .public, name: String? = nil,
         rssi: RSSICourse = .constant(-60), advertisement: Advertisement = Advertisement(),
         interval: TimeInterval = 0.5, appearsAfter: TimeInterval = 0, disappearsAfter: TimeInterval? = nil,
-        isRemembered: Bool = false, advertisesWhileConnected: Bool = false, linkLimit: Int = 1,
-        services: [VirtualService] = [], link: VirtualLink = VirtualLink(),
+        isRemembered: Bool = false, services: [VirtualService] = [], link: VirtualLink = VirtualLink(),
         security: VirtualSecurity = VirtualSecurity()
     ) {
         self.address = address
@@ -78,8 +75,6 @@ public struct VirtualPeripheral: Hashable, Sendable {
         self.appearsAfter = Limits.instants.nearest(to: appearsAfter)
         self.disappearsAfter = disappearsAfter.map(Limits.instants.nearest)
         self.isRemembered = isRemembered
-        self.advertisesWhileConnected = advertisesWhileConnected
-        self.linkLimit = Limits.links.nearest(to: linkLimit)
         self.services = services
         self.link = link
         self.security = security
@@ -124,12 +119,12 @@ extension VirtualPeripheral: Codable {
             appearsAfter: try container.number(Limits.seconds, forKey: .appearsAfter) ?? 0,
             disappearsAfter: try container.number(Limits.seconds, forKey: .disappearsAfter),
             isRemembered: try container.decodeIfPresent(Bool.self, forKey: .isRemembered) ?? false,
-            advertisesWhileConnected: try container.decodeIfPresent(Bool.self, forKey: .advertisesWhileConnected)
-                ?? false,
-            linkLimit: try container.number(Limits.links, forKey: .linkLimit) ?? 1,
             services: try container.services(forKey: .services),
             link: try container.decodeIfPresent(VirtualLink.self, forKey: .link) ?? VirtualLink(),
             security: try container.decodeIfPresent(VirtualSecurity.self, forKey: .security) ?? VirtualSecurity())
+        advertisesWhileConnected =
+            try container.decodeIfPresent(Bool.self, forKey: .advertisesWhileConnected) ?? false
+        linkLimit = try container.number(Limits.links, forKey: .linkLimit) ?? 1
     }
 
     public func encode(to encoder: any Encoder) throws {

@@ -128,11 +128,15 @@ public struct ClaimMachine: Sendable {
             change(device, now, &orders) { record, shared in record.receivedOwn(claim, shared, now) }
         case .claim(let device, let name, let claim): received(claim, of: name, to: device, now, &orders)
         case .gateway(gateway, let isOnline):
-            if !isOnline, shared.connectedAt != nil { orders.append(.announce) }
+            guard !isOnline, shared.connectedAt != nil else { break }
+            orders.append(.announce)
+            shared.repeatAt = now + shared.options.settlingTime
+            changeAll(now, &orders) { record, _ in record.publishAgain() }
         case .gateway(let name, let isOnline): received(isOnline: isOnline, of: name, now, &orders)
         case .brokerConnected:
             guard shared.connectedAt == nil else { break }
             shared.connectedAt = now
+            shared.repeatAt = now + shared.options.settlingTime
             changeAll(now, &orders) { $0.brokerConnected(&$1, now) }
         case .brokerDisconnected:
             guard shared.connectedAt != nil else { break }
@@ -246,6 +250,9 @@ private struct Shared: Sendable {
     var connectedAt: TimeInterval?
     var peers: [String: Peer] = [:]
     var quietUntil = -TimeInterval.infinity
+    /// When all claims are published once more. A will of the earlier connection may reach other gateways after
+    /// claims that were published before this time, and remove them.
+    var repeatAt = -TimeInterval.infinity
     private var number: UInt64 = 0
 
     static let peerLimit = 1_024
@@ -427,6 +434,8 @@ private struct Record: Sendable {
         default: (leadSince, conflictSince) = (nil, nil)
         }
     }
+
+    mutating func publishAgain() { sentAt = -.infinity }
 
     mutating func received(_ claim: Claim, of name: String, _ shared: Shared, _ now: TimeInterval) {
         // What is delivered again, after a new connection, is older than what has arrived.
@@ -719,7 +728,10 @@ private struct Record: Sendable {
         let isNew = sent?.state != state || sent?.successor != own.successor
         let isDifferent = abs((strength ?? -127) - (sent?.strength ?? -127)) >= 1
         let age = now - sentAt
-        if isNew || age >= shared.options.refreshInterval || (isDifferent && age >= 1) || (!isConfirmed && age >= 2) {
+        let isRepeated = sentAt < shared.repeatAt && now >= shared.repeatAt
+        if isNew || isRepeated || age >= shared.options.refreshInterval || (isDifferent && age >= 1)
+            || (!isConfirmed && age >= 2)
+        {
             let claim = Claim(
                 state, strength: strength, bid: bid.strength, freeLinks: max(0, bid.freeLinks),
                 successor: own.successor, session: shared.session, number: shared.nextNumber())
@@ -728,5 +740,6 @@ private struct Record: Sendable {
             orders.append(.publish(device, claim))
         }
         wake(at: sentAt + (isConfirmed ? shared.options.refreshInterval : 2), now)
+        wake(at: shared.repeatAt, now)
     }
 }

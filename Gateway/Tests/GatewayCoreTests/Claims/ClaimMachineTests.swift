@@ -372,9 +372,14 @@ final class ClaimMachineTests: XCTestCase {
     func testAClaimThatIsDeliveredAgainIsOlderThanTheOneThatHasArrived() {
         var desk = Desk()
         desk.connected()
-        desk.claim("a", .holds, -50)
-        desk.give(.claim(device, gateway: "a", Claim(.wants, strength: -50, bid: -50, session: 1, number: 0)))
+        func claim(_ state: Claim.State, _ session: UInt32, _ number: UInt64) -> ClaimMachine.Event {
+            .claim(device, gateway: "a", Claim(state, strength: -50, bid: -50, session: session, number: number))
+        }
+        desk.give(claim(.holds, 1, 8))
+        desk.give(claim(.wants, 1, 7))
         XCTAssertEqual(desk.machine.holder(of: device), "a")
+        desk.give(claim(.wants, 2, 1))
+        XCTAssertNil(desk.machine.holder(of: device), "another process of the gateway counts from the beginning")
     }
 
     func testAClaimThatIsNotRepeatedFalls() {
@@ -433,6 +438,18 @@ final class ClaimMachineTests: XCTestCase {
         XCTAssertEqual(desk.published, [.takes, .holds, nil])
     }
 
+    /// Claims that the broker has lost are published again by their gateways first.
+    func testAfterAConnectionNothingIsClaimedForAWhile() {
+        var desk = Desk()
+        desk.pass(20, -50)
+        desk.give(.brokerConnected)
+        desk.pass(4.9, -50)
+        XCTAssertEqual(desk.published, [])
+        desk.claim("a", .holds, -60)
+        desk.pass(5, -60)
+        XCTAssertEqual(desk.published, [])
+    }
+
     func testAClaimToALinkEndsWithTheConnectionToTheBroker() {
         var desk = Desk()
         desk.connected()
@@ -471,6 +488,20 @@ final class ClaimMachineTests: XCTestCase {
         desk.give(.brokerConnected)
         desk.give(.gateway("b", isOnline: false))
         XCTAssertEqual(desk.commands, ["announce"])
+    }
+
+    /// A will can reach other gateways later than claims that were published after it, and remove them there.
+    func testClaimsArePublishedAgainAfterALateWill() throws {
+        var desk = Desk()
+        desk.takeDevice()
+        desk.pass(3)
+        let first = try XCTUnwrap(desk.last?.number)
+        desk.give(.gateway("b", isOnline: false))
+        XCTAssertEqual(desk.last?.number, first + 1)
+        desk.pass(1.4)
+        XCTAssertEqual(desk.last?.number, first + 1)
+        desk.pass(0.2)
+        XCTAssertEqual(desk.last?.number, first + 2)
     }
 
     func testARemovalThatTheBrokerDoesNotSendBackIsRepeated() {
