@@ -23,7 +23,7 @@ final class Browser {
         process.arguments = ["--port=0"]
         process.environment = ProcessInfo.processInfo.environment.merging(
             ["HOME": directory.path, "TMPDIR": directory.path], uniquingKeysWith: { $1 })
-        (process.standardOutput, process.standardError) = (output, FileHandle.nullDevice)
+        (process.standardOutput, process.standardError) = (output, output)
         try process.run()
         do {
             port = try Self.port(in: output.fileHandleForReading)
@@ -57,7 +57,19 @@ final class Browser {
         if !session.isEmpty { _ = try? call("DELETE", session) }
         process.terminate()
         process.waitUntilExit()
+        endRest()
         try? FileManager.default.removeItem(at: directory)
+    }
+
+    /// Ends the processes of a browser whose session was not created or not ended, which outlive the driver. Their
+    /// arguments have the name of this browser's directory.
+    private func endRest() {
+        let processes = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+        for process in processes.compactMap(pid_t.init) {
+            let arguments = FileManager.default.contents(atPath: "/proc/\(process)/cmdline") ?? Data()
+            guard arguments.firstRange(of: Data(directory.lastPathComponent.utf8)) != nil else { continue }
+            kill(process, SIGKILL)
+        }
     }
 
     func open(_ address: String) throws { _ = try call("POST", session + "/url", ["url": address]) }
@@ -151,20 +163,23 @@ final class Browser {
 
     /// Reads the port that the driver has chosen.
     private static func port(in output: FileHandle) throws -> UInt16 {
-        let found = Waiter<UInt16>()
-        DispatchQueue.global().async {
+        let found = Waiter<Result<UInt16, TestFailure>>()
+        // A thread of its own: reading goes on until the driver ends, so that the driver never waits for the pipe.
+        Thread.detachNewThread {
             var text = ""
-            // Reading goes on until the driver ends, so that it never waits for the pipe.
+            var isFound = false
             while case let data = output.availableData, !data.isEmpty {
+                guard !isFound else { continue }
                 text += String(decoding: data, as: UTF8.self)
                 guard let range = text.range(of: "started successfully on port "),
                     case let rest = text[range.upperBound...], let end = rest.firstIndex(of: "."),
                     let port = UInt16(rest[..<end])
                 else { continue }
-                found.set(port)
-                text = ""
+                isFound = true
+                found.set(.success(port))
             }
+            if !isFound { found.set(.failure(TestFailure(text: "chromedriver has ended: \(text)"))) }
         }
-        return try found.wait("chromedriver has not named its port.")
+        return try found.wait("chromedriver has not named its port.").get()
     }
 }
