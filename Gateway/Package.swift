@@ -94,6 +94,12 @@ let package = Package(
                 .product(name: "BlueCapKit", package: "BlueCap"), .product(name: "BlueZSimulator", package: "BlueCap"),
             ], swiftSettings: strict),
         .testTarget(
+            name: "GatewayProgramTests",
+            dependencies: [
+                "GatewayCore", "GatewayProgram", "GatewayTestSupport", "bluecap-gateway",
+                .product(name: "BlueZSimulator", package: "BlueCap"),
+            ], swiftSettings: strict),
+        .testTarget(
             name: "GatewayPageTests",
             dependencies: [
                 "GatewayCore", "GatewayPage", "GatewayTestSupport",

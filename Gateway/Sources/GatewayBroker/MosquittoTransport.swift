@@ -73,6 +73,9 @@ public final class MosquittoTransport: BrokerTransport {
         let untaken = queue.acknowledgements
         try state.withLock { state throws(BrokerTransportError) in
             guard !state.isStopping, let client = state.current?.client else { throw .notConnected }
+            // The user must know of the end of a connection before it publishes over the next one: what it published before
+            // and was not acknowledged comes first.
+            guard queue.changes == 0 else { throw .notConnected }
             try state.current?.connection.check(message, untaken: untaken)
             // The lock is held until the message is noted, for its acknowledgement can arrive at once.
             let identifier = try client.publish(message)
@@ -255,10 +258,10 @@ public final class MosquittoTransport: BrokerTransport {
         let isComplete = state.withLock { state in
             guard state.current?.connection.report() == true else { return false }
             state.connections += 1
+            queue.append(.connected)
             return true
         }
         guard isComplete else { return }
-        queue.append(.connected)
         logger.info("connected to \(address)")
     }
 }

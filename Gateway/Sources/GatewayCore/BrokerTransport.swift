@@ -47,7 +47,8 @@ public protocol BrokerTransport: Sendable {
     /// - Parameters:
     ///   - message: The message.
     ///   - token: Returned in ``BrokerEvent/acknowledged(token:)`` if the quality is at least once.
-    /// - Throws: If there is no connection, or too much waits for the socket. Nothing was sent then.
+    /// - Throws: If there is no connection, or the loop has not taken all changes of the connection from ``events``, or too much
+    ///   waits for the socket. Nothing was sent then.
     func publish(_ message: BrokerMessage, token: UInt64) throws(BrokerTransportError)
 
     /// Subscribes to a filter with quality 1, now and after each new connection.

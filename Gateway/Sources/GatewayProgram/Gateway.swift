@@ -159,6 +159,8 @@ public final class Gateway: ServiceLifecycle.Service {
                 return (orders, readings)
             }
             for reading in readings { board.decoded(report.device, StatusReading.all(of: reading)) }
+        case .foreignLink(let device, let name, let rssi, _):
+            decide { ($0.foreignLink(device, name: name, rssi: rssi, at: now), ()) }
         case .link(let device, let change):
             decide { ($0.link(device, change, date: date, at: now), ()) }
             switch change {

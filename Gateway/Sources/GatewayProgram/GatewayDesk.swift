@@ -97,11 +97,9 @@ struct GatewayDesk {
 
     mutating func received(_ report: DeviceReport, at now: Duration) -> (orders: [Order], readings: [ReadingPayload]) {
         let device = report.device
-        if let name = report.advertisements.localName, names[device] != name {
-            if names.count < configuration.limits.devices || names[device] != nil { names[device] = name }
-        }
+        learn(report.advertisements.localName, of: device)
         var orders: [Order] = []
-        let isFollowed = follow(device, report, at: now, &orders)
+        let isFollowed = follow(device, report.rssi, at: now, &orders)
         homeAssistant?.handle(
             .sighted(device, name: names[device], rssi: report.rssi), at: now, date: report.date)
         guard
@@ -126,6 +124,26 @@ struct GatewayDesk {
                         topic: topics.advertisement(device), payload: payload.json, quality: .atMostOnce)))
         }
         return (orders, payloads.map(\.payload))
+    }
+
+    private mutating func learn(_ name: String?, of device: DeviceName) {
+        guard let name, names[device] != name, names.count < configuration.limits.devices || names[device] != nil
+        else { return }
+        names[device] = name
+    }
+
+    /// BlueZ has a link to a device that is not this process's.
+    mutating func foreignLink(_ device: DeviceName, name: String?, rssi: Int?, at now: Duration) -> [Order] {
+        learn(name, of: device)
+        var orders: [Order] = []
+        guard isFollowed(device) else { return [] }
+        if claims != nil {
+            // It is ended: another gateway may have the better claim.
+            claim(.linkUp(device), at: now, &orders)
+        } else {
+            _ = follow(device, rssi, at: now, &orders)
+        }
+        return orders
     }
 
     /// The readings of a report, with the number of the occurrence if they are sent when something occurs.
@@ -174,19 +192,24 @@ struct GatewayDesk {
 
     /// Connects a configured device, or passes its strength to the claims. Returns whether the device is one.
     private mutating func follow(
-        _ device: DeviceName, _ report: DeviceReport, at now: Duration, _ orders: inout [Order]
+        _ device: DeviceName, _ rssi: Int?, at now: Duration, _ orders: inout [Order]
     ) -> Bool {
-        let name = names[device]
-        let isConfigured = configuration.peripherals.contains { $0.connect && $0.selector.selects(device, name: name) }
-        guard isConfigured || wanted.contains(device) else { return isConfigured }
+        guard isFollowed(device) else { return false }
         guard !unwanted.contains(device) else { return true }
         if claims != nil {
-            if let rssi = report.rssi { claim(.sighting(device, strength: Double(rssi)), at: now, &orders) }
+            if let rssi { claim(.sighting(device, strength: Double(rssi)), at: now, &orders) }
         } else if links[device] == nil, wanted.contains(device) || links.count < configuration.limits.links {
             links[device] = .connecting
             orders.append(.connect(device, isKept: true))
         }
         return true
+    }
+
+    /// Whether the device is to be connected, by the configuration or by a command.
+    private func isFollowed(_ device: DeviceName) -> Bool {
+        let name = names[device]
+        return wanted.contains(device)
+            || configuration.peripherals.contains { $0.connect && $0.selector.selects(device, name: name) }
     }
 
     mutating func link(_ device: DeviceName, _ change: LinkChange, date: Date, at now: Duration) -> [Order] {

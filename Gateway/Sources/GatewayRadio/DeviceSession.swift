@@ -133,8 +133,7 @@ final class DeviceSession: Sendable {
         for watch in watches { watch.cancel() }
         peripheral.disconnect()
         let limit = ContinuousClock.now + .seconds(10)
-        // A link that another program opened stays.
-        while peripheral.state != .disconnected, !peripheral.isLinkShared, ContinuousClock.now < limit {
+        while peripheral.state != .disconnected, ContinuousClock.now < limit {
             await Task { try? await Task.sleep(for: .milliseconds(20)) }.value
         }
         report(.link(.ended))

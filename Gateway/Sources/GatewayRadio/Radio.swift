@@ -56,6 +56,7 @@ public final class Radio: Sendable {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.watchState() }
             group.addTask { await self.scan(changes) }
+            group.addTask { await self.watchForeignLinks() }
             await group.waitForAll()
         }
         let sessions = state.withLock { state in
@@ -108,7 +109,22 @@ public final class Radio: Sendable {
             return state.sessions[device]
         }
         await session?.end()
+        if session == nil { await endForeignLink(device) }
         return session != nil
+    }
+
+    /// Ends a link that an earlier process has left.
+    private func endForeignLink(_ device: DeviceName) async {
+        let limit = ContinuousClock.now + .seconds(10)
+        while let peripheral = foreignLink(device), ContinuousClock.now < limit {
+            peripheral.disconnect()
+            try? await Task.sleep(for: .milliseconds(50))
+        }
+    }
+
+    private func foreignLink(_ device: DeviceName) -> Peripheral? {
+        let address = device.address
+        return manager.retrieveConnectedPeripherals(withServices: []).first { $0.address == address }
     }
 
     /// The devices that are connected, or are to be.
@@ -191,6 +207,7 @@ public final class Radio: Sendable {
     private func peripheral(_ device: DeviceName) -> Peripheral? {
         let address = device.address
         return manager.retrievePeripherals().first { $0.address == address }
+            ?? foreignLink(device)
     }
 
     // MARK: The scan
@@ -214,7 +231,6 @@ public final class Radio: Sendable {
             }
             do {
                 try await manager.waitUntilPoweredOn()
-                beginAwaited()
                 let reports = manager.startScanningForReports(options: ScanOptions(allowsDuplicates: true))
                 for try await report in reports { received(report) }
             } catch {
@@ -236,11 +252,16 @@ public final class Radio: Sendable {
         state.withLock { self.session(device, scanned.peripheral, &$0) }?.begin()
     }
 
-    /// Begins with the devices that BlueZ already has, such as those with a link of an earlier process, which do not advertise.
-    private func beginAwaited() {
-        for device in state.withLock({ Array($0.awaited.keys) }) {
-            guard let peripheral = peripheral(device) else { continue }
-            state.withLock { self.session(device, peripheral, &$0) }?.begin()
+    private func watchForeignLinks() async {
+        while !Task.isCancelled {
+            for peripheral in manager.retrieveConnectedPeripherals(withServices: []) {
+                guard let device = DeviceName(peripheral.address), state.withLock({ $0.sessions[device] == nil })
+                else { continue }
+                report(
+                    .foreignLink(device, name: peripheral.advertisements.localName, rssi: peripheral.rssi, Date()))
+                state.withLock { self.session(device, peripheral, &$0) }?.begin()
+            }
+            try? await Task.sleep(for: .seconds(1))
         }
     }
 }

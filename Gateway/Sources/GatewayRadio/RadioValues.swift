@@ -58,7 +58,10 @@ public enum LinkChange: Hashable, Sendable {
 public enum RadioEvent: Sendable {
     /// An advertisement was received.
     case report(DeviceReport)
-    /// A link has changed.
+    /// BlueZ has a link to the device that this radio did not make, such as one that an earlier process has left. The device may not
+    /// advertise. Reported once a second.
+    case foreignLink(DeviceName, name: String?, rssi: Int?, Date)
+    /// A link of the radio has changed.
     case link(DeviceName, LinkChange)
     /// A value of a watched characteristic.
     case value(DeviceName, CharacteristicIdentifier, Data, Date)

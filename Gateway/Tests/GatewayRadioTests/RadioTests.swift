@@ -12,6 +12,18 @@ final class RadioTests: XCTestCase {
     private static let measurement = CharacteristicIdentifier(uuid: "2A37", service: ServiceIdentifier(uuid: "180D"))
     private static let level = CharacteristicIdentifier(uuid: "2A19", service: ServiceIdentifier(uuid: "180F"))
 
+    private static let peripheral = VirtualPeripheral(
+        RadioTests.address, advertisement: Advertisement(localName: "Tag", serviceUUIDs: ["180D"]), interval: 0.1,
+        services: [
+            VirtualService(
+                "180D",
+                characteristics: [
+                    VirtualCharacteristic("2A37", [.notify], notifications: .counter(size: 1, every: 0.02))
+                ]),
+            VirtualService(
+                "180F", characteristics: [VirtualCharacteristic("2A19", [.read, .write], value: [64])]),
+        ])
+
     private var simulator: Simulator?
     private var running: [Task<Void, Never>] = []
 
@@ -31,18 +43,7 @@ final class RadioTests: XCTestCase {
     ) throws -> (radio: Radio, simulator: Simulator) {
         let simulator = try Simulator.onPrivateBus(room: .empty)
         self.simulator = simulator
-        simulator.add(
-            VirtualPeripheral(
-                Self.address, advertisement: Advertisement(localName: "Tag", serviceUUIDs: ["180D"]), interval: 0.1,
-                services: [
-                    VirtualService(
-                        "180D",
-                        characteristics: [
-                            VirtualCharacteristic("2A37", [.notify], notifications: .counter(size: 1, every: 0.02))
-                        ]),
-                    VirtualService(
-                        "180F", characteristics: [VirtualCharacteristic("2A19", [.read, .write], value: [64])]),
-                ]))
+        simulator.add(Self.peripheral)
         let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
         let radio = Radio(manager, followed: followed) { recorder.record($0) }
         running.append(Task { await radio.run() })
@@ -162,6 +163,33 @@ final class RadioTests: XCTestCase {
         let again = try await radio.read(tag, Self.level)
         XCTAssertEqual(again, Data([65]))
         XCTAssertEqual(simulator.links.count, 1)
+    }
+
+    func testALinkThatAnEarlierProcessHasLeftIsTakenOver() async throws {
+        let simulator = try Simulator.onPrivateBus(room: .empty)
+        self.simulator = simulator
+        simulator.add(Self.peripheral)
+        // It ends without ending its link, as a process that is killed.
+        let earlier = try CentralManager(configuration: .init(busAddress: simulator.address, keepsLinks: true))
+        try await earlier.waitUntilPoweredOn(timeout: .seconds(10))
+        let peripheral = try await earlier.startScanning().first().value
+        try await peripheral.connect(timeout: .seconds(10))
+        earlier.stopScanning()
+
+        let recorder = Recorder()
+        let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
+        let radio = Radio(manager, followed: [watching(.notify, Self.measurement)]) { recorder.record($0) }
+        running.append(Task { await radio.run() })
+        await recorder.wait("the link") { events in
+            events.contains {
+                guard case .foreignLink(let device, let name, _, _) = $0 else { return false }
+                return device == Self.tag && name == "Tag"
+            }
+        }
+        radio.connect(try XCTUnwrap(Self.tag))
+        await recorder.wait("values") { $0.values.count >= 3 }
+        await radio.disconnect(try XCTUnwrap(Self.tag))
+        XCTAssertEqual(simulator.links.count, 0)
     }
 
     func testACharacteristicIsWatchedAndNoLongerWatched() async throws {
