@@ -97,9 +97,18 @@ test-service: dependencies-build ## Test the package ServiceLifecycle: managers 
 	swift test --package-path ServiceLifecycle --skip-build --disable-swift-testing 2>&1 | Scripts/count-tests
 	.build/debug/bluecap simulate -- timeout --preserve-status --kill-after 30 5 ServiceLifecycle/.build/debug/BatteryService
 
+gateway: dependencies-build dependencies-gateway ## Run a broker, the gateway and its page with simulated peripherals: SECONDS=20 PORT=8080
+	swift build --product bluecap
+	swift build --package-path Gateway --product bluecap-gateway
+	Gateway/Scripts/run-simulated $(SECONDS)
+
 gateway-test: dependencies-build dependencies-gateway ## Test the package Gateway, with real brokers on this machine
 	swift build --package-path Gateway --build-tests
 	swift test --package-path Gateway --skip-build --disable-swift-testing 2>&1 | Scripts/count-tests
+
+gateway-soak: dependencies-build dependencies-gateway ## Kill the gateway 200 times, and its broker for a minute; play the long forms of its random tests
+	swift build --package-path Gateway --build-tests
+	BLUECAP_LONG=1 BLUECAP_KILLS=200 BLUECAP_OUTAGE=60 swift test --package-path Gateway --skip-build --disable-swift-testing 2>&1 | Scripts/count-tests
 
 test-optimized: dependencies-build dependencies-test python ## Run the tests as programs are shipped, built with -c release
 	swift build -c release --build-tests -Xswiftc -enable-testing --scratch-path .build/optimized
@@ -176,5 +185,5 @@ help:
 	@echo "BlueCap for Linux. What to make:"
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: build-optimized run run-example install uninstall deb deb-test consumer-test check-api test test-fast explore radio-test radio-test-all radio-self-test lint test-optimized test-tsan test-asan test-arm64 test-service gateway-test soak coverage bench-bus bench-futures format \
+.PHONY: build-optimized run run-example install uninstall deb deb-test consumer-test check-api test test-fast explore radio-test radio-test-all radio-self-test lint test-optimized test-tsan test-asan test-arm64 test-service gateway gateway-test gateway-soak soak coverage bench-bus bench-futures format \
     docs docs-open picture python clean help
