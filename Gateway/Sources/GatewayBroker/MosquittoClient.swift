@@ -264,8 +264,8 @@ final class MosquittoClient: @unchecked Sendable {
                     + "certificate, and whether the broker wants a certificate.")
         case MOSQ_ERR_CONN_LOST where !isAccepted:
             return ConnectionEnd(
-                "\(address) has ended the connection without accepting it. "
-                    + "Check whether it is MQTT, and with TLS or without.")
+                "\(address) has ended the connection without accepting it. It may be a node of a cluster that has no leader; "
+                    + "otherwise check whether it is MQTT, and with TLS or without.")
         case MOSQ_ERR_CONN_LOST:
             return ConnectionEnd(
                 "\(address) has ended the connection; if that repeats, look for another client with the identifier "

@@ -93,7 +93,7 @@ public struct MosquittoSecurity: Sendable {
 
 /// How much a ``MosquittoTransport`` keeps at most.
 public struct MosquittoLimits: Sendable {
-    /// Messages with quality 1 that were published and whose acknowledgements the loop over the events has not taken.
+    /// Messages with quality 1 that wait for an acknowledgement, and acknowledgements that wait in the events.
     public var inFlight = 100
     /// Messages with quality 0 that the socket has not taken.
     public var unsent = 1_000

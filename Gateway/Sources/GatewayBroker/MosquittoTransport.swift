@@ -218,7 +218,7 @@ public final class MosquittoTransport: BrokerTransport {
         client.disconnect(limit: max(end - .now, .milliseconds(100)), wake: wake)
     }
 
-    /// The client whose events are handled, which exists only after the closure that handles them.
+    /// The client of a connection. It is made after the closure that handles its events.
     private final class ClientSlot {
         var client: MosquittoClient?
     }

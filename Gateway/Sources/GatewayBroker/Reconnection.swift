@@ -4,7 +4,7 @@ struct Reconnection {
     private var failures = 0
     private(set) var index = 0
 
-    /// After a connection that lasted as long, the delay begins anew.
+    /// After a connection that lasted as long, the delay is the shortest again.
     static let stable: Duration = .seconds(10)
 
     /// - Parameter count: The number of addresses.

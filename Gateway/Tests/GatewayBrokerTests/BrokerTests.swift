@@ -481,8 +481,11 @@ final class BrokerTests: XCTestCase {
         for token in 1...10 as ClosedRange<UInt64> {
             guard case .acknowledged(token) = await events.next() else { return XCTFail("no acknowledgement \(token)") }
         }
+        // What was taken is acknowledged before the end.
+        broker.suspend()
         try transport.publish(message("a", "11"), token: 11)
         run.cancel()
+        broker.resume()
         guard case .acknowledged(11) = await events.next() else { return XCTFail("not acknowledged at the end") }
         guard case .disconnected = await events.next() else { return XCTFail("no end") }
         let end = await events.next()
@@ -541,6 +544,19 @@ final class BrokerTests: XCTestCase {
         }
         await noise.stop()
         await subscriber.stop()
+    }
+
+    func testABrokerThatHangsDelaysTheEndByItsLimit() async throws {
+        let broker = try await MosquittoBroker()
+        var impatient = try options(broker.address)
+        impatient.closeLimit = .milliseconds(300)
+        let client = try Client(impatient)
+        try await client.connected()
+        broker.suspend()
+        await client.submit(message("a", ""), token: 1)
+        let begin = ContinuousClock.now
+        await client.stop()
+        XCTAssertLessThan(ContinuousClock.now - begin, .seconds(1))
     }
 
     func testEndsAtOnceWhenCancelledWithoutAConnection() async throws {

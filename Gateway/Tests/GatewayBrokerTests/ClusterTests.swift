@@ -4,7 +4,7 @@ import GatewayCore
 import GatewayTestSupport
 import XCTest
 
-/// With three nodes of a real `nats-server` cluster; about forty seconds.
+/// With three nodes of a real `nats-server` cluster; about thirty seconds, a minute if the election of leaders is slow.
 final class ClusterTests: XCTestCase {
     func testLosesNothingAcknowledgedWhenTheLeadingNodeIsKilled() async throws {
         let cluster = try await NatsCluster()
@@ -50,5 +50,23 @@ final class ClusterTests: XCTestCase {
         XCTAssertEqual(Set(acknowledged.values), [1])
         let connections = await client.connections
         XCTAssertGreaterThanOrEqual(connections, 2)
+    }
+
+    func testTheWillOfAKilledProcessReachesAnotherNodeAndIsRetained() async throws {
+        let cluster = try await NatsCluster()
+        let subscriber = try await Subscriber([cluster.addresses[1]], ["bluecap/helper/state"])
+        let helper = try ServerProcess(
+            ProcessInfo.processInfo.arguments[0], ["GatewayBrokerTests.HelperProcess/testHoldsAConnection"],
+            environment: ["BLUECAP_HELPER_BROKER": cluster.addresses[0]],
+            log: cluster.directory.url.appendingPathComponent("helper.log"))
+        _ = try await subscriber.messages(atLeast: 1, limit: .seconds(30))
+        helper.signal(SIGKILL)
+        let messages = try await subscriber.messages(atLeast: 2, limit: .seconds(10))
+        XCTAssertEqual(messages.map(\.text), ["online", "offline"])
+        let later = try await Subscriber([cluster.addresses[2]], ["bluecap/+/state"])
+        let retained = try await later.messages(atLeast: 1)
+        XCTAssertEqual(retained, [message("bluecap/helper/state", "offline", retained: true)])
+        await later.stop()
+        await subscriber.stop()
     }
 }

@@ -3,27 +3,27 @@ public import Foundation
 /// TCP on 127.0.0.1.
 public enum Loopback {
     /// Returns ports on which nothing listens at the moment.
+    ///
+    /// They are below those that Linux gives to outgoing connections: a connection could otherwise take the port of a broker
+    /// that is to be restarted, even a client's attempt to connect to that port.
     public static func freePorts(_ count: Int) throws -> [UInt16] {
-        var sockets: [Int32] = []
-        defer { for socket in sockets { close(socket) } }
-        return try (0..<count).map { _ in
+        var ports: [UInt16] = []
+        for _ in 0..<1_000 where ports.count < count {
+            let port = UInt16.random(in: 10_240..<32_768)
             let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-            sockets.append(descriptor)
-            var address = address(of: 0)
-            let port = withUnsafeMutablePointer(to: &address) { pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer -> UInt16? in
-                    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-                    guard bind(descriptor, pointer, size) == 0, getsockname(descriptor, pointer, &size) == 0 else {
-                        return nil
-                    }
-                    return pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
-                        UInt16(bigEndian: $0.pointee.sin_port)
-                    }
+            defer { close(descriptor) }
+            var address = address(of: port)
+            let isFree = withUnsafePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
                 }
             }
-            guard let port else { throw LimitExceeded("no free port: \(String(cString: strerror(errno)))") }
-            return port
+            if isFree && !ports.contains(port) { ports.append(port) }
         }
+        guard ports.count == count else {
+            throw LimitExceeded("no \(count) free ports: \(String(cString: strerror(errno)))")
+        }
+        return ports
     }
 
     /// Returns one port on which nothing listens at the moment.
