@@ -104,11 +104,11 @@ gateway: dependencies-build dependencies-gateway ## Run a broker, the gateway an
 
 gateway-test: dependencies-build dependencies-gateway ## Test the package Gateway, with real brokers on this machine
 	swift build --package-path Gateway --build-tests
-	swift test --package-path Gateway --skip-build --disable-swift-testing 2>&1 | Scripts/count-tests
+	Scripts/run-tests --build Gateway/.build/debug --processes 2 2>&1 | Scripts/count-tests
 
 gateway-soak: dependencies-build dependencies-gateway ## Kill the gateway 200 times, and its broker for a minute; play the long forms of its random tests
 	swift build --package-path Gateway --build-tests
-	BLUECAP_LONG=1 BLUECAP_KILLS=200 BLUECAP_OUTAGE=60 swift test --package-path Gateway --skip-build --disable-swift-testing 2>&1 | Scripts/count-tests
+	BLUECAP_LONG=1 BLUECAP_KILLS=200 BLUECAP_OUTAGE=60 Scripts/run-tests --build Gateway/.build/debug --processes 2 2>&1 | Scripts/count-tests
 
 test-optimized: dependencies-build dependencies-test python ## Run the tests as programs are shipped, built with -c release
 	swift build -c release --build-tests -Xswiftc -enable-testing --scratch-path .build/optimized

@@ -45,7 +45,9 @@ final class ClusterTests: XCTestCase {
         await client.stop()
         let received = await subscriber.messages
         await subscriber.stop()
-        XCTAssertEqual(firstOccurrences(received), (1...1_500).map(String.init))
+        // The cluster may deliver a message later that was on its way to the subscriber when the node died.
+        let numbers = firstOccurrences(received).compactMap(Int.init)
+        XCTAssertEqual(numbers.sorted(), Array(1...1_500))
         let acknowledged = await client.acknowledged
         XCTAssertEqual(Set(acknowledged.values), [1])
         let connections = await client.connections
