@@ -230,8 +230,9 @@ class Lab(PairingOrders):
         await air.manage(int(adapter.removeprefix("hci")), int(command, 16), bytes.fromhex(parameters))
 
     async def order_monitor(self, what):
-        shown = await self.end_btmon() if self.btmon else ""
-        self.btmon = None
+        # Also if it has crashed, as that of 5.66 has: the next order starts another one.
+        running, self.btmon = self.btmon, None
+        shown = await self.end_btmon(running) if running else ""
         if what == "stop":
             return filter(None, shown.split("\n"))
         self.btmon = Terminal("btmon")
@@ -239,11 +240,11 @@ class Lab(PairingOrders):
         await self.btmon.until("controllers", lambda: re.search("Open Index", self.btmon.shown))
         return None
 
-    async def end_btmon(self):
+    async def end_btmon(self, running):
         """What btmon has shown, with all that the adapters have sent and received until now."""
         air.note("the end")
-        await self.btmon.until("end", lambda: re.search("= radio-lab: the end", self.btmon.shown))
-        return await self.btmon.end()
+        await running.until("end", lambda: re.search("= radio-lab: the end", running.shown))
+        return await running.end()
 
     async def order_security(self, adapter="hci0"):
         """Ends btmon; what it has shown about the security of the adapter's links."""
@@ -318,7 +319,9 @@ class Lab(PairingOrders):
             await self.order_bluetoothd("start", *options)
         await self.order_stop("central")
         await self.order_stop("bluetoothctl")
-        await self.order_monitor("stop")
+        if self.btmon:
+            running, self.btmon = self.btmon, None
+            await running.end()
         await self.order_rest()
         await self.order_no_agent()
         for adapter in self.adapters:
