@@ -6,12 +6,15 @@ import Synchronization
 
 /// The commands that wait for their execution: a bounded number, at a bounded rate, and only allowed ones.
 final class CommandQueue: Sendable {
+    /// What has become of a command.
+    typealias Outcome = Result<CommandReply.Result, CommandReply.Failure>
+
     /// A command, and where its result goes.
     struct Job: Sendable {
         let request: CommandRequest
         /// The device that the request names; `nil` if it is not known.
         let device: DeviceName?
-        let finish: @Sendable (Result<CommandReply.Result, CommandReply.Failure>) -> Void
+        let finish: @Sendable (Outcome) -> Void
     }
 
     /// How many commands are executed at the same time.
@@ -26,7 +29,13 @@ final class CommandQueue: Sendable {
     private struct State {
         var rate: CommandRate
         var waiting = 0
+        var hasEnded = false
+        /// The commands that are being executed, by a number.
+        var running: [Int: Task<Outcome, Never>] = [:]
+        var number = 0
     }
+
+    private static let ending = CommandReply.Failure(.failed, "The gateway is ending.")
 
     init(_ configuration: GatewayConfiguration) {
         limit = configuration.limits.commands
@@ -39,6 +48,7 @@ final class CommandQueue: Sendable {
     func add(_ job: Job, name: String?, at now: Duration) -> CommandReply.Failure? {
         if let refusal = policy.refusal(of: job.request, device: job.device, name: name) { return refusal }
         return state.withLock { state in
+            guard !state.hasEnded else { return Self.ending }
             guard state.rate.admits(at: now) else {
                 return .init(
                     .tooManyRequests, "More commands arrived in this second than commands.rate allows. Try again later."
@@ -53,19 +63,41 @@ final class CommandQueue: Sendable {
         }
     }
 
-    /// Executes commands until the task is cancelled; then those that wait fail.
-    func run(_ execute: @escaping @Sendable (Job) async -> Result<CommandReply.Result, CommandReply.Failure>) async {
+    /// Executes commands until ``end()`` is called.
+    func run(_ execute: @escaping @Sendable (Job) async -> Outcome) async {
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<Self.concurrency {
                 group.addTask { [self] in
-                    for await job in jobs {
-                        let result = await execute(job)
-                        state.withLock { $0.waiting -= 1 }
-                        job.finish(result)
-                    }
+                    for await job in jobs { job.finish(await result(of: job, execute)) }
                 }
             }
         }
+    }
+
+    private func result(
+        of job: Job, _ execute: @escaping @Sendable (Job) async -> Outcome
+    ) async -> Outcome {
+        let begun = state.withLock { state -> (Int, Task<Outcome, Never>)? in
+            state.waiting -= 1
+            guard !state.hasEnded else { return nil }
+            state.number += 1
+            let task = Task { await execute(job) }
+            state.running[state.number] = task
+            return (state.number, task)
+        }
+        guard let (number, task) = begun else { return .failure(Self.ending) }
+        defer { state.withLock { $0.running[number] = nil } }
+        return await task.value
+    }
+
+    /// Cancels the commands that are executed; those that wait fail, and so do later ones.
+    func end() {
+        let running = state.withLock { state in
+            state.hasEnded = true
+            return Array(state.running.values)
+        }
+        continuation.finish()
+        for task in running { task.cancel() }
     }
 }
 

@@ -110,7 +110,7 @@ public final class Gateway: ServiceLifecycle.Service {
         let radio = radio.withLock(\.self)
         let receiving = Task { await radio?.run() }
         let result = await Result { try await serveUntilShutdown() }
-        executing.cancel()
+        commands.end()
         receiving.cancel()
         await executing.value
         await receiving.value
@@ -159,7 +159,7 @@ public final class Gateway: ServiceLifecycle.Service {
                 return (orders, readings)
             }
             for reading in readings { board.decoded(report.device, StatusReading.all(of: reading)) }
-        case .foreignLink(let device, let name, let rssi, _):
+        case .foreignLink(let device, let name, let rssi):
             decide { ($0.foreignLink(device, name: name, rssi: rssi, at: now), ()) }
         case .link(let device, let change):
             decide { ($0.link(device, change, date: date, at: now), ()) }

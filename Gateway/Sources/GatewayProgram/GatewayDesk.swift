@@ -287,7 +287,7 @@ struct GatewayDesk {
         var orders: [Order] = []
         switch topics.received(message.topic) {
         case .claim(let device, let gateway)?:
-            // A claim that cannot be read counts as none: nobody could keep to it.
+            // A claim that cannot be read counts as none, as in the other gateways.
             let received = message.payload.isEmpty ? nil : try? Claim.decode(message.payload)
             claim(.claim(device, gateway: gateway, received), at: now, &orders)
         case .state(let gateway)?:

@@ -130,12 +130,6 @@ public final class Radio: Sendable {
     /// The devices that are connected, or are to be.
     public var connectedDevices: Set<DeviceName> { state.withLock { Set($0.sessions.keys).union($0.awaited.keys) } }
 
-    /// Returns the strength of the link to a device, in dBm.
-    public func linkStrength(_ device: DeviceName) async throws -> Int {
-        guard let peripheral = peripheral(device) else { throw RadioError.unknownDevice(device) }
-        return try await peripheral.readRSSI()
-    }
-
     /// Makes the session of a device that is awaited; `nil` if it is not.
     private func session(_ device: DeviceName, _ peripheral: Peripheral, _ state: inout State) -> DeviceSession? {
         guard state.sessions[device] == nil, let isKept = state.awaited.removeValue(forKey: device) else { return nil }
@@ -258,7 +252,7 @@ public final class Radio: Sendable {
                 guard let device = DeviceName(peripheral.address), state.withLock({ $0.sessions[device] == nil })
                 else { continue }
                 report(
-                    .foreignLink(device, name: peripheral.advertisements.localName, rssi: peripheral.rssi, Date()))
+                    .foreignLink(device, name: peripheral.advertisements.localName, rssi: peripheral.rssi))
                 state.withLock { self.session(device, peripheral, &$0) }?.begin()
             }
             try? await Task.sleep(for: .seconds(1))

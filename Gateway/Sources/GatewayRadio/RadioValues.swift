@@ -60,7 +60,7 @@ public enum RadioEvent: Sendable {
     case report(DeviceReport)
     /// BlueZ has a link to the device that this radio did not make, such as one that an earlier process has left. The device may not
     /// advertise. Reported once a second.
-    case foreignLink(DeviceName, name: String?, rssi: Int?, Date)
+    case foreignLink(DeviceName, name: String?, rssi: Int?)
     /// A link of the radio has changed.
     case link(DeviceName, LinkChange)
     /// A value of a watched characteristic.

@@ -13,7 +13,7 @@ public import Logging
 /// less than 2⁵³, which a JavaScript number can hold. The first value of a device has ``StoredValue/isRestarted`` then.
 ///
 /// **Age.** The outbox has a clock of its own that advances while it is open and is stored with each transaction. It never
-/// runs backwards and does not depend on the wall clock. So a value is neither dropped early nor kept for ever if the wall
+/// runs backwards and does not depend on the wall clock. So a value is neither dropped early nor kept without end if the wall
 /// clock is set.
 ///
 /// All methods may be called from any thread and return when they are done. They block for as long as the disk needs.

@@ -512,7 +512,7 @@ final class OutboxDatabase: @unchecked Sendable {
                 try Int64.fetchOne(
                     database, sql: "SELECT value FROM counter WHERE name = ?", arguments: [cause.rawValue]) ?? 0
         }
-        // No value is from the future, so that none is kept for ever.
+        // No value is from the future, so that each one expires.
         if try Int64.fetchOne(database, sql: "SELECT MAX(stamp) FROM message") ?? 0 > next.clock {
             try database.execute(
                 sql: "UPDATE message SET stamp = ? WHERE stamp > ?", arguments: [next.clock, next.clock])

@@ -182,7 +182,7 @@ final class RadioTests: XCTestCase {
         running.append(Task { await radio.run() })
         await recorder.wait("the link") { events in
             events.contains {
-                guard case .foreignLink(let device, let name, _, _) = $0 else { return false }
+                guard case .foreignLink(let device, let name, _) = $0 else { return false }
                 return device == Self.tag && name == "Tag"
             }
         }
