@@ -55,7 +55,7 @@ public final class Gateway: ServiceLifecycle.Service {
             limits: OutboxLimits(bytes: configuration.store.maximumSize, age: configuration.store.maximumAge),
             logger: logger)
         var options = MosquittoOptions(
-            addresses: try configuration.broker.addresses.map { try BrokerAddress($0.description) },
+            addresses: configuration.broker.addresses,
             clientIdentifier: configuration.broker.clientIdentifier)
         options.keepAlive = Int(configuration.broker.keepAlive / .seconds(1))
         options.user = configuration.broker.user

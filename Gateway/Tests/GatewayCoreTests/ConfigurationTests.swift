@@ -1,7 +1,8 @@
 import BlueCapKit
 import Foundation
-import GatewayCore
 import XCTest
+
+@testable import GatewayCore
 
 final class ConfigurationTests: XCTestCase {
     // MARK: What is read
@@ -30,7 +31,7 @@ final class ConfigurationTests: XCTestCase {
         XCTAssertEqual(configuration.logLevel, .notice)
         XCTAssertEqual(configuration.broker.addresses.count, 3)
         XCTAssertEqual(configuration.broker.addresses[2].host, "fd00::3")
-        XCTAssertTrue(configuration.broker.addresses[0].isEncrypted)
+        XCTAssertTrue(configuration.broker.addresses[0].isSecure)
         XCTAssertEqual(configuration.broker.password, .credential("mqtt-password"))
         XCTAssertEqual(configuration.broker.keepAlive, .seconds(10))
         XCTAssertEqual(configuration.broker.certificateFile, "/etc/bluecap-gateway/client.crt")
@@ -340,13 +341,13 @@ final class ConfigurationTests: XCTestCase {
             "mqtt://h": "mqtt://h:1883", "mqtts://h": "mqtts://h:8883", "mqtt://127.0.0.1:1": "mqtt://127.0.0.1:1",
             "mqtt://[::1]:99": "mqtt://[::1]:99", "mqtt://h:65535/": "mqtt://h:65535",
         ]
-        for (text, wanted) in allowed { XCTAssertEqual(BrokerURL(text)?.description, wanted) }
-        XCTAssertEqual(BrokerURL("mqtt://[::1]")?.host, "::1")
+        for (text, wanted) in allowed { XCTAssertEqual(ConfigurationType.address(text)?.description, wanted) }
+        XCTAssertEqual(ConfigurationType.address("mqtt://[::1]")?.host, "::1")
         for text in [
             "", "h", "h:1", "http://h", "mqtt://", "mqtt://h:0", "mqtt://h:65536", "mqtt://h/x", "mqtt://u@h",
             "mqtt://u:p@h",
             "mqtt://h?x", "mqtt://h#x", "mqtt://a b", "mqtt:///x",
-        ] { XCTAssertNil(BrokerURL(text), text) }
+        ] { XCTAssertNil(ConfigurationType.address(text), text) }
     }
 
     func testTheFilterAcceptsWhatOneOfItsListsHas() throws {

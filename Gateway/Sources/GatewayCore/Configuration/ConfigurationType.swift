@@ -224,11 +224,17 @@ extension ConfigurationType<SecretSource> {
     }
 }
 
-extension ConfigurationType<BrokerURL> {
+extension ConfigurationType<BrokerAddress> {
     static var broker: ConfigurationType {
         ConfigurationType(
             "broker address", allowed: "mqtt://HOST:PORT or mqtts://HOST:PORT, without user and password",
-            isSensitive: true, write: \.description, parse: { BrokerURL($0) })
+            isSensitive: true, write: \.description, parse: address)
+    }
+
+    /// Also with a slash at its end. An address with the name of an interface is not allowed.
+    static func address(_ text: String) -> BrokerAddress? {
+        guard text.utf8.count <= 300, !text.contains("%") else { return nil }
+        return try? BrokerAddress(text.hasSuffix("/") ? String(text.dropLast()) : text)
     }
 }
 

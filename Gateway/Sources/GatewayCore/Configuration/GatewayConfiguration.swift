@@ -38,7 +38,7 @@ public struct GatewayConfiguration: Hashable, Sendable {
     /// The broker.
     public struct Broker: Hashable, Sendable {
         /// The addresses, which are tried in turn: at least one.
-        public var addresses: [BrokerURL]
+        public var addresses: [BrokerAddress]
         /// The identifier of the session.
         public var clientIdentifier: String
         /// The user name; `nil` for none.
@@ -281,7 +281,7 @@ extension GatewayConfiguration {
 
 extension GatewayConfiguration.Broker {
     fileprivate init(_ section: ConfigurationSection, gateway: String) {
-        let local = BrokerURL("mqtt://127.0.0.1:1883")
+        let local = try? BrokerAddress("mqtt://127.0.0.1:1883")
         addresses = section.value(
             "addresses", .list(of: .broker, limit: 16), default: local.map { [$0] } ?? [],
             "The brokers, or the nodes of a cluster, which are tried in turn. `mqtts` uses TLS.")
@@ -318,7 +318,7 @@ extension GatewayConfiguration.Broker {
             section.report("passwordFile", "the key \"user\" is required with a password.")
         }
         let hasFiles = authorityFile != nil || certificateFile != nil
-        if hasFiles, !addresses.isEmpty, !addresses.contains(where: \.isEncrypted) {
+        if hasFiles, !addresses.isEmpty, !addresses.contains(where: \.isSecure) {
             section.report("tls", "no address uses TLS. Write mqtts:// instead of mqtt://, or remove the files.")
         }
     }

@@ -28,34 +28,6 @@ public enum PeripheralSelector: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The address of a broker.
-public struct BrokerURL: Hashable, Sendable, CustomStringConvertible {
-    /// A host name or an address; IPv6 addresses without brackets.
-    public let host: String
-    /// The port.
-    public let port: UInt16
-    /// Whether the connection uses TLS.
-    public let isEncrypted: Bool
-
-    /// Reads `mqtt://HOST:PORT` or `mqtts://HOST:PORT`. The ports are 1883 and 8883 if absent. Returns `nil` for another
-    /// text, for example one with a user name.
-    public init?(_ text: String) {
-        guard text.utf8.count <= 300, let parts = URLComponents(string: text), let scheme = parts.scheme,
-            let host = parts.host, !host.isEmpty, parts.user == nil, parts.password == nil, parts.query == nil,
-            parts.fragment == nil, parts.path.isEmpty || parts.path == "/", ["mqtt", "mqtts"].contains(scheme),
-            !host.contains("%")
-        else { return nil }
-        guard let port = UInt16(exactly: parts.port ?? (scheme == "mqtts" ? 8883 : 1883)), port > 0 else { return nil }
-        self.host = host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
-        (self.port, isEncrypted) = (port, scheme == "mqtts")
-    }
-
-    /// The address as it is written in the configuration.
-    public var description: String {
-        "\(isEncrypted ? "mqtts" : "mqtt")://\(host.contains(":") ? "[\(host)]" : host):\(port)"
-    }
-}
-
 /// A name, or the beginning of names. Upper and lower case differ.
 public struct NamePattern: Hashable, Sendable, CustomStringConvertible {
     /// The pattern as it is written in the configuration: a name, or a beginning and `*`.

@@ -11,9 +11,9 @@ public struct BrokerAddress: Hashable, Sendable, CustomStringConvertible {
     ///
     /// - Parameter text: `mqtt://` or `mqtts://`, a host, and optionally a colon and a port. An IPv6 address is in brackets.
     /// - Throws: An error that names the part that is wrong and what is allowed.
-    public init(_ text: String) throws(MosquittoOptionsError) {
-        func fail(_ what: String) -> MosquittoOptionsError {
-            MosquittoOptionsError("broker address \"\(text)\": \(what); write mqtt://host:1883 or mqtts://host:8883")
+    public init(_ text: String) throws(BrokerAddressError) {
+        func fail(_ what: String) -> BrokerAddressError {
+            BrokerAddressError("broker address \"\(text)\": \(what); write mqtt://host:1883 or mqtts://host:8883")
         }
         let rest: Substring
         if text.hasPrefix("mqtt://") {
@@ -53,4 +53,11 @@ public struct BrokerAddress: Hashable, Sendable, CustomStringConvertible {
     public var description: String {
         "\(isSecure ? "mqtts" : "mqtt")://\(host.contains(":") ? "[\(host)]" : host):\(port)"
     }
+}
+
+/// What is wrong with the address of a broker, in one sentence.
+public struct BrokerAddressError: Error, Hashable, Sendable, CustomStringConvertible {
+    public let description: String
+
+    init(_ description: String) { self.description = description }
 }
