@@ -30,6 +30,9 @@ final class CentralBehaviourTests: EachVersionTestCase {
     }
     func testTwoCharacteristicsOfOneUUIDAreTwo() throws { try bodies().twoCharacteristicsOfOneUUIDAreTwo() }
     func testReceivesWhatIsNotifiedUntilItStops() throws { try bodies().receivesWhatIsNotifiedUntilItStops() }
+    func testReceivesWhatIsNotifiedUntilTheLinkHasEnded() throws {
+        try bodies().receivesWhatIsNotifiedUntilTheLinkHasEnded()
+    }
     func testReceivesWhatIsIndicated() throws { try bodies().receivesWhatIsIndicated() }
     func testAReadWhileSubscribedIsNoNotification() throws { try bodies().aReadWhileSubscribedIsNoNotification() }
     func testASubscriptionAndWhatIsUnderWayOutliveAReset() throws {

@@ -144,7 +144,7 @@ final class NotifyMachineTests: RandomTestCase {
         turnOn()
         _ = unsubscribe()
         XCTAssertEqual(subscribe(2, overSocket: true), [])
-        XCTAssertFalse(machine.passesSignals)
+        XCTAssertTrue(machine.passesSignals, "Values may precede the reply.")
         XCTAssertEqual(unsubscribe(2), [])
         XCTAssertEqual(subscribe(2, overSocket: true), [])
         XCTAssertEqual(stopped(2), [.closeSocket, .stopped(nil), .acquire(3)])

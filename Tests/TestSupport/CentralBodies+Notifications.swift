@@ -33,6 +33,17 @@ extension CentralBodies {
         end(manager)
     }
 
+    public func receivesWhatIsNotifiedUntilTheLinkHasEnded() throws {
+        let (manager, peripheral) = try explored()
+        _ = try subscribed(to: "notify", of: peripheral)
+        // BlueZ ends the link after two seconds.
+        peripheral.disconnect()
+        try stage.notify("notify", [[1], [2], [3]])
+        expect("the end") { $0.connectionEvents == [.connect, .forceDisconnect] }
+        XCTAssertEqual(journal.values, [Data([1]), Data([2]), Data([3])])
+        end(manager)
+    }
+
     public func receivesWhatIsIndicated() throws {
         let (manager, peripheral) = try explored()
         _ = try subscribed(to: "indicate", of: peripheral)

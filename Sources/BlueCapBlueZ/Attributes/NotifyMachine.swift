@@ -12,7 +12,7 @@
 /// | stopping | a `StopNotify` under way | stopped |
 ///
 /// Every state also ends with `removed`. The first subscriber determines the transport; the others share it. `StopNotify` is
-/// called at the end of the link too, although no session is left: otherwise BlueZ would subscribe again by itself on the next
+/// called after the end of the link too, although no session is left: otherwise BlueZ would subscribe again by itself on the next
 /// link, and then once more for the next call. The reply to a call other than the newest is ignored: its subscription was
 /// withdrawn, and BlueZ may never reply to a withdrawn `AcquireNotify`.
 struct NotifyMachine {
@@ -55,12 +55,14 @@ struct NotifyMachine {
 
     var isIdle: Bool { state == .off && subscribers.isEmpty }
     func isAcquiring(_ number: UInt32) -> Bool { state == .acquiring && number == call }
+    func isStopping(_ number: UInt32) -> Bool { state == .stopping && number == call }
 
-    /// Whether the values that BlueZ signals are notifications. They are also before it has replied.
+    /// Whether the values that BlueZ signals are notifications. They are also before it has replied to the first or the last
+    /// call.
     var passesSignals: Bool {
         switch state {
-        case .starting, .confirming, .on, .interrupted: !usesSocket
-        case .off, .acquiring, .stopping: false
+        case .starting, .confirming, .on, .interrupted, .stopping: !usesSocket
+        case .off, .acquiring: false
         }
     }
 
@@ -170,7 +172,7 @@ struct NotifyMachine {
     /// BlueZ has replied to `StopNotify`. The socket is closed after that: until then BlueZ might consider it in use, and
     /// refuse the next one.
     mutating func stopped(_ number: UInt32, _ error: BlueZError?, into effects: inout Effects) {
-        guard number == call, state == .stopping else { return }
+        guard isStopping(number) else { return }
         state = .off
         effects.append(.closeSocket)
         effects.append(.stopped(error.flatMap { $0.meansNothingToStop ? nil : $0 }))

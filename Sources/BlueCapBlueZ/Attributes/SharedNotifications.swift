@@ -33,7 +33,8 @@ package final class SharedNotifications: @unchecked Sendable {
         var machine: NotifyMachine
         var gate = ValueGate()
         var receivers: [(subscriber: ObjectIdentifier, receive: Receiver)] = []
-        /// Those that have unsubscribed while values wait for the reply to a read; they still receive these.
+        /// Those that have unsubscribed. They receive what BlueZ notifies until its reply to `StopNotify`, and the values
+        /// that wait for the reply to a read.
         var leaving: [Receiver] = []
         var stops: [BlueZCompletion<Void>] = []
         var socket: AcquiredSocket?
@@ -47,11 +48,15 @@ package final class SharedNotifications: @unchecked Sendable {
         func deliver(_ values: [Data]) {
             guard !values.isEmpty else { return }
             for receive in leaving { receive(.values(values)) }
+            if machine.state == .stopping { return }
             for (_, receive) in receivers { receive(.values(values)) }
         }
+
+        func dismissLeaving() { if !gate.isHolding, machine.state != .stopping { leaving = [] } }
     }
 
     private let daemon: DaemonLink
+    private let connector: Connector
     private var entries: [AttributeKey: Entry] = [:]
     /// How many reads of each characteristic are under way, of all managers of this process.
     private var reads: [AttributeKey: Int] = [:]
@@ -60,7 +65,7 @@ package final class SharedNotifications: @unchecked Sendable {
     /// The reports that follow these values.
     private var reports: [() -> Void] = []
 
-    init(_ daemon: DaemonLink) { self.daemon = daemon }
+    init(_ daemon: DaemonLink, _ connector: Connector) { (self.daemon, self.connector) = (daemon, connector) }
 
     /// Subscribes a manager. `began` or `failed` follows, unless it unsubscribes.
     ///
@@ -98,7 +103,7 @@ package final class SharedNotifications: @unchecked Sendable {
         guard let entry = entries[key] else { return daemon.loop.post { completion(.success(())) } }
         entry.deliver(entry.gate.takeBatch())
         let id = ObjectIdentifier(subscriber)
-        if entry.gate.isHolding { entry.leaving += entry.receivers.filter { $0.subscriber == id }.map(\.receive) }
+        entry.leaving += entry.receivers.filter { $0.subscriber == id }.map(\.receive)
         entry.receivers.removeAll { $0.subscriber == id }
         entry.stops.append(completion)
         change(entry) { $0.unsubscribe(id, into: &$1) }
@@ -132,8 +137,12 @@ package final class SharedNotifications: @unchecked Sendable {
             }
         case .acquire(let number): acquire(number, entry)
         case .stop(let number):
-            daemon.call(key, "StopNotify", timeout: DaemonLink.attributeTimeout) { [self] result in
-                replied(entry) { $0.stopped(number, result.done.failure, into: &$1) }
+            // The peer may notify until its link has ended.
+            connector.afterDisconnection(of: key.device) { [self] in
+                guard entry.machine.isStopping(number) else { return }
+                daemon.call(key, "StopNotify", timeout: DaemonLink.attributeTimeout) { [self] result in
+                    replied(entry) { $0.stopped(number, result.done.failure, into: &$1) }
+                }
             }
         case .closeSocket:
             entry.socket?.close()
@@ -149,7 +158,10 @@ package final class SharedNotifications: @unchecked Sendable {
         case .stopped(let error):
             let stops = entry.stops
             entry.stops = []
-            reports.append { for completion in stops { completion(error.map { .failure($0) } ?? .success(())) } }
+            reports.append {
+                entry.dismissLeaving()
+                for completion in stops { completion(error.map { .failure($0) } ?? .success(())) }
+            }
         }
     }
 
@@ -219,7 +231,7 @@ package final class SharedNotifications: @unchecked Sendable {
         entry.gate.readEnded(reply, offset: offset, isLast: reads[key] == nil)
         full.append(entry)
         flush()
-        if !entry.gate.isHolding { entry.leaving = [] }
+        entry.dismissLeaving()
         removeIfUnused(entry)
     }
 }

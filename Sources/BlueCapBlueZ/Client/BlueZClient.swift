@@ -33,7 +33,7 @@ package final class BlueZClient: @unchecked Sendable {
         discovery = SharedDiscovery(daemon)
         connector = Connector(daemon, discovery)
         pairings = Pairings(daemon, connector)
-        notifications = SharedNotifications(daemon)
+        notifications = SharedNotifications(daemon, connector)
         leaveTimer = LoopTimer(on: loop)
     }
 

@@ -119,6 +119,12 @@ package final class Connector: @unchecked Sendable {
         run(device.adapter) { $0.disconnectAsked(device) }
     }
 
+    /// Runs `body` when the end of a device's link that is under way has been confirmed or has failed; at once if none is.
+    func afterDisconnection(of device: ObjectKey, _ body: @escaping @Sendable () -> Void) {
+        guard let session = sessions[device.adapter], session.disconnections[device] != nil else { return body() }
+        session.disconnections[device]?.append { _ in body() }
+    }
+
     /// Ends a device's link and makes `bluetoothd` forget the device, with its bond. On the loop only, as `completion` is.
     ///
     /// The link is ended first, and always: 5.87 ends with a fault if `RemoveDevice` names a connected device (its commit

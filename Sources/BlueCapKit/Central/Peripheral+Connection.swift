@@ -91,8 +91,9 @@ extension Peripheral {
     /// Ends the connection or the connection attempt.
     ///
     /// `.forceDisconnect` is reported when BlueZ has confirmed the end, usually two seconds later. Active operations
-    /// fail at once with ``PeripheralError/forcedDisconnect``. If there is no connection, the stream of the last
-    /// `connect` receives the failure ``PeripheralError/disconnected``.
+    /// fail at once with ``PeripheralError/forcedDisconnect``. Streams of notifications receive what the peripheral sends until
+    /// then. If there is no connection, the stream of the last `connect` receives the failure
+    /// ``PeripheralError/disconnected``.
     public func disconnect() { session.decide(key) { $0.disconnectAsked(into: &$1) } }
 
     /// Ends the connection as ``disconnect()`` does, and finishes the stream of `connect`.

@@ -44,6 +44,29 @@ final class NotificationEventTests: XCTestCase {
         XCTAssertTrue(elements.withLock { $0 }.allSatisfy { $0.isSuccess() })
     }
 
+    func testValuesArriveUntilTheLinkThatIsEndedHasEnded() throws {
+        let stage = try AttributeStage.explored()
+        let characteristic = try stage.characteristic("2A37")
+        let elements = read(characteristic.notificationEvents())
+        stage.awaitNotifying(characteristic)
+        stage.peripheral.disconnect()
+        // BlueZ ends the link after two seconds.
+        var sent: [NotificationEvent] = []
+        while stage.peripheral.state != .disconnected, sent.count < 100 {
+            let byte = UInt8(sent.count)
+            if stage.simulator.notify(AttributeStage.address, characteristic: "2A37", value: [byte]) {
+                sent.append(.value(Data([byte])))
+            }
+            stage.simulator.advance(by: 0.05)
+        }
+        XCTAssertEqual(sent.count, 40)
+        XCTAssertEqual(events(elements), sent)
+        stage.reconnect()
+        stage.awaitNotifying(characteristic)
+        stage.notify(99)
+        XCTAssertEqual(events(elements), sent + [.gap, .value(Data([99]))])
+    }
+
     func testAGapIsAFailureAmongValues() throws {
         let stage = try AttributeStage.explored()
         let characteristic = try stage.characteristic("2A37")
