@@ -15,9 +15,6 @@ enum SessionEvent: Sendable {
 
 /// The link to one device, and the values that are taken over it.
 final class DeviceSession: Sendable {
-    /// How many values may wait for the loop that reports them; it does nothing else.
-    private static let waitingValues = 65_536
-
     private let device: DeviceName
     private let peripheral: Peripheral
     private let isKept: Bool
@@ -26,6 +23,8 @@ final class DeviceSession: Sendable {
 
     private struct State {
         var link: Task<Void, Never>?
+        /// The pause between two links.
+        var pause: Task<Void, Never>?
         var watches: [CharacteristicIdentifier: Watch] = [:]
         var isConnected = false
         var hasEnded = false
@@ -54,15 +53,18 @@ final class DeviceSession: Sendable {
 
     /// Ends the link, and returns when BlueZ has confirmed its end, or after ten seconds.
     func end() async {
-        let (link, isFirst) = state.withLock { state in
-            defer { state.hasEnded = true }
-            return (state.link, !state.hasEnded)
+        let (link, pause) = state.withLock { state in
+            state.hasEnded = true
+            return (state.link, state.pause)
         }
-        if isFirst {
+        pause?.cancel()
+        peripheral.disconnect()
+        let limit = Task {
+            try await Task.sleep(for: .seconds(10))
             link?.cancel()
-            peripheral.disconnect()
         }
         await link?.value
+        limit.cancel()
     }
 
     func watch(_ characteristic: WatchedCharacteristic) {
@@ -88,10 +90,15 @@ final class DeviceSession: Sendable {
         while !isEnding {
             report(.link(.connecting))
             await followLink { pause = .seconds(1) }
-            if !isKept { break }
-            if isEnding { break }
+            if !isKept || isEnding { break }
             // No retry of the manager's can succeed now; later one may.
-            try? await Task.sleep(for: pause)
+            let length = pause
+            let sleep = state.withLock { state in
+                let sleep = Task<Void, Never> { if !isEnding { try? await Task.sleep(for: length) } }
+                state.pause = sleep
+                return sleep
+            }
+            await sleep.value
             pause = min(pause * 2, .seconds(60))
         }
         await finish()
@@ -99,11 +106,13 @@ final class DeviceSession: Sendable {
 
     private var isEnding: Bool { Task.isCancelled || state.withLock(\.hasEnded) }
 
-    /// Returns when there is no link and the manager does not try to connect, or when the session is to end.
+    /// Returns when there is no link and the manager does not try to connect; if the session is to end, when BlueZ has confirmed the
+    /// end of the link, and all that has arrived over it has been reported.
     private func followLink(connected: () -> Void) async {
+        let changes = peripheral.stayConnected(timeout: Radio.attemptLimit)
+        if isEnding { peripheral.disconnect() }
         do {
-            for try await change in peripheral.stayConnected(timeout: Radio.attemptLimit) {
-                if isEnding { return }
+            for try await change in changes where !isEnding {
                 switch change {
                 case .connected:
                     connected()
@@ -125,17 +134,19 @@ final class DeviceSession: Sendable {
     }
 
     private func finish() async {
-        let watches = state.withLock { state in
-            (state.hasEnded, state.isConnected) = (true, false)
-            defer { state.watches = [:] }
-            return state.watches.values.compactMap(\.task)
-        }
-        for watch in watches { watch.cancel() }
+        state.withLock { ($0.hasEnded, $0.isConnected) = (true, false) }
+        // Ends what is left of an attempt, if the session has ended by itself.
         peripheral.disconnect()
         let limit = ContinuousClock.now + .seconds(10)
         while peripheral.state != .disconnected, ContinuousClock.now < limit {
             await Task { try? await Task.sleep(for: .milliseconds(20)) }.value
         }
+        // Only now: the device has sent values until its link ended.
+        let watches = state.withLock { state in
+            defer { state.watches = [:] }
+            return state.watches.values.compactMap(\.task)
+        }
+        for watch in watches { watch.cancel() }
         report(.link(.ended))
     }
 
@@ -173,14 +184,16 @@ final class DeviceSession: Sendable {
 
     private func takeNotifications(_ identifier: CharacteristicIdentifier) async throws {
         let characteristic = try await peripheral.characteristic(identifier, timeout: .seconds(30))
-        let events = characteristic.notificationEvents(capacity: Self.waitingValues)
+        let events = characteristic.notificationEvents()
         report(.began(identifier))
-        for try await event in events.values(waiting: Self.waitingValues) {
+        // Each is reported when it arrives, so that none waits in a queue when the session ends.
+        let reported = events.map(context: ImmediateContext()) { [self] event in
             switch event {
             case .value(let data): report(.value(identifier, data))
             case .gap: report(.gap(identifier))
             }
         }
+        for try await _ in reported.values(waiting: 1) {}
     }
 
     private func takeReadings(_ identifier: CharacteristicIdentifier, _ interval: Duration) async throws {

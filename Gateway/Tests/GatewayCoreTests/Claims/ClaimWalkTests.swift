@@ -1,5 +1,6 @@
 import Foundation
 import GatewayCore
+import GatewayTestSupport
 import XCTest
 
 /// The decision of several gateways in virtual time, with a broker in memory.
