@@ -1,8 +1,9 @@
 import BlueCapKit
+import BlueCapMetrics
 import Foundation
 public import GatewayCore
 import GatewayBroker
-import GatewayPage
+public import GatewayPage
 import GatewayRadio
 import GatewayStore
 public import Logging
@@ -26,7 +27,8 @@ public final class Gateway: ServiceLifecycle.Service {
     private let transport: MosquittoTransport
     private let courier: Courier
     private let board: StatusBoard
-    private let metrics = PrometheusMetrics()
+    private let prometheus: PrometheusMetrics
+    private let metrics: GatewayMetrics
     private let intake = ValueIntake<NewValue, IntakeKey>(limit: waitingValues)
     private let desk: Mutex<GatewayDesk>
     private let commands: CommandQueue
@@ -40,13 +42,17 @@ public final class Gateway: ServiceLifecycle.Service {
     ///   - configuration: What it does.
     ///   - busAddress: The D-Bus address of BlueZ's bus; `nil` for the system bus.
     ///   - logger: Receives what happens.
+    ///   - metrics: What the page exports besides its own numbers. The gateway records its metrics in it, and so does
+    ///     each library if it is the system's factory.
     ///   - onPage: Called with the port of the page when it can be reached.
     /// - Throws: An error that says what is to be changed: an unusable store, a secret that cannot be read, a wrong option.
     public init(
         _ configuration: GatewayConfiguration, busAddress: String? = nil, logger: Logger,
-        onPage: @escaping @Sendable (UInt16) -> Void = { _ in }
+        metrics: PrometheusMetrics = PrometheusMetrics(), onPage: @escaping @Sendable (UInt16) -> Void = { _ in }
     ) throws {
         (self.configuration, self.logger, self.onPage) = (configuration, logger, onPage)
+        prometheus = metrics
+        self.metrics = GatewayMetrics(metrics)
         let desk = GatewayDesk(configuration)
         manager = try CentralManager(
             configuration: .init(busAddress: busAddress, adapter: configuration.radio.adapter, logger: logger))
@@ -107,6 +113,7 @@ public final class Gateway: ServiceLifecycle.Service {
         let storing = Task { await store() }
         let executing = Task { await commands.run { [self] in await execute($0) } }
         let ticking = Task { await tick() }
+        let measuring = Task { await MetricsReporter(manager, factory: prometheus).run(every: .seconds(5)) }
         let radio = radio.withLock(\.self)
         let receiving = Task { await radio?.run() }
         let result = await Result { try await serveUntilShutdown() }
@@ -118,6 +125,8 @@ public final class Gateway: ServiceLifecycle.Service {
         await storing.value
         ticking.cancel()
         await ticking.value
+        measuring.cancel()
+        await measuring.value
         desk.withLock { desk in
             desk.retained.set(desk.topics.state, desk.state(.offline, date: Date()).json)
             desk.retained.flush { try publish($0) }
@@ -137,10 +146,10 @@ public final class Gateway: ServiceLifecycle.Service {
             return
         }
         var page = GatewayPage.Configuration()
-        (page.address, page.port) = (settings.address, settings.port)
+        (page.address, page.port, page.hosts) = (settings.address, settings.port, settings.hosts)
         page.token = try settings.token?.read().withText { $0 }
         let server = try GatewayPage(
-            configuration: page, board: board, metrics: metrics, command: { [self] in await commandOfPage($0) },
+            configuration: page, board: board, metrics: prometheus, command: { [self] in await commandOfPage($0) },
             onListening: onPage)
         try await cancelWhenGracefulShutdown {
             do { try await server.run() } catch is CancellationError {}
@@ -176,6 +185,7 @@ public final class Gateway: ServiceLifecycle.Service {
                 text: PayloadBytes.text(data))
         case .gap(let device, let identifier, let reason, let date):
             guard let service = identifier.service.uuid, let characteristic = identifier.uuid else { return }
+            metrics.gap(reason)
             let gap = desk.withLock { $0.gap(device, service, characteristic, reason, date) }
             intake.add(gap, key: .value(device, service: service, characteristic: characteristic))
         case .watchFailed(let device, let identifier, let reason):
@@ -193,8 +203,10 @@ public final class Gateway: ServiceLifecycle.Service {
     private func store() async {
         while let group = await intake.next() {
             var values = group.elements
-            for key in group.missing.keys {
+            for (key, count) in group.missing {
+                metrics.valuesMissed(count)
                 guard case .value(let device, let service, let characteristic) = key else { continue }
+                metrics.gap(.overload)
                 values.append(desk.withLock { $0.gap(device, service, characteristic, .overload, Date()) })
             }
             while true {
@@ -287,6 +299,7 @@ public final class Gateway: ServiceLifecycle.Service {
                 board.queue(
                     depth: statistics.outbox.depth, stored: statistics.stored, acknowledged: statistics.acknowledged,
                     dropped: Int(statistics.outbox.dropped.values.reduce(0, +)))
+                metrics.report(statistics, transport.statistics)
             }
             count += 1
             try? await Task.sleep(for: .milliseconds(250))
@@ -296,7 +309,12 @@ public final class Gateway: ServiceLifecycle.Service {
     // MARK: Commands
 
     /// Takes a command, or replies why it is refused.
-    private func take(_ data: Data, reply: @escaping @Sendable (CommandReply, String?) -> Void) {
+    private func take(_ data: Data, _ send: @escaping @Sendable (CommandReply, String?) -> Void) {
+        let begin = uptime
+        let reply = { @Sendable [metrics] (reply: CommandReply, topic: String?) in
+            metrics.replied(reply, after: Outbox.uptime() - begin)
+            send(reply, topic)
+        }
         let topics = desk.withLock(\.topics)
         let request: CommandRequest
         do {

@@ -1,6 +1,8 @@
 import ArgumentParser
+import CoreMetrics
 import Foundation
 import GatewayCore
+import GatewayPage
 import GatewayProgram
 import Logging
 import ServiceLifecycle
@@ -43,9 +45,11 @@ struct BlueCapGateway: AsyncParsableCommand {
         if check { return print("\(config): no errors") }
         var logger = Logger(label: "bluecap-gateway") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = Logger.Level(rawValue: configuration.logLevel.rawValue) ?? .info
+        let metrics = PrometheusMetrics()
+        MetricsSystem.bootstrap(metrics)
         let gateway: Gateway
         do {
-            gateway = try Gateway(configuration, logger: logger) { [logger, configuration] port in
+            gateway = try Gateway(configuration, logger: logger, metrics: metrics) { [logger, configuration] port in
                 let address = configuration.page?.address ?? ""
                 logger.notice("the page: http://\(address.contains(":") ? "[\(address)]" : address):\(port)/")
             }
