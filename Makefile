@@ -102,11 +102,11 @@ gateway: dependencies-build dependencies-gateway ## Run a broker, the gateway an
 	swift build --package-path Gateway --product bluecap-gateway
 	Gateway/Scripts/run-simulated $(SECONDS)
 
-gateway-test: dependencies-build dependencies-gateway ## Test the package Gateway, with real brokers on this machine
+gateway-test: dependencies-build dependencies-gateway dependencies-gateway-test ## Test the package Gateway, with real brokers on this machine
 	swift build --package-path Gateway --build-tests
 	Scripts/run-tests --build Gateway/.build/debug --processes 2 2>&1 | Scripts/count-tests
 
-gateway-soak: dependencies-build dependencies-gateway ## Kill the gateway 200 times, and its broker for a minute; play the long forms of its random tests
+gateway-soak: dependencies-build dependencies-gateway dependencies-gateway-test ## Kill the gateway 200 times, and its broker for a minute; play the long forms of its random tests
 	swift build --package-path Gateway --build-tests
 	BLUECAP_LONG=1 BLUECAP_KILLS=200 BLUECAP_OUTAGE=60 Scripts/run-tests --build Gateway/.build/debug --processes 2 2>&1 | Scripts/count-tests
 
