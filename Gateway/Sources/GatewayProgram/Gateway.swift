@@ -34,7 +34,15 @@ public final class Gateway: ServiceLifecycle.Service {
     private let commands: CommandQueue
     private let token = Mutex(Courier.freeTokens.lowerBound)
     private let radio = Mutex<Radio?>(nil)
+    /// Why Bluetooth or the broker cannot be used, as was last logged.
+    private let reasons = Mutex<[Part: String]>([:])
+    private let ending = Atomic(false)
+    private var hasEnded: Bool { ending.load(ordering: .relaxed) }
     private let onPage: @Sendable (UInt16) -> Void
+
+    private enum Part: Hashable {
+        case bluetooth, broker
+    }
 
     /// Creates a gateway; nothing is sent before ``run()``.
     ///
@@ -65,14 +73,20 @@ public final class Gateway: ServiceLifecycle.Service {
             clientIdentifier: configuration.broker.clientIdentifier)
         options.keepAlive = Int(configuration.broker.keepAlive / .seconds(1))
         options.user = configuration.broker.user
-        options.password = try configuration.broker.password?.read().withText { $0 }
+        options.password = try configuration.broker.password.map {
+            try Self.secret($0, of: "broker.passwordFile").withText { $0 }
+        }
         options.security = MosquittoSecurity(
             authorityFile: configuration.broker.authorityFile, certificateFile: configuration.broker.certificateFile,
             keyFile: configuration.broker.keyFile)
         options.limits.inFlight = configuration.limits.inFlight
         options.will = BrokerMessage(
             topic: desk.topics.state, payload: desk.state(.offline, date: Date()).json, isRetained: true)
-        transport = try MosquittoTransport(options: options, logger: logger)
+        do {
+            transport = try MosquittoTransport(options: options, logger: logger)
+        } catch {
+            throw GatewayError("broker: \(error)")
+        }
         var courierOptions = Courier.Options()
         // The rest of the transport's window is for commands, claims and states.
         courierOptions.window = max(1, configuration.limits.inFlight * 3 / 4)
@@ -117,6 +131,7 @@ public final class Gateway: ServiceLifecycle.Service {
         let radio = radio.withLock(\.self)
         let receiving = Task { await radio?.run() }
         let result = await Result { try await serveUntilShutdown() }
+        ending.store(true, ordering: .relaxed)
         commands.end()
         receiving.cancel()
         await executing.value
@@ -147,12 +162,27 @@ public final class Gateway: ServiceLifecycle.Service {
         }
         var page = GatewayPage.Configuration()
         (page.address, page.port, page.hosts) = (settings.address, settings.port, settings.hosts)
-        page.token = try settings.token?.read().withText { $0 }
+        page.token = try settings.token.map { try Self.secret($0, of: "page.tokenFile").withText { $0 } }
         let server = try GatewayPage(
             configuration: page, board: board, metrics: prometheus, command: { [self] in await commandOfPage($0) },
             onListening: onPage)
         try await cancelWhenGracefulShutdown {
             do { try await server.run() } catch is CancellationError {}
+        }
+    }
+
+    private static func secret(_ source: SecretSource, of key: String) throws(GatewayError) -> Secret {
+        do {
+            return try source.read()
+        } catch {
+            throw GatewayError("\(key): \(error)")
+        }
+    }
+
+    private func isNew(_ reason: String?, _ part: Part) -> Bool {
+        reasons.withLock { reasons in
+            defer { reasons[part] = reason }
+            return reasons[part] != reason
         }
     }
 
@@ -189,13 +219,14 @@ public final class Gateway: ServiceLifecycle.Service {
             let gap = desk.withLock { $0.gap(device, service, characteristic, reason, date) }
             intake.add(gap, key: .value(device, service: service, characteristic: characteristic))
         case .watchFailed(let device, let identifier, let reason):
-            logger.warning(
-                "no values of a characteristic",
-                metadata: [
-                    "device": "\(device)", "characteristic": "\(identifier.uuidString)", "reason": "\(reason)",
-                ])
-        case .unavailable(let reason?): logger.warning("Bluetooth cannot be used", metadata: ["reason": "\(reason)"])
-        case .unavailable(nil): logger.info("Bluetooth can be used")
+            logger.warning("no values of \(identifier.uuidString) of \(device.address): \(reason)")
+        case .unavailable(let reason):
+            guard isNew(reason, .bluetooth) else { break }
+            if let reason {
+                logger.warning("Bluetooth cannot be used: \(reason)")
+            } else {
+                logger.info("Bluetooth can be used")
+            }
         }
     }
 
@@ -215,7 +246,7 @@ public final class Gateway: ServiceLifecycle.Service {
                     break
                 } catch {
                     // Meanwhile the intake takes what it can, and then counts what it could not.
-                    logger.error("values cannot be stored", metadata: ["reason": "\(error)"])
+                    logger.error("values cannot be stored: \(error)")
                     if intake.isFinished { return }
                     await Task { try? await Task.sleep(for: .seconds(1)) }.value
                 }
@@ -231,11 +262,14 @@ public final class Gateway: ServiceLifecycle.Service {
         switch event {
         case .connected:
             board.broker(connected: true)
-            logger.info("connected to the broker")
+            _ = isNew(nil, .broker)
+            logger.notice("connected to the broker \(transport.statistics.address.map { "\($0)" } ?? "")")
             decide { ($0.brokerConnected(date: date, at: now), ()) }
         case .disconnected(let reason):
             board.broker(connected: false, reason: reason)
-            logger.warning("not connected to the broker", metadata: ["reason": "\(reason)"])
+            // An attempt follows another at least twice a minute: each reason is logged once.
+            let level: Logger.Level = hasEnded ? .info : isNew(reason, .broker) ? .warning : .debug
+            logger.log(level: level, "not connected to the broker: \(reason)")
             decide { ($0.brokerDisconnected(date: date, at: now), ()) }
         case .acknowledged: break
         case .received(let message):
@@ -348,7 +382,7 @@ public final class Gateway: ServiceLifecycle.Service {
         do {
             try publish(message)
         } catch {
-            logger.notice("a reply was not sent", metadata: ["topic": "\(message.topic)", "reason": "\(error)"])
+            logger.notice("a reply on \(message.topic) was not sent: \(error)")
         }
     }
 
@@ -422,6 +456,13 @@ public final class Gateway: ServiceLifecycle.Service {
         let isMissing = desk.withLock { $0.claims != nil && $0.links[device] != .connected }
         if isMissing { throw .init(.notConnected, "The gateway has no link to this peripheral. Send connect first.") }
     }
+}
+
+/// Why a gateway cannot be made, with the key of the configuration that is to be changed.
+struct GatewayError: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
 }
 
 extension Result where Failure == any Error {
