@@ -102,10 +102,7 @@ public final class Gateway: ServiceLifecycle.Service {
                 characteristics: entry.characteristics.map { characteristic in
                     let identifier = CharacteristicIdentifier(
                         uuid: characteristic.uuid, service: ServiceIdentifier(uuid: characteristic.service))
-                    return switch characteristic.mode {
-                    case .notify: WatchedCharacteristic(identifier, mode: .notify)
-                    case .read(let interval): WatchedCharacteristic(identifier, mode: .read(every: interval))
-                    }
+                    return WatchedCharacteristic(identifier, mode: characteristic.mode)
                 })
         }
         let radio = Radio(manager, followed: followed, isScanning: configuration.radio.scan) { [weak self] event in
