@@ -194,7 +194,9 @@ final class UserTests: XCTestCase {
             let status = try await process.status()
             XCTAssertEqual(status, 1)
             XCTAssertTrue(process.text.contains("bluecap-gateway: Cannot open \(path): "), process.text)
-            XCTAssertTrue(process.text.contains("or change store.path.\n"), process.text)
+            XCTAssertTrue(
+                process.text.contains("Make its folder for the user of the gateway, or change store.path.\n"),
+                process.text)
         }
     }
 
