@@ -53,7 +53,8 @@ final class PackagingTests: XCTestCase {
             ServerProcess(script, [program], environment: ["DESTDIR": root, "PREFIX": "/usr"], log: log))
         let files = try XCTUnwrap(FileManager.default.subpaths(atPath: root))
         for path in [
-            "bin/bluecap-gateway", "lib/systemd/system/bluecap-gateway.service", "share/man/man1/bluecap-gateway.1.gz",
+            "bin/bluecap-gateway", "lib/systemd/system/bluecap-gateway.service", "lib/sysusers.d/bluecap-gateway.conf",
+            "share/man/man1/bluecap-gateway.1.gz",
             "share/man/man5/bluecap-gateway.5.gz", "share/bash-completion/completions/bluecap-gateway",
             "share/doc/bluecap-gateway/gateway.yaml", "share/doc/bluecap-gateway/copyright",
         ] {
@@ -73,6 +74,13 @@ final class PackagingTests: XCTestCase {
         guard FileManager.default.isExecutableFile(atPath: "/usr/bin/systemd-analyze") else {
             throw XCTSkip("systemd-analyze is not installed")
         }
+        let text = try String(contentsOf: gateway.appending(path: "Packaging/bluecap-gateway.service"), encoding: .utf8)
+        // A call that is not permitted ended the process: Swift's runtime calls setpriority, which @resources has.
+        XCTAssertTrue(text.contains("\nSystemCallFilter=setpriority\nSystemCallErrorNumber=EPERM\n"), text)
+        let users = try String(
+            contentsOf: gateway.appending(path: "Packaging/bluecap-gateway.sysusers"), encoding: .utf8)
+        XCTAssertTrue(text.contains("\nUser=bluecap-gateway\nSupplementaryGroups=bluetooth\n"), text)
+        XCTAssertTrue(users.contains("\ng bluetooth -\nu bluecap-gateway "), users)
         let directory = try TemporaryDirectory()
         let unit = gateway.appending(path: "Packaging/bluecap-gateway.service").path()
         let output = try await finish(
