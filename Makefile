@@ -8,8 +8,10 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 PYTHON := .build/python/.packages
-# The tool that is installed: it contains Swift's libraries.
+# The programs that are installed: they contain Swift's libraries.
 TOOL := .build/static/release/bluecap
+GATEWAY := Gateway/.build/static/release/bluecap-gateway
+STATIC := -c release --static-swift-stdlib --disable-local-rpath -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now
 # Where Swift's own LLVM tools are.
 LLVM = $(shell dirname "$$(readlink -f "$$(command -v swift)")")
 
@@ -36,6 +38,12 @@ install: $(TOOL) ## Install the tool, its manual pages and completions: PREFIX=/
 uninstall: ## Remove what make install has installed with the same PREFIX and DESTDIR
 	Scripts/install --uninstall
 
+gateway-install: $(GATEWAY) ## Install the gateway, its unit for systemd, manual pages and completions: PREFIX=/usr/local DESTDIR=
+	Scripts/install $(GATEWAY)
+
+gateway-uninstall: ## Remove what make gateway-install has installed with the same PREFIX and DESTDIR
+	Scripts/install --uninstall bluecap-gateway
+
 deb: $(TOOL) dependencies-deb ## Make a Debian package of the tool in .build/deb, and check it with lintian
 	Scripts/deb $(TOOL)
 
@@ -49,8 +57,12 @@ consumer-test: dependencies-build ## Use the library in a new package: what it f
 # After `make deb` as a user, `sudo make install` builds nothing: root needs no Swift.
 $(TOOL): Package.swift $(shell find Sources -type f)
 	Scripts/dependencies build
-	swift build -c release --product bluecap --static-swift-stdlib --scratch-path .build/static --disable-local-rpath \
-	    -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now
+	swift build --product bluecap --scratch-path .build/static $(STATIC)
+	touch $@
+
+$(GATEWAY): Package.swift Gateway/Package.swift $(shell find Sources Gateway/Sources -type f)
+	Scripts/dependencies build gateway
+	swift build --package-path Gateway --product bluecap-gateway --scratch-path Gateway/.build/static $(STATIC)
 	touch $@
 
 ##@ Check
@@ -102,11 +114,11 @@ gateway: dependencies-build dependencies-gateway ## Run a broker, the gateway an
 	swift build --package-path Gateway --product bluecap-gateway
 	Gateway/Scripts/run-simulated $(SECONDS)
 
-gateway-test: dependencies-build dependencies-gateway ## Test the package Gateway, with real brokers on this machine
+gateway-test: dependencies-build dependencies-gateway dependencies-gateway-test ## Test the package Gateway, with real brokers on this machine
 	swift build --package-path Gateway --build-tests
 	Scripts/run-tests --build Gateway/.build/debug --processes 2 2>&1 | Scripts/count-tests
 
-gateway-soak: dependencies-build dependencies-gateway ## Kill the gateway 200 times, and its broker for a minute; play the long forms of its random tests
+gateway-soak: dependencies-build dependencies-gateway dependencies-gateway-test ## Kill the gateway 200 times, and its broker for a minute; play the long forms of its random tests
 	swift build --package-path Gateway --build-tests
 	BLUECAP_LONG=1 BLUECAP_KILLS=200 BLUECAP_OUTAGE=60 Scripts/run-tests --build Gateway/.build/debug --processes 2 2>&1 | Scripts/count-tests
 
@@ -185,5 +197,5 @@ help:
 	@echo "BlueCap for Linux. What to make:"
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: build-optimized run run-example install uninstall deb deb-test consumer-test check-api test test-fast explore radio-test radio-test-all radio-self-test lint test-optimized test-tsan test-asan test-arm64 test-service gateway gateway-test gateway-soak soak coverage bench-bus bench-futures format \
+.PHONY: build-optimized run run-example install uninstall gateway-install gateway-uninstall deb deb-test consumer-test check-api test test-fast explore radio-test radio-test-all radio-self-test lint test-optimized test-tsan test-asan test-arm64 test-service gateway gateway-test gateway-soak soak coverage bench-bus bench-futures format \
     docs docs-open picture python clean help

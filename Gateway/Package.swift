@@ -56,14 +56,18 @@ let package = Package(
             name: "GatewayProgram",
             dependencies: [
                 "GatewayBroker", "GatewayCore", "GatewayPage", "GatewayRadio", "GatewayStore",
-                .product(name: "BlueCapKit", package: "BlueCap"), .product(name: "Logging", package: "swift-log"),
+                .product(name: "BlueCapKit", package: "BlueCap"),
+                .product(name: "BlueCapMetrics", package: "BlueCap"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ], swiftSettings: strict),
         .executableTarget(
             name: "bluecap-gateway",
             dependencies: [
-                "GatewayCore", "GatewayProgram",
+                "GatewayCore", "GatewayPage", "GatewayProgram",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
@@ -96,7 +100,7 @@ let package = Package(
         .testTarget(
             name: "GatewayProgramTests",
             dependencies: [
-                "GatewayCore", "GatewayProgram", "GatewayTestSupport", "bluecap-gateway",
+                "GatewayCore", "GatewayPage", "GatewayProgram", "GatewayTestSupport", "bluecap-gateway",
                 .product(name: "BlueZSimulator", package: "BlueCap"),
             ], swiftSettings: strict),
         .testTarget(

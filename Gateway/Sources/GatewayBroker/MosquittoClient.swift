@@ -197,7 +197,7 @@ final class MosquittoClient: @unchecked Sendable {
             isEstablished = error == 0 || error == ECONNRESET || error == EPIPE
             guard error == 0 else {
                 guard !isEstablished else { throw end(of: MOSQ_ERR_CONN_LOST.code) }
-                throw ConnectionEnd("\(address) cannot be reached: \(String(cString: strerror(error))).")
+                throw ConnectionEnd("\(address) cannot be reached: \(String(cString: strerror(error))). \(Self.advice)")
             }
         }
         if address.isSecure || found & (Int16(POLLIN | POLLHUP | POLLERR) | Self.remoteEnd) != 0 {
@@ -268,15 +268,18 @@ final class MosquittoClient: @unchecked Sendable {
                     + "otherwise check whether it is MQTT, and with TLS or without.")
         case MOSQ_ERR_CONN_LOST:
             return ConnectionEnd(
-                "\(address) has ended the connection; if that repeats, look for another client with the identifier "
-                    + "\"\(options.clientIdentifier)\".")
-        case MOSQ_ERR_ERRNO where !isAccepted: return ConnectionEnd("\(address) cannot be reached: \(system()).")
+                "\(address) has ended the connection. If that repeats, another client may have the identifier "
+                    + "\"\(options.clientIdentifier)\": each gateway needs its own name.")
+        case MOSQ_ERR_ERRNO where !isAccepted:
+            return ConnectionEnd("\(address) cannot be reached: \(system()). \(Self.advice)")
         case MOSQ_ERR_ERRNO: return ConnectionEnd("The connection to \(address) has ended: \(system()).")
         case MOSQ_ERR_PROTOCOL: return ConnectionEnd("\(address) does not keep to MQTT 3.1.1.")
         default:
             return ConnectionEnd("The connection to \(address) has ended: \(String(cString: mosquitto_strerror(code)))")
         }
     }
+
+    private static let advice = "Is the broker running, and is broker.addresses right?"
 
     /// The return codes of CONNACK, MQTT 3.1.1, table 3.1.
     private static func text(of code: Int32?, _ options: MosquittoOptions) -> String {

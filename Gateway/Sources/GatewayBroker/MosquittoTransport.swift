@@ -139,7 +139,7 @@ public final class MosquittoTransport: BrokerTransport {
             let (reason, wasConnected) = connect(to: address, ipv4Only: plan.round % 2 == 1 && address.isName)
             queue.append(.disconnected(reason: reason))
             let isOrder = isStopping
-            logger.log(level: isOrder ? .info : .warning, "\(reason)")
+            logger.debug("\(reason)")
             if isOrder { break }
             pause(plan.ended(after: wasConnected ? .now - begin : nil, using: &generator))
             // So that a loop that has stopped does not let the queue grow.
@@ -262,7 +262,7 @@ public final class MosquittoTransport: BrokerTransport {
             return true
         }
         guard isComplete else { return }
-        logger.info("connected to \(address)")
+        logger.debug("connected to \(address)")
     }
 }
 

@@ -165,7 +165,7 @@ public struct GatewayPage: Sendable {
             throw RequestError(
                 421,
                 "This gateway is not called \"\(name.prefix(100))\". "
-                    + "Add the name to the hosts of the page in the configuration to allow it.")
+                    + "Add the name to page.hosts in the configuration to allow it.")
         }
     }
 
@@ -187,7 +187,8 @@ public struct GatewayPage: Sendable {
         guard let token = configuration.token, let command else {
             return .error(
                 403,
-                "This page is read-only. Configure a token of the page, and send it in \"Authorization: Bearer …\".")
+                "This page is read-only. Set page.tokenFile in the configuration, and send its token in \"Authorization: Bearer …\"."
+            )
         }
         let parts = request.fields["authorization", default: ""].split(separator: " ", maxSplits: 1)
         guard parts.count == 2, parts[0].lowercased() == "bearer", Self.isEqual(parts[1], token) else {
@@ -224,27 +225,22 @@ public struct GatewayPage: Sendable {
     private func metricsText() -> String {
         let numbers = board.numbers()
         var text = PrometheusText()
-        text.begin("bluecap_gateway_info", "gauge", help: "The name and the version of the gateway.")
+        text.begin("bluecap_gateway_info", "gauge")
         text.sample(
             "bluecap_gateway_info", [("gateway", numbers.gateway.name), ("version", numbers.gateway.version)], 1)
-        func add(_ name: String, _ kind: String, _ value: Int, _ help: String) {
-            text.add("bluecap_gateway_" + name, kind, Double(value), help: help)
+        func add(_ name: String, _ kind: String, _ value: Int) {
+            text.add("bluecap_gateway_" + name, kind, Double(value))
         }
-        text.add(
-            "bluecap_gateway_start_time_seconds", "gauge", Double(numbers.gateway.started) / 1000,
-            help: "When the gateway was started, in seconds since 1970.")
-        add("broker_connected", "gauge", numbers.broker.connected ? 1 : 0, "Whether the broker is connected.")
-        add("devices", "gauge", numbers.counts.devices, "Devices with a report in the last 15 minutes, or with a link.")
-        add("links", "gauge", numbers.counts.connected, "Devices with a link.")
-        add("reports_total", "counter", numbers.counts.reports, "Reports of devices.")
-        add("queue_depth", "gauge", numbers.queue.depth, "Values that the broker has not acknowledged.")
-        add("values_stored_total", "counter", numbers.queue.stored, "Values stored.")
-        add(
-            "values_acknowledged_total", "counter", numbers.queue.acknowledged,
-            "Values that the broker has acknowledged.")
-        add("values_dropped_total", "counter", numbers.queue.dropped, "Values dropped by the limits of the store.")
-        add("commands_refused_total", "counter", numbers.counts.refusals, "Commands that were refused.")
-        add("page_viewers", "gauge", hub.viewers, "Viewers of the page.")
+        text.add("bluecap_gateway_start_time_seconds", "gauge", Double(numbers.gateway.started) / 1000)
+        add("broker_connected", "gauge", numbers.broker.connected ? 1 : 0)
+        add("devices", "gauge", numbers.counts.devices)
+        add("links", "gauge", numbers.counts.connected)
+        add("reports_total", "counter", numbers.counts.reports)
+        add("queue_depth", "gauge", numbers.queue.depth)
+        add("values_stored_total", "counter", numbers.queue.stored)
+        add("values_acknowledged_total", "counter", numbers.queue.acknowledged)
+        add("values_dropped_total", "counter", numbers.queue.dropped)
+        add("page_viewers", "gauge", hub.viewers)
         metrics.write(to: &text)
         return text.text
     }
@@ -313,13 +309,14 @@ private struct ListenAddress {
             case EADDRINUSE:
                 throw .cannotListen(
                     "The page cannot listen on \(place), because another program does. "
-                        + "Set another port of the page in the configuration, or end that program.")
+                        + "Set page.port in the configuration, or end that program.")
             case EACCES:
                 throw .cannotListen(
-                    "The page may not listen on \(place). Set a port of the page from 1024 on in the configuration.")
+                    "The page may not listen on \(place). Set page.port in the configuration to 1024 or more.")
             case EADDRNOTAVAIL:
                 throw .cannotListen(
-                    "The page cannot listen on \(place), because this machine does not have the address.")
+                    "The page cannot listen on \(place), because this machine does not have the address. "
+                        + "Set page.address in the configuration.")
             default:
                 throw .cannotListen("The page cannot listen on \(place): \(message)")
             }

@@ -123,13 +123,7 @@ extension StatusReading {
     /// The readings of a payload, by name.
     static func all(of payload: ReadingPayload) -> [StatusReading] {
         payload.readings.sorted { $0.key < $1.key }.map { name, value in
-            let content: Content =
-                switch value {
-                case .number(let number): .number(number)
-                case .flag(let flag): .flag(flag)
-                case .text(let text): .text(text)
-                }
-            return StatusReading(name: name, value: content, unit: payload.units?[name] ?? "")
+            StatusReading(name: name, value: value, unit: payload.units?[name] ?? "")
         }
     }
 }

@@ -1,8 +1,9 @@
 import BlueCapKit
+import BlueCapMetrics
 import Foundation
 public import GatewayCore
 import GatewayBroker
-import GatewayPage
+public import GatewayPage
 import GatewayRadio
 import GatewayStore
 public import Logging
@@ -26,13 +27,22 @@ public final class Gateway: ServiceLifecycle.Service {
     private let transport: MosquittoTransport
     private let courier: Courier
     private let board: StatusBoard
-    private let metrics = PrometheusMetrics()
+    private let prometheus: PrometheusMetrics
+    private let metrics: GatewayMetrics
     private let intake = ValueIntake<NewValue, IntakeKey>(limit: waitingValues)
     private let desk: Mutex<GatewayDesk>
     private let commands: CommandQueue
     private let token = Mutex(Courier.freeTokens.lowerBound)
     private let radio = Mutex<Radio?>(nil)
+    /// Why Bluetooth or the broker cannot be used, as was last logged.
+    private let reasons = Mutex<[Part: String]>([:])
+    private let ending = Atomic(false)
+    private var hasEnded: Bool { ending.load(ordering: .relaxed) }
     private let onPage: @Sendable (UInt16) -> Void
+
+    private enum Part: Hashable {
+        case bluetooth, broker
+    }
 
     /// Creates a gateway; nothing is sent before ``run()``.
     ///
@@ -40,13 +50,17 @@ public final class Gateway: ServiceLifecycle.Service {
     ///   - configuration: What it does.
     ///   - busAddress: The D-Bus address of BlueZ's bus; `nil` for the system bus.
     ///   - logger: Receives what happens.
+    ///   - metrics: What the page exports besides its own numbers. The gateway records its metrics in it, and so does
+    ///     each library if it is the system's factory.
     ///   - onPage: Called with the port of the page when it can be reached.
     /// - Throws: An error that says what is to be changed: an unusable store, a secret that cannot be read, a wrong option.
     public init(
         _ configuration: GatewayConfiguration, busAddress: String? = nil, logger: Logger,
-        onPage: @escaping @Sendable (UInt16) -> Void = { _ in }
+        metrics: PrometheusMetrics = PrometheusMetrics(), onPage: @escaping @Sendable (UInt16) -> Void = { _ in }
     ) throws {
         (self.configuration, self.logger, self.onPage) = (configuration, logger, onPage)
+        prometheus = metrics
+        self.metrics = GatewayMetrics(metrics)
         let desk = GatewayDesk(configuration)
         manager = try CentralManager(
             configuration: .init(busAddress: busAddress, adapter: configuration.radio.adapter, logger: logger))
@@ -59,14 +73,20 @@ public final class Gateway: ServiceLifecycle.Service {
             clientIdentifier: configuration.broker.clientIdentifier)
         options.keepAlive = Int(configuration.broker.keepAlive / .seconds(1))
         options.user = configuration.broker.user
-        options.password = try configuration.broker.password?.read().withText { $0 }
+        options.password = try configuration.broker.password.map {
+            try Self.secret($0, of: "broker.passwordFile").withText { $0 }
+        }
         options.security = MosquittoSecurity(
             authorityFile: configuration.broker.authorityFile, certificateFile: configuration.broker.certificateFile,
             keyFile: configuration.broker.keyFile)
         options.limits.inFlight = configuration.limits.inFlight
         options.will = BrokerMessage(
             topic: desk.topics.state, payload: desk.state(.offline, date: Date()).json, isRetained: true)
-        transport = try MosquittoTransport(options: options, logger: logger)
+        do {
+            transport = try MosquittoTransport(options: options, logger: logger)
+        } catch {
+            throw GatewayError("broker: \(error)")
+        }
         var courierOptions = Courier.Options()
         // The rest of the transport's window is for commands, claims and states.
         courierOptions.window = max(1, configuration.limits.inFlight * 3 / 4)
@@ -82,10 +102,7 @@ public final class Gateway: ServiceLifecycle.Service {
                 characteristics: entry.characteristics.map { characteristic in
                     let identifier = CharacteristicIdentifier(
                         uuid: characteristic.uuid, service: ServiceIdentifier(uuid: characteristic.service))
-                    return switch characteristic.mode {
-                    case .notify: WatchedCharacteristic(identifier, mode: .notify)
-                    case .read(let interval): WatchedCharacteristic(identifier, mode: .read(every: interval))
-                    }
+                    return WatchedCharacteristic(identifier, mode: characteristic.mode)
                 })
         }
         let radio = Radio(manager, followed: followed, isScanning: configuration.radio.scan) { [weak self] event in
@@ -107,9 +124,11 @@ public final class Gateway: ServiceLifecycle.Service {
         let storing = Task { await store() }
         let executing = Task { await commands.run { [self] in await execute($0) } }
         let ticking = Task { await tick() }
+        let measuring = Task { await MetricsReporter(manager, factory: prometheus).run(every: .seconds(5)) }
         let radio = radio.withLock(\.self)
         let receiving = Task { await radio?.run() }
         let result = await Result { try await serveUntilShutdown() }
+        ending.store(true, ordering: .relaxed)
         commands.end()
         receiving.cancel()
         await executing.value
@@ -118,6 +137,8 @@ public final class Gateway: ServiceLifecycle.Service {
         await storing.value
         ticking.cancel()
         await ticking.value
+        measuring.cancel()
+        await measuring.value
         desk.withLock { desk in
             desk.retained.set(desk.topics.state, desk.state(.offline, date: Date()).json)
             desk.retained.flush { try publish($0) }
@@ -137,13 +158,28 @@ public final class Gateway: ServiceLifecycle.Service {
             return
         }
         var page = GatewayPage.Configuration()
-        (page.address, page.port) = (settings.address, settings.port)
-        page.token = try settings.token?.read().withText { $0 }
+        (page.address, page.port, page.hosts) = (settings.address, settings.port, settings.hosts)
+        page.token = try settings.token.map { try Self.secret($0, of: "page.tokenFile").withText { $0 } }
         let server = try GatewayPage(
-            configuration: page, board: board, metrics: metrics, command: { [self] in await commandOfPage($0) },
+            configuration: page, board: board, metrics: prometheus, command: { [self] in await commandOfPage($0) },
             onListening: onPage)
         try await cancelWhenGracefulShutdown {
             do { try await server.run() } catch is CancellationError {}
+        }
+    }
+
+    private static func secret(_ source: SecretSource, of key: String) throws(GatewayError) -> Secret {
+        do {
+            return try source.read()
+        } catch {
+            throw GatewayError("\(key): \(error)")
+        }
+    }
+
+    private func isNew(_ reason: String?, _ part: Part) -> Bool {
+        reasons.withLock { reasons in
+            defer { reasons[part] = reason }
+            return reasons[part] != reason
         }
     }
 
@@ -176,16 +212,18 @@ public final class Gateway: ServiceLifecycle.Service {
                 text: PayloadBytes.text(data))
         case .gap(let device, let identifier, let reason, let date):
             guard let service = identifier.service.uuid, let characteristic = identifier.uuid else { return }
+            metrics.gap(reason)
             let gap = desk.withLock { $0.gap(device, service, characteristic, reason, date) }
             intake.add(gap, key: .value(device, service: service, characteristic: characteristic))
         case .watchFailed(let device, let identifier, let reason):
-            logger.warning(
-                "no values of a characteristic",
-                metadata: [
-                    "device": "\(device)", "characteristic": "\(identifier.uuidString)", "reason": "\(reason)",
-                ])
-        case .unavailable(let reason?): logger.warning("Bluetooth cannot be used", metadata: ["reason": "\(reason)"])
-        case .unavailable(nil): logger.info("Bluetooth can be used")
+            logger.warning("no values of \(identifier.uuidString) of \(device.address): \(reason)")
+        case .unavailable(let reason):
+            guard isNew(reason, .bluetooth) else { break }
+            if let reason {
+                logger.warning("Bluetooth cannot be used: \(reason)")
+            } else {
+                logger.info("Bluetooth can be used")
+            }
         }
     }
 
@@ -193,8 +231,10 @@ public final class Gateway: ServiceLifecycle.Service {
     private func store() async {
         while let group = await intake.next() {
             var values = group.elements
-            for key in group.missing.keys {
+            for (key, count) in group.missing {
+                metrics.valuesMissed(count)
                 guard case .value(let device, let service, let characteristic) = key else { continue }
+                metrics.gap(.overload)
                 values.append(desk.withLock { $0.gap(device, service, characteristic, .overload, Date()) })
             }
             while true {
@@ -203,7 +243,7 @@ public final class Gateway: ServiceLifecycle.Service {
                     break
                 } catch {
                     // Meanwhile the intake takes what it can, and then counts what it could not.
-                    logger.error("values cannot be stored", metadata: ["reason": "\(error)"])
+                    logger.error("values cannot be stored: \(error)")
                     if intake.isFinished { return }
                     await Task { try? await Task.sleep(for: .seconds(1)) }.value
                 }
@@ -219,11 +259,14 @@ public final class Gateway: ServiceLifecycle.Service {
         switch event {
         case .connected:
             board.broker(connected: true)
-            logger.info("connected to the broker")
+            _ = isNew(nil, .broker)
+            logger.notice("connected to the broker \(transport.statistics.address.map { "\($0)" } ?? "")")
             decide { ($0.brokerConnected(date: date, at: now), ()) }
         case .disconnected(let reason):
             board.broker(connected: false, reason: reason)
-            logger.warning("not connected to the broker", metadata: ["reason": "\(reason)"])
+            // An attempt follows another at least twice a minute: each reason is logged once.
+            let level: Logger.Level = hasEnded ? .info : isNew(reason, .broker) ? .warning : .debug
+            logger.log(level: level, "not connected to the broker: \(reason)")
             decide { ($0.brokerDisconnected(date: date, at: now), ()) }
         case .acknowledged: break
         case .received(let message):
@@ -287,6 +330,7 @@ public final class Gateway: ServiceLifecycle.Service {
                 board.queue(
                     depth: statistics.outbox.depth, stored: statistics.stored, acknowledged: statistics.acknowledged,
                     dropped: Int(statistics.outbox.dropped.values.reduce(0, +)))
+                metrics.report(statistics, transport.statistics)
             }
             count += 1
             try? await Task.sleep(for: .milliseconds(250))
@@ -296,7 +340,12 @@ public final class Gateway: ServiceLifecycle.Service {
     // MARK: Commands
 
     /// Takes a command, or replies why it is refused.
-    private func take(_ data: Data, reply: @escaping @Sendable (CommandReply, String?) -> Void) {
+    private func take(_ data: Data, _ send: @escaping @Sendable (CommandReply, String?) -> Void) {
+        let begin = uptime
+        let reply = { @Sendable [metrics] (reply: CommandReply, topic: String?) in
+            metrics.replied(reply, after: Outbox.uptime() - begin)
+            send(reply, topic)
+        }
         let topics = desk.withLock(\.topics)
         let request: CommandRequest
         do {
@@ -330,7 +379,7 @@ public final class Gateway: ServiceLifecycle.Service {
         do {
             try publish(message)
         } catch {
-            logger.notice("a reply was not sent", metadata: ["topic": "\(message.topic)", "reason": "\(error)"])
+            logger.notice("a reply on \(message.topic) was not sent: \(error)")
         }
     }
 
@@ -404,6 +453,13 @@ public final class Gateway: ServiceLifecycle.Service {
         let isMissing = desk.withLock { $0.claims != nil && $0.links[device] != .connected }
         if isMissing { throw .init(.notConnected, "The gateway has no link to this peripheral. Send connect first.") }
     }
+}
+
+/// Why a gateway cannot be made, with the key of the configuration that is to be changed.
+struct GatewayError: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
 }
 
 extension Result where Failure == any Error {

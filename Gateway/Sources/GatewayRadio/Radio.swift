@@ -229,6 +229,7 @@ public final class Radio: Sendable {
                 for try await report in reports { received(report) }
             } catch {
                 // A refused scan; `stateExplanation` or the log has the cause.
+                guard !Task.isCancelled else { break }
                 report(.unavailable(reason: "\(error)"))
             }
             // The scan has ended with the adapter, or by `isScanning`, or was refused.

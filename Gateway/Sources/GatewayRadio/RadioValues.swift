@@ -5,12 +5,7 @@ public import GatewayCore
 /// A characteristic whose values are taken.
 public struct WatchedCharacteristic: Hashable, Sendable {
     /// How values are taken.
-    public enum Mode: Hashable, Sendable {
-        /// By notification or indication.
-        case notify
-        /// By reading, at this interval; more than zero.
-        case read(every: Duration)
-    }
+    public typealias Mode = GatewayConfiguration.CharacteristicEntry.Mode
 
     public var identifier: CharacteristicIdentifier
     public var mode: Mode

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import GatewayCore
+import Glibc
 import Logging
 
 /// The tables of an outbox, and what replaces them if they are damaged.
@@ -412,11 +413,18 @@ final class OutboxDatabase: @unchecked Sendable {
             // A log without its file is what remains if the process has ended between the two renames of `replace`.
             // SQLite would apply it to the new file.
             if FileManager.default.fileExists(atPath: path + "-wal") { try setAside() }
-            guard FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
-            else {
-                throw OutboxError.cannotOpen(
-                    path: path, reason: "\(String(cString: strerror(errno))). Its folder must exist and be writable.")
+            // The folder is made, but not those that contain it: a wrong path is reported rather than made.
+            if let folder = path.lastIndex(of: "/").map({ String(path[..<$0]) }), !folder.isEmpty {
+                mkdir(folder, 0o700)
             }
+            let file = Glibc.open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+            guard file >= 0 else {
+                let reason = String(cString: strerror(errno))
+                throw OutboxError.cannotOpen(
+                    path: path,
+                    reason: "\(reason). Make its folder for the user of the gateway, or change store.path.")
+            }
+            _ = Glibc.close(file)
         }
         var configuration = Configuration()
         configuration.label = "bluecap.gateway.outbox"

@@ -1,6 +1,8 @@
 import ArgumentParser
+import CoreMetrics
 import Foundation
 import GatewayCore
+import GatewayPage
 import GatewayProgram
 import Logging
 import ServiceLifecycle
@@ -22,10 +24,16 @@ struct BlueCapGateway: AsyncParsableCommand {
 
             Status: 0 after a signal, 64 for wrong arguments, 78 for a wrong configuration, 1 for another error.
             """,
-        version: Gateway.version)
+        version: "bluecap-gateway \(Gateway.version)")
 
-    @Option(name: .shortAndLong, help: "The configuration, a YAML file.")
-    var config = "/etc/bluecap-gateway/gateway.yaml"
+    private static let standardFile = "/etc/bluecap-gateway/gateway.yaml"
+
+    @Option(
+        name: .shortAndLong,
+        help: """
+            The configuration, a YAML file. Without it \(standardFile), or the defaults of all keys if there is no such file.
+            """)
+    var config: String?
 
     @Flag(help: "Check the configuration, print what is wrong with it, and exit.")
     var check = false
@@ -33,19 +41,21 @@ struct BlueCapGateway: AsyncParsableCommand {
     func run() async throws {
         let configuration: GatewayConfiguration
         do {
-            let text = try String(contentsOfFile: config, encoding: .utf8)
-            configuration = try GatewayConfiguration(yaml: text, file: config)
+            configuration = try GatewayConfiguration(yaml: try text(), file: file)
         } catch let error as GatewayConfigurationError {
             throw fail("\(error)", 78)
-        } catch {
-            throw fail("\(config): \(error.localizedDescription)", 78)
         }
-        if check { return print("\(config): no errors") }
-        var logger = Logger(label: "bluecap-gateway") { StreamLogHandler.standardError(label: $0) }
+        if check {
+            return print(isMissing ? "\(file) does not exist: all keys have their defaults" : "\(file): no errors")
+        }
+        var logger = Logger(label: "bluecap-gateway") { _ in StandardErrorLog() }
         logger.logLevel = Logger.Level(rawValue: configuration.logLevel.rawValue) ?? .info
+        if isMissing { logger.notice("\(file) does not exist: all keys have their defaults") }
+        let metrics = PrometheusMetrics()
+        MetricsSystem.bootstrap(metrics)
         let gateway: Gateway
         do {
-            gateway = try Gateway(configuration, logger: logger) { [logger, configuration] port in
+            gateway = try Gateway(configuration, logger: logger, metrics: metrics) { [logger, configuration] port in
                 let address = configuration.page?.address ?? ""
                 logger.notice("the page: http://\(address.contains(":") ? "[\(address)]" : address):\(port)/")
             }
@@ -58,6 +68,27 @@ struct BlueCapGateway: AsyncParsableCommand {
             try await group.run()
         } catch {
             throw fail("\(error)", 1)
+        }
+    }
+
+    private var file: String { config ?? Self.standardFile }
+    private var isMissing: Bool { config == nil && !FileManager.default.fileExists(atPath: file) }
+
+    /// Returns the text of the configuration.
+    private func text() throws -> String {
+        guard !isMissing else { return "" }
+        do {
+            let data = try Data(contentsOf: URL(filePath: file))
+            guard let text = String(data: data, encoding: .utf8) else { throw fail("\(file): not in UTF-8", 78) }
+            return text
+        } catch CocoaError.fileReadNoSuchFile {
+            throw fail("\(file): no such file. Write one, or name another with --config.", 78)
+        } catch CocoaError.fileReadNoPermission {
+            throw fail("\(file): this user may not read the file.", 78)
+        } catch let error as ExitCode {
+            throw error
+        } catch {
+            throw fail("\(file): not a file that can be read.", 78)
         }
     }
 

@@ -52,6 +52,7 @@ final class ConfigurationTests: XCTestCase {
         XCTAssertEqual(configuration.store.maximumAge, .seconds(14 * 86_400))
         XCTAssertEqual(configuration.store.maximumSize, 500_000_000)
         XCTAssertEqual(configuration.page?.token, .file("/etc/bluecap-gateway/token"))
+        XCTAssertEqual(configuration.page?.hosts, ["gateway.example.org"])
         XCTAssertEqual(configuration.homeAssistant?.removeAfter, .seconds(60 * 86_400))
         XCTAssertEqual(configuration.claims?.duration, .seconds(10))
         XCTAssertEqual(configuration.limits.messageSize, 8_192)

@@ -90,7 +90,7 @@ final class PayloadTests: XCTestCase {
         XCTAssertNil(PayloadValue(Double.infinity))
         XCTAssertEqual(
             text(ReadingPayload(format: "x", readings: [.init("a", .number(.nan))])),
-            #"{"format":"x","readings":{"a":null}}"#)
+            #"{"format":"x","readings":{"a":"nan"}}"#)
     }
 
     func testAnAdvertisementHasItsDataAndBeacons() throws {

@@ -75,6 +75,7 @@ final class ReferenceTests: XCTestCase {
 
     // MARK: Topics.md
 
+    /// A schema, as far as the page shows it.
     private struct Schema: Decodable {
         var title: String
         var description: String
@@ -87,27 +88,71 @@ final class ReferenceTests: XCTestCase {
             var required: [String]?
         }
 
-        struct Member: Decodable {
+        final class Member: Decodable {
             var type: String?
             var description: String?
             var choices: [String]?
+            var properties: [String: Member]?
+            var required: [String]?
+            var items: Member?
+            /// The only value: a word, a number or `true`.
+            var constant: String?
 
             enum CodingKeys: String, CodingKey {
-                case type, description
+                case type, description, properties, required, items
                 case choices = "enum"
+                case constant = "const"
+            }
+
+            init(from decoder: any Decoder) throws {
+                let container = try decoder.container(keyedBy: CodingKeys.self)
+                type = try? container.decode(String.self, forKey: .type)  // or a list of types
+                description = try container.decodeIfPresent(String.self, forKey: .description)
+                choices = try container.decodeIfPresent([String].self, forKey: .choices)
+                properties = try container.decodeIfPresent([String: Member].self, forKey: .properties)
+                required = try container.decodeIfPresent([String].self, forKey: .required)
+                items = try container.decodeIfPresent(Member.self, forKey: .items)
+                constant =
+                    (try? container.decode(Bool.self, forKey: .constant)).map { "\($0)" }
+                    ?? (try? container.decode(Int.self, forKey: .constant)).map { "\($0)" }
+                    ?? (try? container.decode(String.self, forKey: .constant)).map { "`\($0)`" }
             }
         }
     }
 
-    private static let order: [(schema: String, topic: String, retained: Bool, quality: Int)] = [
-        ("gateway-state", "PREFIX/GATEWAY/state", true, 1),
-        ("advertisement", "PREFIX/GATEWAY/advertisement/DEVICE", false, 0),
-        ("reading", "PREFIX/GATEWAY/reading/DEVICE", false, 1),
-        ("value", "PREFIX/GATEWAY/value/DEVICE/SERVICE/CHARACTERISTIC", false, 1),
-        ("gap", "PREFIX/GATEWAY/gap/DEVICE/SERVICE/CHARACTERISTIC", false, 1),
-        ("link", "PREFIX/GATEWAY/link/DEVICE", true, 1),
-        ("device", "PREFIX/device/DEVICE", true, 1), ("command", "PREFIX/GATEWAY/command", false, 1),
-        ("reply", "PREFIX/GATEWAY/reply", false, 1),
+    private struct Row {
+        var schema: String
+        var topic: String
+        var isRetained = false
+        var quality = 1
+        var isStored = false
+        var note = ""
+    }
+
+    private static let rows = [
+        Row(schema: "gateway-state", topic: "PREFIX/GATEWAY/state", isRetained: true),
+        Row(
+            schema: "advertisement", topic: "PREFIX/GATEWAY/advertisement/DEVICE", quality: 0,
+            note:
+                "Sent at a change of the data, a change of the strength by `radio.throttle.strengthChange`, and at each `heartbeat`."
+        ),
+        Row(
+            schema: "reading", topic: "PREFIX/GATEWAY/reading/DEVICE", isStored: true,
+            note: "Sent at a change, and at each `radio.throttle.heartbeat`."),
+        Row(schema: "value", topic: "PREFIX/GATEWAY/value/DEVICE/SERVICE/CHARACTERISTIC", isStored: true),
+        Row(schema: "gap", topic: "PREFIX/GATEWAY/gap/DEVICE/SERVICE/CHARACTERISTIC", isStored: true),
+        Row(schema: "link", topic: "PREFIX/GATEWAY/link/DEVICE", isRetained: true),
+        Row(schema: "device", topic: "PREFIX/device/DEVICE", isRetained: true),
+        Row(schema: "claim", topic: "PREFIX/claim/DEVICE/GATEWAY", isRetained: true),
+        Row(
+            schema: "command", topic: "PREFIX/GATEWAY/command",
+            note:
+                "The gateway subscribes; send with quality 1 and not retained, for a retained command is ignored. `POST /command` of the page takes the same."
+        ),
+        Row(schema: "reply", topic: "PREFIX/GATEWAY/reply"),
+        Row(
+            schema: "discovery", topic: "homeassistant/COMPONENT/bluecap_DEVICE/OBJECT/config", isRetained: true,
+            note: "`homeassistant` is `homeAssistant.prefix` of the configuration."),
     ]
 
     private func topicsPage() throws -> String {
@@ -119,25 +164,24 @@ final class ReferenceTests: XCTestCase {
             lower case: four digits if that is enough, else eight, else all. Payloads are JSON objects in UTF-8. Their members are in one order,
             and absent if there is no value. Each payload has a [JSON Schema](schema) (draft 2020-12).
 
-            | topic | payload | quality | retained |
-            |---|---|---|---|
+            | topic | payload | quality of service | retained | stored |
+            |---|---|---|---|---|
 
             """
-        for row in Self.order {
-            let schema = try schema(row.schema)
-            let link = "[\(schema.title)](#\(schema.title.lowercased().replacing(" ", with: "-")))"
-            page += "| `\(row.topic)` | \(link) | \(row.quality) | \(row.retained ? "yes" : "no") |\n"
+        func link(_ title: String) -> String { "[\(title)](#\(title.lowercased().replacing(" ", with: "-")))" }
+        for row in Self.rows {
+            let flags = [row.isRetained, row.isStored].map { $0 ? "yes" : "no" }.joined(separator: " | ")
+            page += "| `\(row.topic)` | \(link(try schema(row.schema).title)) | \(row.quality) | \(flags) |\n"
         }
         page += """
-            | `PREFIX/claim/DEVICE/GATEWAY` | the claim of a gateway to connect a device | 1 | yes |
-            | `homeassistant/COMPONENT/bluecap_DEVICE/OBJECT/config` | [Home Assistant's discovery messages](#home-assistant) | 1 | yes |
 
             *Stored* messages are kept on disk until the broker has acknowledged them. Their `sequence` counts the messages of a device, so that a
             subscriber recognises what is missing (`dropped`), and what came twice (`repeated`).
 
 
             """
-        for row in Self.order { page += try section(row.schema) }
+        for row in Self.rows { page += try section(row.schema, note: row.note) }
+        page += try section("status", note: "")
         return page + """
             ## Home Assistant
 
@@ -168,9 +212,12 @@ final class ReferenceTests: XCTestCase {
         return try JSONDecoder().decode(Schema.self, from: try Data(contentsOf: url))
     }
 
-    private func section(_ name: String) throws -> String {
+    private func section(_ name: String, note: String) throws -> String {
         let schema = try schema(name)
-        var page = "## \(schema.title)\n\n\(schema.description) Schema: [\(name).json](schema/\(name).json).\n\n"
+        var page = "## \(schema.title)\n\n\(schema.description) Schema: [\(name).json](schema/\(name).json)."
+        page += (note.isEmpty ? "" : " \(note)") + "\n\n```json\n"
+        let examples = try SchemaTests.examples(name)
+        page += examples.map { $0 + "\n" }.joined() + "```\n\n"
         guard let properties = schema.properties else {
             page += "| command | required members |\n|---|---|\n"
             for variant in schema.oneOf ?? [] {
@@ -186,13 +233,21 @@ final class ReferenceTests: XCTestCase {
             return page
         }
         page += "| member | type | required | meaning |\n|---|---|---|---|\n"
-        let required = Set(schema.required ?? [])
-        for (member, value) in properties.sorted(by: { $0.key < $1.key }) {
-            let choices = value.choices.map { "one of \($0.map { "`\($0)`" }.joined(separator: ", "))" }
+        return page + rows(properties, schema.required, "") + "\n"
+    }
+
+    /// The rows of members, and of the members inside them.
+    private func rows(_ properties: [String: Schema.Member], _ required: [String]?, _ prefix: String) -> String {
+        properties.sorted { $0.key < $1.key }.map { member, value in
+            let choices = value.choices.map { "One of \($0.map { "`\($0)`" }.joined(separator: ", "))." }
             let meaning = [value.description, choices].compactMap { $0 }.joined(separator: " ")
-            let type = value.type ?? (choices == nil ? "true" : "string")
-            page += "| `\(member)` | \(type) | \(required.contains(member) ? "yes" : "no") | \(meaning) |\n"
-        }
-        return page + "\n"
+            XCTAssertFalse(meaning.isEmpty, "\(prefix)\(member) has no description")
+            let type = value.type ?? value.constant ?? (choices == nil ? "any of several" : "string")
+            let isRequired = required?.contains(member) ?? false
+            let row = "| `\(prefix)\(member)` | \(type) | \(isRequired ? "yes" : "no") | \(meaning) |\n"
+            let inner = value.items ?? value
+            return row
+                + rows(inner.properties ?? [:], inner.required, "\(prefix)\(member)\(value.items == nil ? "" : "[]").")
+        }.joined()
     }
 }

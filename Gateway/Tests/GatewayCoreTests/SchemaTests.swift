@@ -143,7 +143,88 @@ final class SchemaTests: XCTestCase {
             valid("reply", text(CommandReply(to: error, gateway: "attic", time: time)))
         }
         wrong("reply", #"{"id":"1","gateway":"attic","time":"2026-03-01T12:00:00.250Z"}"#)
+
+        for state in Claim.State.allCases {
+            let claim = Claim(
+                state, strength: state == .wants ? nil : -127, bid: 20, freeLinks: 5,
+                successor: state == .yields ? "attic" : nil, session: .max, number: 1)
+            valid("claim", String(decoding: claim.payload, as: UTF8.self))
+        }
+        // What the schema refuses is no claim either. It refuses unknown members too, which later versions may have.
+        let claim = try XCTUnwrap(try Self.examples("claim").first)
+        for payload in [
+            "{}", claim.replacing("holds", with: "has"), claim.replacing("-61.5", with: "21"),
+            claim.replacing("-63", with: "-128"), claim.replacing("38211", with: "-1"),
+            claim.replacing("\"version\":1", with: "\"version\":0"),
+        ] {
+            wrong("claim", payload)
+            XCTAssertThrowsError(try Claim.decode(Data(payload.utf8)), payload)
+        }
+
+        var entities: [BrokerMessage] = []
+        for second in 4..<10 {
+            for message in homeAssistant.pending(limit: 100, at: .seconds(second)) {
+                if message.message.topic.hasPrefix("homeassistant/") { entities.append(message.message) }
+                homeAssistant.sent(message, at: .seconds(second))
+                homeAssistant.handle(.received(message.message), at: .seconds(second), date: time)
+            }
+            homeAssistant.handle(.tick, at: .seconds(second), date: time)
+        }
+        XCTAssertGreaterThan(entities.count, 3)
+        for entity in entities { valid("discovery", String(decoding: entity.payload, as: UTF8.self)) }
+        let entity = try XCTUnwrap(try Self.examples("discovery").first)
+        wrong(
+            "discovery", "{}", entity.replacing("\"all\"", with: "\"any\""),
+            entity.replacing("\"bluecap_c05a1700180d_", with: "\"attic_"),
+            entity.replacing("\"online\"", with: "\"up\""))
+
+        let board = StatusBoard(gateway: "attic", version: "1", broker: "mqtt://127.0.0.1:1883")
+        valid("status", String(decoding: board.snapshot().json, as: UTF8.self))
+        board.reported(device, name: "x", strength: -60)
+        board.decoded(
+            device,
+            [
+                .init(name: "temperature", value: .number(21.5), unit: "°C"), .init(name: "motion", value: .flag(true)),
+                .init(name: "text", value: .text("x")),
+            ])
+        board.link(device, .connecting, detail: "x")
+        board.value(device, service: "180F", characteristic: "2A19", text: "57")
+        board.refused("read", why: "x")
+        board.broker(connected: false, reason: "x")
+        board.queue(depth: 1, stored: 2, acknowledged: 1, dropped: 0)
+        let status = String(decoding: board.snapshot().json, as: UTF8.self)
+        valid("status", status)
+        wrong(
+            "status", "{}", status.replacing("\"connecting\"", with: "\"up\""),
+            status.replacing("\"queue\"", with: "\"waiting\""), status.replacing("-60", with: "-200"))
+
+        let files = try FileManager.default.contentsOfDirectory(
+            atPath: gatewayFolder.appending(path: "Documentation/schema").path())
+        for name in files.sorted() where name.hasSuffix(".json") {
+            let name = String(name.dropLast(".json".count))
+            let examples = try Self.examples(name)
+            XCTAssertFalse(examples.isEmpty, name)
+            for example in examples { valid(name, example) }
+        }
         return cases
+    }
+
+    /// The examples of a schema, each in one line: the sequence number and the time of a stored message, then the members from A
+    /// to Z, as the gateway writes them.
+    static func examples(_ name: String) throws -> [String] {
+        let data = try Data(contentsOf: gatewayFolder.appending(path: "Documentation/schema/\(name).json"))
+        let schema = try XCTUnwrap(try JSONSerialization.jsonObject(with: data) as? [String: Any])
+        func text(_ value: Any) throws -> String {
+            String(
+                decoding: try JSONSerialization.data(
+                    withJSONObject: value, options: [.sortedKeys, .withoutEscapingSlashes, .fragmentsAllowed]),
+                as: UTF8.self)
+        }
+        return try XCTUnwrap(schema["examples"] as? [[String: Any]], name).map { example in
+            guard let sequence = example["sequence"], let time = example["time"] else { return try text(example) }
+            let rest = try text(example.filter { $0.key != "sequence" && $0.key != "time" })
+            return "{\"sequence\":\(try text(sequence)),\"time\":\(try text(time)),\(rest.dropFirst())"
+        }
     }
 
     func testPayloadsAgreeWithTheirSchemas() throws {

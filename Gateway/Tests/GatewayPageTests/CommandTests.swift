@@ -24,7 +24,7 @@ final class CommandTests: XCTestCase {
         defer { page.end() }
         let response = try post(page)
         XCTAssertEqual(response.status, 403)
-        XCTAssertTrue(response.text.contains("Configure a token"), response.text)
+        XCTAssertTrue(response.text.contains("page.tokenFile"), response.text)
     }
 
     func testACommandWithTheTokenIsCarriedOut() throws {

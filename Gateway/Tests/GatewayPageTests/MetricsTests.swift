@@ -81,7 +81,6 @@ final class MetricsTests: XCTestCase {
         page.board.link(device(1), .connected)
         page.board.broker(connected: true)
         page.board.queue(depth: 3, stored: 10, acknowledged: 6, dropped: 1)
-        page.board.refused("a", why: "b")
         _ = try page.get("/healthz")
         let response = try page.get("/metrics")
         XCTAssertEqual(response.fields["content-type"], "text/plain; version=0.0.4; charset=utf-8")
@@ -95,7 +94,6 @@ final class MetricsTests: XCTestCase {
         XCTAssertEqual(samples["bluecap_gateway_values_stored_total"], 10)
         XCTAssertEqual(samples["bluecap_gateway_values_acknowledged_total"], 6)
         XCTAssertEqual(samples["bluecap_gateway_values_dropped_total"], 1)
-        XCTAssertEqual(samples["bluecap_gateway_commands_refused_total"], 1)
         XCTAssertEqual(samples["bluecap_gateway_page_requests_total{status=200}"], 1)
         try checkWithPython(response.text)
     }

@@ -152,6 +152,8 @@ public struct GatewayConfiguration: Hashable, Sendable {
         public var address: String
         /// The port on which the page listens.
         public var port: UInt16
+        /// More names under which the page may be requested.
+        public var hosts: [String]
         /// The token for commands; `nil` if the page is for reading alone.
         public var token: SecretSource?
     }
@@ -502,10 +504,27 @@ extension GatewayConfiguration.Page {
         )
         port = UInt16(
             section.value("port", .number(1...65_535), default: 8_080, "The port on which the page listens."))
+        hosts = section.value(
+            "hosts",
+            .list(
+                of: .text("host", allowed: "a host name or address without a port", limit: 255, where: Self.isHost),
+                limit: 100), default: [],
+            "More names under which the page may be requested, such as that of a proxy. Without them the page accepts on a loopback address only `localhost` and addresses of loopback, and on other addresses each name."
+        )
         token = section.optional(
             "tokenFile", .secret, defaultText: "none: the page only shows",
             "The file that has the token with which commands are accepted over HTTP, or `credential:NAME`.")
         guard isEnabled else { return nil }
+    }
+
+    /// Letters, digits, `.`, `-` and `_`, or an IPv6 address with or without its brackets.
+    private static func isHost(_ text: String) -> Bool {
+        text.utf8.allSatisfy { byte in
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+            default: ".-_".utf8.contains(byte)
+            }
+        } || isAddress(text.hasPrefix("[") && text.hasSuffix("]") ? String(text.dropFirst().dropLast()) : text)
     }
 
     private static func isAddress(_ text: String) -> Bool {
@@ -561,7 +580,7 @@ extension GatewayConfiguration.Limits {
             "commands", .number(1...10_000), default: 64, "The number of commands that wait; more are refused.")
         messageSize = section.value(
             "messageSize", .size(256...1_048_576), default: 4_096,
-            "The size of a command above which it is refused.")
+            "The size of the JSON of a command, from the broker or the page, above which it is refused.")
         inFlight = section.value(
             "inFlight", .number(1...10_000), default: 100,
             "The number of messages that are sent to the broker and not acknowledged.")

@@ -125,41 +125,11 @@ public enum LinkStatus: String, Codable, Hashable, Sendable {
 public struct StatusReading: Codable, Hashable, Sendable {
     /// The quantity in lower snake case, such as `temperature`.
     public var name: String
-    public var value: Content
+    public var value: PayloadValue
     /// The unit, such as `°C`; empty if there is none.
     public var unit: String
 
-    public enum Content: Hashable, Sendable {
-        case number(Double)
-        case flag(Bool)
-        case text(String)
-    }
-
-    public init(name: String, value: Content, unit: String = "") {
+    public init(name: String, value: PayloadValue, unit: String = "") {
         (self.name, self.value, self.unit) = (name, value, unit)
-    }
-}
-
-extension StatusReading.Content: Codable {
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        if let flag = try? container.decode(Bool.self) {
-            self = .flag(flag)
-        } else if let number = try? container.decode(Double.self) {
-            self = .number(number)
-        } else {
-            self = .text(try container.decode(String.self))
-        }
-    }
-
-    /// Encodes a number, `true` or `false`, or a text. A number that JSON does not have becomes a text.
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        switch self {
-        case .number(let number) where number.isFinite: try container.encode(number)
-        case .number(let number): try container.encode("\(number)")
-        case .flag(let flag): try container.encode(flag)
-        case .text(let text): try container.encode(text)
-        }
     }
 }

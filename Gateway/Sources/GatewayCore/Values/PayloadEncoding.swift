@@ -50,10 +50,12 @@ public enum PayloadValue: Hashable, Sendable, Codable {
         }
     }
 
+    /// Encodes a number, `true` or `false`, or a text. A number that JSON does not have becomes a text.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {
-        case .number(let number): try container.encode(number.isFinite ? number : nil)
+        case .number(let number) where number.isFinite: try container.encode(number)
+        case .number(let number): try container.encode("\(number)")
         case .flag(let flag): try container.encode(flag)
         case .text(let text): try container.encode(text)
         }

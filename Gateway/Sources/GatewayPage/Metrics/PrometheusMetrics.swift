@@ -89,9 +89,7 @@ public final class PrometheusMetrics: MetricsFactory, @unchecked Sendable {
                 series.write(name, to: &text)
             }
         }
-        text.add(
-            "bluecap_metrics_refused_total", "counter", Double(refused),
-            help: "Metrics that were not kept: too many, or two kinds of one name.")
+        text.add("bluecap_metrics_refused_total", "counter", Double(refused))
     }
 
     private func series(_ label: String, _ dimensions: [(String, String)], _ kind: Kind) -> Series {

@@ -5,8 +5,8 @@ struct PrometheusText {
     private(set) var text = ""
 
     /// Begins a metric. All its samples follow before the next metric begins.
-    mutating func begin(_ name: String, _ kind: String, help: String = "") {
-        if !help.isEmpty {
+    mutating func begin(_ name: String, _ kind: String) {
+        if let help = GatewayMetric.help[name] {
             let escaped = help.replacing("\\", with: "\\\\").replacing("\n", with: "\\n")
             text += "# HELP \(name) \(escaped)\n"
         }
@@ -25,8 +25,8 @@ struct PrometheusText {
     }
 
     /// Adds a metric of one sample.
-    mutating func add(_ name: String, _ kind: String, _ value: Double, help: String) {
-        begin(name, kind, help: help)
+    mutating func add(_ name: String, _ kind: String, _ value: Double) {
+        begin(name, kind)
         sample(name, [], value)
     }
 
