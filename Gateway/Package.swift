@@ -96,7 +96,7 @@ let package = Package(
         .testTarget(
             name: "GatewayProgramTests",
             dependencies: [
-                "GatewayCore", "GatewayProgram", "GatewayTestSupport", "bluecap-gateway",
+                "GatewayCore", "GatewayProgram", "GatewayStore", "GatewayTestSupport", "bluecap-gateway",
                 .product(name: "BlueZSimulator", package: "BlueCap"),
             ], swiftSettings: strict),
         .testTarget(

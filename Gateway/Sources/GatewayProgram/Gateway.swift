@@ -18,6 +18,8 @@ public final class Gateway: ServiceLifecycle.Service {
     public static let version = "0.2.0"
     /// How many values wait for the store at most.
     private static let waitingValues = 20_000
+    /// How many values are submitted to the courier together: fewer than ``Courier/Options/waiting``, and with fewer bytes.
+    private static let storedTogether = 1_000
 
     private let configuration: GatewayConfiguration
     private let logger: Logger
@@ -197,16 +199,38 @@ public final class Gateway: ServiceLifecycle.Service {
                 guard case .value(let device, let service, let characteristic) = key else { continue }
                 values.append(desk.withLock { $0.gap(device, service, characteristic, .overload, Date()) })
             }
-            while true {
-                do {
-                    _ = try await courier.submit(values)
-                    break
-                } catch {
-                    // Meanwhile the intake takes what it can, and then counts what it could not.
-                    logger.error("values cannot be stored", metadata: ["reason": "\(error)"])
-                    if intake.isFinished { return }
-                    await Task { try? await Task.sleep(for: .seconds(1)) }.value
+            await store(values)
+        }
+    }
+
+    /// Stores values in parts that the courier takes, each as soon as the store can take it.
+    private func store(_ values: [NewValue]) async {
+        var rest = values[...]
+        var size = Self.storedTogether
+        var hasFailed = false
+        while !rest.isEmpty {
+            do {
+                let part = Array(rest.prefix(size))
+                try await courier.submit(part)
+                rest.removeFirst(part.count)
+                if hasFailed { logger.notice("values are stored again") }
+                hasFailed = false
+            } catch .invalid(let reason) where size == 1 {
+                // No later attempt can succeed.
+                logger.error(
+                    "a value is dropped", metadata: ["topic": "\(rest[rest.startIndex].topic)", "reason": "\(reason)"])
+                rest.removeFirst()
+                size = Self.storedTogether
+            } catch .invalid {
+                size = 1
+            } catch {
+                // Meanwhile the intake takes what it can, and then counts what it could not.
+                if !hasFailed { logger.error("values cannot be stored", metadata: ["reason": "\(error)"]) }
+                hasFailed = true
+                if intake.isFinished {
+                    return logger.error("values are lost at the end", metadata: ["count": "\(rest.count)"])
                 }
+                await Task { try? await Task.sleep(for: .seconds(1)) }.value
             }
         }
     }
@@ -279,7 +303,19 @@ public final class Gateway: ServiceLifecycle.Service {
         var count = 0
         while !Task.isCancelled {
             let now = uptime
-            decide { ($0.tick(date: Date(), at: now), ()) }
+            let silence = transport.silence
+            decide { desk in
+                let wasSilent = desk.isBrokerSilent
+                let orders = desk.tick(silence: silence, date: Date(), at: now)
+                if desk.isBrokerSilent, !wasSilent {
+                    logger.warning(
+                        "the broker acknowledges nothing; links stay as they are, and none is taken over",
+                        metadata: ["duration": "\(silence)"])
+                } else if wasSilent, !desk.isBrokerSilent, desk.isConnected {
+                    logger.notice("the broker acknowledges again")
+                }
+                return (orders, ())
+            }
             desk.withLock { desk in
                 desk.flushHomeAssistant(at: now) { try publish($0) }
             }

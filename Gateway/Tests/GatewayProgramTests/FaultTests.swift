@@ -7,13 +7,40 @@ import XCTest
 
 /// The gateway's process with a real broker: what it has stored arrives, in its order, whatever is killed.
 final class FaultTests: XCTestCase {
-    private func delivered(_ subscriber: Subscriber) async throws -> [Delivered] {
-        try await subscriber.messages.map { try JSONDecoder().decode(Delivered.self, from: $0.payload) }
+    private static let isLong = ProcessInfo.processInfo.environment["BLUECAP_LONG"] != nil
+
+    private static func number(_ variable: String, _ usual: Int) -> Int {
+        ProcessInfo.processInfo.environment[variable].flatMap { Int($0) } ?? usual
     }
 
-    private func subscriber(_ stage: GatewayStage) async throws -> Subscriber {
+    private func deliveries(_ subscriber: Subscriber) async throws -> Deliveries {
+        Deliveries(try await subscriber.messages.map { try JSONDecoder().decode(Delivered.self, from: $0.payload) })
+    }
+
+    private func subscriber(_ stage: GatewayStage, _ brokers: [String]? = nil) async throws -> Subscriber {
         // Values and gaps of the device.
-        try await Subscriber([stage.broker.address], ["bluecap/attic/value/#", "bluecap/attic/gap/#"])
+        try await Subscriber(brokers ?? stage.brokers, ["bluecap/attic/value/#", "bluecap/attic/gap/#"])
+    }
+
+    /// Waits for further messages.
+    private func receive(_ count: Int, _ subscriber: Subscriber, limit: Duration = .seconds(60)) async throws {
+        _ = try await subscriber.messages(atLeast: await subscriber.messages.count + count, limit: limit)
+    }
+
+    /// Ends the gateway in order, and fails unless all that it has stored has arrived or is still in the store.
+    private func finish(_ stage: GatewayStage, _ subscriber: Subscriber) async throws -> Deliveries {
+        try await stage.stop()
+        let stored = try stage.stored()
+        // The broker sends what it has acknowledged.
+        try await eventually(limit: .seconds(30), "what the broker has acknowledged") {
+            let highest =
+                try await subscriber.messages.suffix(200)
+                .map { try JSONDecoder().decode(Delivered.self, from: $0.payload).sequence }.max() ?? 0
+            return highest >= stored.last - stored.depth
+        }
+        let result = try await deliveries(subscriber)
+        await subscriber.stop()
+        return result
     }
 
     func testNothingIsLostWhileTheBrokerIsAway() async throws {
@@ -21,42 +48,190 @@ final class FaultTests: XCTestCase {
         defer { stage.end() }
         let subscriber = try await subscriber(stage)
         try stage.start()
-        _ = try await subscriber.messages(atLeast: 200, limit: .seconds(30))
+        try await receive(200, subscriber)
         // The broker is to know its subscriber again: it keeps what it acknowledges for that one.
         try await stage.broker.save()
         stage.broker.kill()
-        let outage = Double(ProcessInfo.processInfo.environment["BLUECAP_OUTAGE"] ?? "") ?? 10
-        let end = stage.simulator.seconds + outage
-        try await eventually(limit: .seconds(outage + 10), "the outage") { stage.simulator.seconds >= end }
+        let outage = Self.number("BLUECAP_OUTAGE", 60)
+        let memory = try await MemoryRecord.of(stage, for: .seconds(outage))
         XCTAssertEqual(stage.simulator.links.count, 1, "the link stays")
         try await stage.broker.start()
-        let count = Int(outage / 0.005) + 200
-        _ = try await subscriber.messages(atLeast: count, limit: .seconds(60))
-        try await delivered(subscriber).expectComplete(brokerWasKilled: true)
-        let gaps = try await delivered(subscriber).count { $0.reason != nil }
-        XCTAssertEqual(gaps, 1, "only the one of the start")
-        await subscriber.stop()
+        try await receive(outage * 180, subscriber, limit: .seconds(60 + outage))
+        try await receive(200, subscriber)
+        let result = try await finish(stage, subscriber)
+        print("Broker away for \(outage) s: \(result); \(memory).")
+        result.expectComplete(brokerRepeats: true)
+        XCTAssertEqual(result.gaps, ["restarted"], "only the one of the start")
+        if outage >= 20 { memory.expectFlat() }
+    }
+
+    func testMemoryStaysFlat() async throws {
+        let stage = try await GatewayStage(every: 0.005)
+        defer { stage.end() }
+        let subscriber = try await subscriber(stage)
+        try stage.start()
+        try await receive(1_000, subscriber)
+        let memory = try await MemoryRecord.of(stage, for: .seconds(Self.isLong ? 600 : 30))
+        let result = try await finish(stage, subscriber)
+        print("200 values a second: \(result); \(memory).")
+        result.expectComplete()
+        XCTAssertEqual(result.gaps.count, 1)
+        memory.expectFlat()
     }
 
     func testNothingThatWasStoredIsLostWhenTheGatewayIsKilled() async throws {
         let stage = try await GatewayStage(every: 0.005)
         defer { stage.end() }
         let subscriber = try await subscriber(stage)
-        var generator = SystemRandomNumberGenerator()
-        let kills = Int(ProcessInfo.processInfo.environment["BLUECAP_KILLS"] ?? "") ?? 5
-        for kill in 1...kills {
+        var generator = SeededNumbers(SeededNumbers.seed)
+        print("BLUECAP_SEED=\(SeededNumbers.seed)")
+        let kills = Self.number("BLUECAP_KILLS", 20)
+        var moments: [String: Int] = [:]
+        for _ in 1...kills {
             let before = await subscriber.messages.count
+            let moment: String
             try stage.start()
-            let wanted = before + .random(in: 1...200, using: &generator)
-            _ = try await subscriber.messages(atLeast: wanted, limit: .seconds(60))
+            switch generator.time(0...1) {
+            case ..<0.4:
+                moment = "after values"
+                let count = Int.random(in: 1...200, using: &generator)
+                _ = try await subscriber.messages(atLeast: before + count, limit: .seconds(60))
+            case ..<0.7:
+                moment = "after a time"
+                try await Task.sleep(for: .seconds(generator.time(0...1.5)))
+            case ..<0.85:
+                moment = "while the broker does not react, from the start"
+                stage.broker.suspend()
+                try await Task.sleep(for: .seconds(generator.time(0...3)))
+            default:
+                moment = "while the broker does not react, amid a delivery"
+                let count = Int.random(in: 1...100, using: &generator)
+                _ = try await subscriber.messages(atLeast: before + count, limit: .seconds(60))
+                stage.broker.suspend()
+                try await Task.sleep(for: .seconds(generator.time(0...1)))
+            }
             stage.kill()
-            print("kill \(kill) of \(kills): \(await subscriber.messages.count) messages")
+            stage.broker.resume()
+            moments[moment, default: 0] += 1
         }
         try stage.start()
-        _ = try await subscriber.messages(atLeast: await subscriber.messages.count + 100, limit: .seconds(60))
+        try await receive(100, subscriber)
+        let result = try await finish(stage, subscriber)
+        let counts = moments.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
+        print("\(kills) kills (\(counts)): \(result).")
+        result.expectComplete()
+    }
+
+    func testNothingIsLostWhenNodesOfTheClusterAreKilled() async throws {
+        let cluster = try await NatsCluster()
+        let stage = try await GatewayStage(every: 0.005, cluster: cluster)
+        defer { stage.end() }
+        stage.logLevel = "info"
+        let subscriber = try await subscriber(stage, cluster.addresses.reversed())
+        try stage.start()
+        try await receive(400, subscriber)
+        let leader = try XCTUnwrap(cluster.leader(ofStream: "$MQTT_msgs"))
+        cluster.kill(leader)
+        try await receive(2_000, subscriber, limit: .seconds(120))
+        try cluster.start(leader)
+        try await cluster.waitForLeader()
+        // The node to which the gateway is connected now.
+        let line = stage.log.split(separator: "\n").last { $0.contains("connected to mqtt://") }
+        let connected = try XCTUnwrap(cluster.addresses.firstIndex { line?.contains($0) == true })
+        cluster.kill(connected)
+        try await receive(2_000, subscriber, limit: .seconds(120))
+        try cluster.start(connected)
+        try await cluster.waitForLeader()
+        try await receive(200, subscriber)
+        let result = try await finish(stage, subscriber)
+        print("Cluster, leader n\(leader + 1) and the gateway's node n\(connected + 1) killed: \(result).")
+        result.expectComplete(brokerRepeats: true, inOrder: false)
+        XCTAssertEqual(result.gaps.count, 1)
+    }
+
+    func testGoesOnWhenTheDiskWasFull() async throws {
+        let stage = try await GatewayStage(every: 0.001)
+        defer { stage.end() }
+        try await stage.requireDisk()
+        stage.surroundings = .disk(12)
+        let subscriber = try await subscriber(stage)
+        try stage.start()
+        try await receive(200, subscriber)
+        let ballast = stage.disk.appendingPathComponent("ballast")
+        try Data().write(to: ballast)
+        let file = try FileHandle(forWritingTo: ballast)
+        while (try? file.write(contentsOf: Data(count: 4_096))) != nil {}
+        try file.close()
+        try await stage.waitForLog("No space is left on the file system")
+        // Long enough for what the gateway keeps in memory, so that it has to count what it cannot keep.
+        let memory = try await MemoryRecord.of(stage, for: .seconds(30))
+        XCTAssertEqual(stage.simulator.links.count, 1, "the link stays")
+        try FileManager.default.removeItem(at: ballast)
+        try await stage.waitForLog("values are stored again")
+        let end = ContinuousClock.now + .seconds(60)
+        while try await deliveries(subscriber).gaps.count < 2, ContinuousClock.now < end {
+            try await receive(500, subscriber)
+        }
+        try await receive(500, subscriber)
         try await stage.stop()
-        try await delivered(subscriber).expectComplete()
+        let result = try await deliveries(subscriber)
         await subscriber.stop()
+        print("Disk full for 30 s, 1000 values a second: \(result); \(memory).")
+        result.expectComplete()
+        XCTAssertEqual(result.gaps, ["restarted", "overload"])
+    }
+
+    func testNumbersAndOrderStayWhenTheClockIsSet() async throws {
+        let stage = try await GatewayStage(every: 0.02)
+        defer { stage.end() }
+        try await stage.requireClock()
+        let subscriber = try await subscriber(stage)
+        try stage.start()
+        try await receive(50, subscriber)
+        // More than the age at which values are dropped, in both directions, and a little.
+        let differences = ["-400d", "+400d", "-1h", "+1h", "+0d"]
+        for difference in differences {
+            try stage.setClock(difference)
+            try await receive(100, subscriber)
+        }
+        // While values wait for the broker.
+        stage.broker.suspend()
+        let memory = try await MemoryRecord.of(stage, for: .seconds(3))
+        try stage.setClock("+400d")
+        _ = try await MemoryRecord.of(stage, for: .seconds(12))
+        try stage.setClock("-400d")
+        stage.broker.resume()
+        try await receive(800, subscriber)
+        let result = try await finish(stage, subscriber)
+        print("Clock set \(differences.count + 2) times: \(result); \(memory).")
+        result.expectComplete()
+        XCTAssertEqual(result.gaps.count, 1)
+        let years = Set(result.first.map { $0.time.prefix(4) })
+        XCTAssertGreaterThanOrEqual(years.count, 3, "the clock was set: \(years)")
+        XCTAssertEqual(stage.process?.exitStatus, 0)
+    }
+
+    func testReportsABrokerThatAcknowledgesNothing() async throws {
+        let stage = try await GatewayStage(every: 0.02)
+        defer { stage.end() }
+        // The client's own limit is later.
+        stage.keepAlive = 60
+        let subscriber = try await subscriber(stage)
+        try stage.start()
+        try await receive(50, subscriber)
+        let begin = ContinuousClock.now
+        stage.broker.suspend()
+        try await stage.waitForLog("the broker acknowledges nothing")
+        XCTAssertGreaterThan(ContinuousClock.now - begin, .seconds(5))
+        stage.broker.resume()
+        try await stage.waitForLog("the broker acknowledges again")
+        XCTAssertEqual(stage.simulator.links.count, 1, "the link stays")
+        try await receive(400, subscriber)
+        XCTAssertFalse(stage.log.contains("not connected to the broker"), stage.log)
+        let result = try await finish(stage, subscriber)
+        print("Broker silent for 8 s: \(result).")
+        result.expectComplete()
+        XCTAssertEqual(result.gaps.count, 1)
     }
 
     func testValuesGoOnAfterBluetoothdWasKilled() async throws {
@@ -64,16 +239,14 @@ final class FaultTests: XCTestCase {
         defer { stage.end() }
         let subscriber = try await subscriber(stage)
         try stage.start()
-        _ = try await subscriber.messages(atLeast: 20, limit: .seconds(30))
+        try await receive(20, subscriber)
         stage.simulator.simulateDaemonDeath()
         stage.simulator.simulateDaemonReturn()
-        let before = await subscriber.messages.count
-        _ = try await subscriber.messages(atLeast: before + 50, limit: .seconds(60))
-        try await stage.stop()
-        let messages = try await delivered(subscriber)
-        messages.expectComplete()
-        XCTAssertGreaterThanOrEqual(messages.count { $0.reason != nil }, 2, "the start and the restart")
-        await subscriber.stop()
+        try await receive(50, subscriber)
+        let result = try await finish(stage, subscriber)
+        print("bluetoothd killed: \(result).")
+        result.expectComplete()
+        XCTAssertGreaterThanOrEqual(result.gaps.count, 2, "the start and the restart")
     }
 
     func testItEndsInOrder() async throws {
