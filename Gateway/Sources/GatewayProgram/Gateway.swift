@@ -65,7 +65,8 @@ public final class Gateway: ServiceLifecycle.Service {
         options.security = MosquittoSecurity(
             authorityFile: configuration.broker.authorityFile, certificateFile: configuration.broker.certificateFile,
             keyFile: configuration.broker.keyFile)
-        options.limits.inFlight = configuration.limits.inFlight
+        // One more than the courier uses.
+        options.limits.inFlight = max(2, configuration.limits.inFlight)
         options.will = BrokerMessage(
             topic: desk.topics.state, payload: desk.state(.offline, date: Date()).json, isRetained: true)
         transport = try MosquittoTransport(options: options, logger: logger)
@@ -120,10 +121,7 @@ public final class Gateway: ServiceLifecycle.Service {
         await storing.value
         ticking.cancel()
         await ticking.value
-        desk.withLock { desk in
-            desk.retained.set(desk.topics.state, desk.state(.offline, date: Date()).json)
-            desk.retained.flush { try publish($0) }
-        }
+        await publishEnd()
         link.cancel()
         await link.value
         sending.cancel()
@@ -131,6 +129,22 @@ public final class Gateway: ServiceLifecycle.Service {
         await listening.value
         outbox.close()
         try result.get()
+    }
+
+    /// Publishes that the gateway is offline. After an end in order the broker sends no will, so this is tried for as long as the
+    /// transport may be full of stored values.
+    private func publishEnd() async {
+        desk.withLock { $0.retained.set($0.topics.state, $0.state(.offline, date: Date()).json) }
+        let limit = uptime + .seconds(2)
+        while uptime < limit {
+            let isDone = desk.withLock { desk in
+                desk.retained.flush { try publish($0) }
+                return desk.retained.isFlushed || !desk.isConnected
+            }
+            if isDone { return }
+            try? await Task.sleep(for: .milliseconds(10))
+        }
+        logger.warning("the broker takes no more messages; its subscribers do not learn that the gateway has ended")
     }
 
     private func serveUntilShutdown() async throws {

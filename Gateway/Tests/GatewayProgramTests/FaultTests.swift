@@ -87,7 +87,8 @@ final class FaultTests: XCTestCase {
         print("BLUECAP_SEED=\(SeededNumbers.seed)")
         let kills = Self.number("BLUECAP_KILLS", 20)
         var moments: [String: Int] = [:]
-        for _ in 1...kills {
+        for kill in 1...kills {
+            if kill % 20 == 0 { print("kill \(kill) of \(kills)") }
             let before = await subscriber.messages.count
             let moment: String
             try stage.start()
@@ -194,6 +195,11 @@ final class FaultTests: XCTestCase {
             try stage.setClock(difference)
             try await receive(100, subscriber)
         }
+        // A process that begins before its values.
+        try stage.setClock("-400d")
+        stage.kill()
+        try stage.start()
+        try await receive(100, subscriber)
         // While values wait for the broker.
         stage.broker.suspend()
         let memory = try await MemoryRecord.of(stage, for: .seconds(3))
@@ -203,9 +209,9 @@ final class FaultTests: XCTestCase {
         stage.broker.resume()
         try await receive(800, subscriber)
         let result = try await finish(stage, subscriber)
-        print("Clock set \(differences.count + 2) times: \(result); \(memory).")
+        print("Clock set \(differences.count + 3) times, with one kill: \(result); \(memory).")
         result.expectComplete()
-        XCTAssertEqual(result.gaps.count, 1)
+        XCTAssertEqual(result.gaps, ["restarted", "restarted"])
         let years = Set(result.first.map { $0.time.prefix(4) })
         XCTAssertGreaterThanOrEqual(years.count, 3, "the clock was set: \(years)")
         XCTAssertEqual(stage.process?.exitStatus, 0)
@@ -235,36 +241,43 @@ final class FaultTests: XCTestCase {
     }
 
     func testValuesGoOnAfterBluetoothdWasKilled() async throws {
-        let stage = try await GatewayStage(every: 0.02)
+        let stage = try await GatewayStage(every: 0.005)
         defer { stage.end() }
         let subscriber = try await subscriber(stage)
         try stage.start()
-        try await receive(20, subscriber)
-        stage.simulator.simulateDaemonDeath()
-        stage.simulator.simulateDaemonReturn()
-        try await receive(50, subscriber)
+        try await receive(100, subscriber)
+        let kills = 3
+        for _ in 1...kills {
+            stage.simulator.simulateDaemonDeath()
+            stage.simulator.simulateDaemonReturn()
+            try await receive(100, subscriber)
+        }
         let result = try await finish(stage, subscriber)
-        print("bluetoothd killed: \(result).")
+        print("bluetoothd killed \(kills) times: \(result).")
         result.expectComplete()
-        XCTAssertGreaterThanOrEqual(result.gaps.count, 2, "the start and the restart")
+        XCTAssertGreaterThanOrEqual(result.gaps.count, 1 + kills, "the start and the restarts")
     }
 
     func testItEndsInOrder() async throws {
-        let stage = try await GatewayStage(every: 0.02)
-        defer { stage.end() }
-        let states = try await Subscriber([stage.broker.address], ["bluecap/attic/state"])
-        let subscriber = try await subscriber(stage)
-        try stage.start()
-        _ = try await subscriber.messages(atLeast: 5, limit: .seconds(30))
-        try await stage.stop()
-        XCTAssertEqual(stage.process?.exitStatus, 0)
-        XCTAssertEqual(stage.simulator.links.count, 0, "the link has ended")
-        try await eventually(limit: .seconds(5), "offline") {
-            guard let last = await states.messages.last else { return false }
-            return (try? JSONDecoder().decode(GatewayStatePayload.self, from: last.payload))?.state == .offline
+        // With the least window, values compete with the message that it is offline.
+        for inFlight in [100, 1] {
+            let stage = try await GatewayStage(every: 0.005)
+            defer { stage.end() }
+            stage.inFlight = inFlight
+            let states = try await Subscriber([stage.broker.address], ["bluecap/attic/state"])
+            let subscriber = try await subscriber(stage)
+            try stage.start()
+            try await receive(20, subscriber)
+            try await stage.stop()
+            XCTAssertEqual(stage.process?.exitStatus, 0)
+            XCTAssertEqual(stage.simulator.links.count, 0, "the link has ended")
+            try await eventually(limit: .seconds(5), "offline, with a window of \(inFlight)") {
+                guard let last = await states.messages.last else { return false }
+                return (try? JSONDecoder().decode(GatewayStatePayload.self, from: last.payload))?.state == .offline
+            }
+            await states.stop()
+            await subscriber.stop()
         }
-        await states.stop()
-        await subscriber.stop()
     }
 
     func testACommandReadsAndARefusedOneSaysWhy() async throws {

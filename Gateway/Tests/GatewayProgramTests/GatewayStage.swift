@@ -28,6 +28,7 @@ final class GatewayStage {
     private var starts = 0
     var surroundings = Surroundings.usual
     var keepAlive = 5
+    var inFlight = 100
     var logLevel = "notice"
 
     /// The device notifies a number, which counts from 0 for each subscription, at this interval in seconds.
@@ -71,6 +72,7 @@ final class GatewayStage {
             store: {path: \(folder)/store.sqlite}
             page: {enabled: false}
             claims: {enabled: false}
+            limits: {inFlight: \(inFlight)}
             """
         let file = try directory.write("gateway.yaml", configuration)
         let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
@@ -107,7 +109,10 @@ final class GatewayStage {
     }
 
     /// Ends the gateway's process at once.
-    func kill() { process?.end() }
+    func kill() {
+        if let identifier { Foundation.kill(identifier, SIGKILL) }
+        process?.end()
+    }
 
     /// Ends the gateway in order.
     func stop() async throws {
@@ -208,6 +213,8 @@ struct MemoryRecord {
             try await Task.sleep(for: .milliseconds(250))
             guard let memory = stage.memory else { throw LimitExceeded("the gateway has ended: \(stage.log)") }
             record.samples.append(memory)
+            // A test that prints nothing for minutes is taken for one that hangs.
+            if record.samples.count % 240 == 0 { print("\(record.samples.count / 240) min, \(memory) MiB") }
         }
         return record
     }
