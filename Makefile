@@ -106,11 +106,11 @@ gateway-test: dependencies-build dependencies-gateway ## Test the package Gatewa
 	swift build --package-path Gateway --build-tests
 	Scripts/run-tests --build Gateway/.build/debug --processes 2 2>&1 | Scripts/count-tests
 
-gateway-soak: dependencies-build dependencies-gateway ## Play the long forms of the tests of Gateway, about a quarter of an hour: 200 kills, memory over ten minutes
+gateway-soak: dependencies-build dependencies-gateway ## Play the long forms of the tests of Gateway: 200 kills, memory over ten minutes, and more random walks
 	swift build --package-path Gateway --build-tests
 	BLUECAP_LONG=1 BLUECAP_KILLS=200 BLUECAP_OUTAGE=60 BLUECAP_WALKS=5000 BLUECAP_MESSAGES=100000 \
 		Scripts/run-tests --build Gateway/.build/debug --processes 2 2>&1 | Scripts/count-tests
-	@grep -hE '^([0-9]+ kills|200 values|Broker|Cluster|Disk|Clock|bluetoothd|full|recovered|reused) .*[0-9]' Gateway/.build/debug/test-logs/*.log
+	@grep -hE '^([0-9]+ kills|200 values|Broker|Cluster|Disk|Clock|bluetoothd|full|recovered|reused).*[0-9]' Gateway/.build/debug/test-logs/*.log
 
 test-optimized: dependencies-build dependencies-test python ## Run the tests as programs are shipped, built with -c release
 	swift build -c release --build-tests -Xswiftc -enable-testing --scratch-path .build/optimized

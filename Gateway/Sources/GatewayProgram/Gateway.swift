@@ -193,7 +193,7 @@ public final class Gateway: ServiceLifecycle.Service {
         case .gap(let device, let identifier, let reason, let date):
             guard let service = identifier.service.uuid, let characteristic = identifier.uuid else { return }
             let gap = desk.withLock { $0.gap(device, service, characteristic, reason, date) }
-            intake.add(gap, key: .value(device, service: service, characteristic: characteristic))
+            take(gap, .value(device, service: service, characteristic: characteristic))
         case .watchFailed(let device, let identifier, let reason):
             logger.warning(
                 "no values of a characteristic",
@@ -203,6 +203,13 @@ public final class Gateway: ServiceLifecycle.Service {
         case .unavailable(let reason?): logger.warning("Bluetooth cannot be used", metadata: ["reason": "\(reason)"])
         case .unavailable(nil): logger.info("Bluetooth can be used")
         }
+    }
+
+    private func take(_ value: NewValue, _ key: IntakeKey) {
+        guard intake.add(value, key: key) else { return }
+        logger.error(
+            "values arrive faster than they are stored; those that are missing are published as gaps",
+            metadata: ["waiting": "\(Self.waitingValues)"])
     }
 
     /// Stores what arrives, in groups, until the intake has ended and is empty.
@@ -297,7 +304,7 @@ public final class Gateway: ServiceLifecycle.Service {
                 case .publish(let message):
                     // Claims are published again by the machine, and advertisements are replaced by later ones.
                     try? publish(message)
-                case .store(let value, let key): intake.add(value, key: key)
+                case .store(let value, let key): take(value, key)
                 case .connect(let device, let isKept): radio?.connect(device, isKept: isKept)
                 case .disconnect(let device):
                     Task { [weak self] in

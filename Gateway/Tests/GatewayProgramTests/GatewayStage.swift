@@ -13,8 +13,8 @@ final class GatewayStage {
     /// What the gateway's process finds on its machine.
     enum Surroundings: Equatable {
         case usual
-        /// The store is on a file system of its own, in memory, with this many MiB. It ends with the process.
-        case disk(Int)
+        /// The store is on a file system of its own.
+        case disk
         /// The wall clock is the one of ``setClock(_:)``.
         case clock
     }
@@ -26,7 +26,9 @@ final class GatewayStage {
     let directory: TemporaryDirectory
     private(set) var process: ServerProcess?
     private var starts = 0
-    var surroundings = Surroundings.usual
+    private var surroundings = Surroundings.usual
+    /// The process whose namespace has the file system of ``Surroundings/disk``.
+    private var mounter: ServerProcess?
     var keepAlive = 5
     var inFlight = 100
     var logLevel = "notice"
@@ -58,8 +60,7 @@ final class GatewayStage {
 
     func start() throws {
         starts += 1
-        let folder = if case .disk = surroundings { directory.path("disk") } else { directory.url.path }
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let folder = surroundings == .disk ? directory.path("disk") : directory.url.path
         let configuration = """
             name: attic
             logLevel: \(logLevel)
@@ -77,18 +78,16 @@ final class GatewayStage {
         let file = try directory.write("gateway.yaml", configuration)
         let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
             .deletingLastPathComponent().appendingPathComponent("bluecap-gateway")
-        let words = command([program.path, "--config", file], folder)
+        let words = command([program.path, "--config", file])
         process = try ServerProcess(
             words[0], Array(words.dropFirst()), environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address],
             log: directory.url.appendingPathComponent("gateway-\(starts).log"))
     }
 
-    private func command(_ words: [String], _ folder: String) -> [String] {
+    private func command(_ words: [String]) -> [String] {
         switch surroundings {
         case .usual: return words
-        case .disk(let size):
-            let script = "mount -t tmpfs -o size=\(size)m tmpfs \"$1\" && shift && exec \"$@\""
-            return ["unshare", "--mount", "sh", "-c", script, "sh", folder] + words
+        case .disk: return ["nsenter", "--mount=/proc/\(mounter?.identifier ?? 0)/ns/mnt", "--"] + words
         case .clock:
             // `faketime` runs the program as its child. The file replaces the time that `faketime` sets.
             let script = "export LD_PRELOAD=\"$0:$LD_PRELOAD\"; exec setpriv --pdeathsig KILL -- \"$@\""
@@ -124,6 +123,7 @@ final class GatewayStage {
 
     func end() {
         process?.end()
+        mounter?.end()
         mosquitto?.kill()
         simulator.end()
     }
@@ -143,19 +143,39 @@ final class GatewayStage {
 
     // MARK: The machine
 
-    /// The folder of the store as the gateway's process sees it.
+    /// The folder of ``Surroundings/disk``.
     var disk: URL {
-        URL(fileURLWithPath: "/proc/\(process?.identifier ?? 0)/root\(directory.path("disk"))")
+        URL(fileURLWithPath: "/proc/\(mounter?.identifier ?? 0)/root\(directory.path("disk"))")
     }
 
-    /// Skips the test if a file system cannot be mounted for a process.
-    func requireDisk() async throws {
-        let folder = directory.path("probe")
+    /// Prepares ``Surroundings/disk`` with this size, in memory, or skips the test if it cannot be mounted.
+    func requireDisk(megabytes: Int) async throws {
+        let folder = directory.path("disk")
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        do {
-            try await run("unshare", ["--mount", "mount", "-t", "tmpfs", "tmpfs", folder], in: directory)
-        } catch { throw XCTSkip("A file system cannot be mounted for a process: \(error)") }
+        let script = "mount -t tmpfs -o size=\(megabytes)m tmpfs \"$0\" && exec sleep infinity"
+        let process = try ServerProcess(
+            "unshare", ["--mount", "sh", "-c", script, folder], log: directory.url.appendingPathComponent("mount.log"))
+        try await eventually("the file system") {
+            guard process.isRunning else {
+                throw XCTSkip("A file system cannot be mounted for a process: \(process.output)")
+            }
+            return (try? String(contentsOfFile: "/proc/\(process.identifier)/mounts", encoding: .utf8))?
+                .contains(" \(folder) ") == true
+        }
+        (mounter, surroundings) = (process, .disk)
     }
+
+    /// Fills ``disk`` to its last page.
+    func fillDisk() throws {
+        let ballast = disk.appendingPathComponent("ballast")
+        try Data().write(to: ballast)
+        let file = try FileHandle(forWritingTo: ballast)
+        while (try? file.write(contentsOf: Data(count: 4_096))) != nil {}
+        try file.close()
+    }
+
+    /// Removes what has filled ``disk``.
+    func clearDisk() throws { try FileManager.default.removeItem(at: disk.appendingPathComponent("ballast")) }
 
     /// Prepares ``Surroundings/clock``, or skips the test if a program is missing.
     ///
@@ -192,13 +212,24 @@ final class GatewayStage {
         return number / 1024
     }
 
-    /// The last number that the store has given to the device, and how many values remain in it. After the end of the process.
-    func stored() throws -> (last: Int, depth: Int) {
-        let outbox = try Outbox(path: directory.path("store.sqlite"))
+    /// The last number that the store has given to the device, and what remains in it. After the end of the process.
+    func stored() throws -> (last: Int, remaining: [Delivered]) {
+        let folder = surroundings == .disk ? disk : directory.url
+        let outbox = try Outbox(path: folder.appendingPathComponent("store.sqlite").path)
         defer { outbox.close() }
         let numbers = try outbox.execute("SELECT last FROM device")
-        return (numbers.compactMap { Int($0) }.max() ?? 0, try outbox.statistics().depth)
+        let values = try outbox.values(after: 0, count: .max)
+        return (
+            numbers.compactMap { Int($0) }.max() ?? 0,
+            try values.map { try JSONDecoder().decode(Delivered.self, from: $0.payload(repeated: false)) }
+        )
     }
+}
+
+/// Prints a line at once: a test that prints nothing for minutes is taken for one that hangs.
+func progress(_ line: String) {
+    print(line)
+    fflush(nil)
 }
 
 /// The resident memory of a process over time, in MiB.
@@ -213,8 +244,8 @@ struct MemoryRecord {
             try await Task.sleep(for: .milliseconds(250))
             guard let memory = stage.memory else { throw LimitExceeded("the gateway has ended: \(stage.log)") }
             record.samples.append(memory)
-            // A test that prints nothing for minutes is taken for one that hangs.
-            if record.samples.count % 240 == 0 { print("\(record.samples.count / 240) min, \(memory) MiB") }
+            let count = record.samples.count
+            if count % 240 == 0 { progress("\(count / 240) min, \(memory) MiB") }
         }
         return record
     }
@@ -261,7 +292,7 @@ struct Delivered: Decodable, Equatable {
 
 /// What has arrived at a subscriber, counted by sequence numbers.
 struct Deliveries: CustomStringConvertible {
-    /// The first delivery of each number, in the order of the numbers.
+    /// The first delivery of each number, or what is stored with it, in the order of the numbers.
     let first: [Delivered]
     /// Further deliveries with a mark.
     private(set) var repeated = 0
@@ -271,12 +302,17 @@ struct Deliveries: CustomStringConvertible {
     private(set) var unmarked = 0
     /// First deliveries after one with a higher number.
     private(set) var outOfOrder = 0
-    /// Numbers up to the highest one that did not arrive.
+    /// Values that did not arrive and are in the store, for the next process.
+    let remaining: Int
+    /// Numbers that the store has given, of values that neither arrived nor are in the store.
     let lost: Int
     /// Of the device's numbers, those that did not follow the one before, without a gap between.
     private(set) var jumps = 0
 
-    init(_ messages: [Delivered]) {
+    /// - Parameters:
+    ///   - messages: What has arrived.
+    ///   - stored: What remains in the store, and the last number that it has given.
+    init(_ messages: [Delivered], stored: (last: Int, remaining: [Delivered])) {
         var found: [Int: Delivered] = [:]
         var highest = 0
         for message in messages {
@@ -294,8 +330,11 @@ struct Deliveries: CustomStringConvertible {
             if message.sequence < highest { outOfOrder += 1 }
             highest = max(highest, message.sequence)
         }
+        let arrived = found.count
+        for value in stored.remaining where found[value.sequence] == nil { found[value.sequence] = value }
+        remaining = found.count - arrived
         first = found.values.sorted { $0.sequence < $1.sequence }
-        lost = highest - first.count
+        lost = max(highest, stored.last) - first.count
         var last: UInt32?
         for message in first {
             if message.reason != nil {
@@ -312,8 +351,8 @@ struct Deliveries: CustomStringConvertible {
     var dropped: Int { first.reduce(0) { $0 + ($1.dropped ?? 0) } }
 
     var description: String {
-        "\(first.count - gaps.count) values, \(gaps.count) gaps, \(repeated) repeated with a mark, \(repeatedByBroker) repeated "
-            + "by the broker, \(outOfOrder) out of order, \(lost) lost"
+        "\(first.count - gaps.count) values, \(gaps.count) gaps, \(remaining) still stored, \(repeated) repeated with a mark, "
+            + "\(repeatedByBroker) repeated by the broker, \(outOfOrder) out of order, \(lost) lost"
     }
 
     /// Fails unless all numbers from 1 on have arrived, each second delivery is marked, and between gaps the device's numbers
