@@ -142,7 +142,8 @@ public final class Gateway: ServiceLifecycle.Service {
                 return desk.retained.isFlushed || !desk.isConnected
             }
             if isDone { return }
-            try? await Task.sleep(for: .milliseconds(10))
+            // A task that is cancelled would not wait.
+            await Task { try? await Task.sleep(for: .milliseconds(10)) }.value
         }
         logger.warning("the broker takes no more messages; its subscribers do not learn that the gateway has ended")
     }

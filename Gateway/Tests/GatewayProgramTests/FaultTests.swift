@@ -125,6 +125,12 @@ final class FaultTests: XCTestCase {
         result.expectComplete()
     }
 
+    /// The node to which the gateway is connected.
+    private func node(of stage: GatewayStage, _ cluster: NatsCluster) -> Int? {
+        let line = stage.log.split(separator: "\n").last { $0.contains("connected to mqtt://") }
+        return cluster.addresses.firstIndex { line?.contains($0) == true }
+    }
+
     func testNothingIsLostWhenNodesOfTheClusterAreKilled() async throws {
         let cluster = try await NatsCluster()
         let stage = try await GatewayStage(every: 0.005, cluster: cluster)
@@ -138,18 +144,36 @@ final class FaultTests: XCTestCase {
         try await receive(2_000, subscriber, limit: .seconds(120))
         try cluster.start(leader)
         try await cluster.waitForLeader()
-        // The node to which the gateway is connected now.
-        let line = stage.log.split(separator: "\n").last { $0.contains("connected to mqtt://") }
-        let connected = try XCTUnwrap(cluster.addresses.firstIndex { line?.contains($0) == true })
+        let connected = try XCTUnwrap(node(of: stage, cluster))
         cluster.kill(connected)
         try await receive(2_000, subscriber, limit: .seconds(120))
         try cluster.start(connected)
         try await cluster.waitForLeader()
-        try await receive(200, subscriber)
+        try await receive(200, subscriber, limit: .seconds(60))
+        if Self.isLong { try await stopMostNodes(of: cluster, stage, subscriber) }
         let result = try await finish(stage, subscriber)
-        print("Cluster, leader n\(leader + 1) and the gateway's node n\(connected + 1) killed: \(result).")
+        print(
+            "Cluster, leader n\(leader + 1), the gateway's node n\(connected + 1)\(Self.isLong ? " and two nodes" : "") killed: "
+                + "\(result).")
         result.expectComplete(brokerRepeats: true, inOrder: false)
         XCTAssertEqual(result.gaps.count, 1)
+    }
+
+    /// Kills the two nodes to which the gateway is not connected. The last one has no quorum: it acknowledges nothing, or ends the
+    /// connection after some seconds.
+    private func stopMostNodes(of cluster: NatsCluster, _ stage: GatewayStage, _ subscriber: Subscriber) async throws {
+        let last = try XCTUnwrap(node(of: stage, cluster))
+        let others = (0..<3).filter { $0 != last }
+        let before = stage.log.utf8.count
+        for other in others { cluster.kill(other) }
+        try await eventually(limit: .seconds(30), "the gateway sees that there is no broker") {
+            let log = String(decoding: stage.log.utf8.dropFirst(before), as: UTF8.self)
+            return log.contains("not connected to the broker") || log.contains("the broker acknowledges nothing")
+        }
+        XCTAssertEqual(stage.simulator.links.count, 1, "the link stays")
+        for other in others { try cluster.start(other) }
+        try await cluster.waitForLeader()
+        try await receive(2_000, subscriber, limit: .seconds(120))
     }
 
     func testGoesOnWhenTheDiskWasFull() async throws {
