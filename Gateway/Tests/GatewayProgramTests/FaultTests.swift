@@ -197,7 +197,7 @@ final class FaultTests: XCTestCase {
         let result = try await finish(stage, subscriber)
         print("Disk full until values were missing, 1000 values a second: \(result); \(memory).")
         result.expectComplete()
-        XCTAssertEqual(result.gaps, ["restarted", "overload"])
+        XCTAssertEqual(result.gaps, ["restarted", "overload"], stage.log)
     }
 
     func testBeginsWhileTheDiskIsFull() async throws {
