@@ -118,9 +118,11 @@ gateway-test: dependencies-build dependencies-gateway dependencies-gateway-test 
 	swift build --package-path Gateway --build-tests
 	Scripts/run-tests --build Gateway/.build/debug --processes 2 2>&1 | Scripts/count-tests
 
-gateway-soak: dependencies-build dependencies-gateway dependencies-gateway-test ## Kill the gateway 200 times, and its broker for a minute; play the long forms of its random tests
+gateway-soak: dependencies-build dependencies-gateway dependencies-gateway-test ## Play the long forms of the tests of Gateway: 200 kills, memory over ten minutes, and more random walks
 	swift build --package-path Gateway --build-tests
-	BLUECAP_LONG=1 BLUECAP_KILLS=200 BLUECAP_OUTAGE=60 Scripts/run-tests --build Gateway/.build/debug --processes 2 2>&1 | Scripts/count-tests
+	BLUECAP_LONG=1 BLUECAP_KILLS=200 BLUECAP_OUTAGE=60 BLUECAP_WALKS=5000 BLUECAP_MESSAGES=100000 \
+		Scripts/run-tests --build Gateway/.build/debug --processes 2 2>&1 | Scripts/count-tests
+	@grep -hE '^([0-9]+ kills|200 values|seed [0-9]+: .* links|Broker|Cluster|Disk|Clock|bluetoothd|full|recovered|reused).*[0-9]' Gateway/.build/debug/test-logs/*.log
 
 test-optimized: dependencies-build dependencies-test python ## Run the tests as programs are shipped, built with -c release
 	swift build -c release --build-tests -Xswiftc -enable-testing --scratch-path .build/optimized

@@ -100,7 +100,7 @@ let package = Package(
         .testTarget(
             name: "GatewayProgramTests",
             dependencies: [
-                "GatewayCore", "GatewayPage", "GatewayProgram", "GatewayTestSupport", "bluecap-gateway",
+                "GatewayCore", "GatewayPage", "GatewayProgram", "GatewayStore", "GatewayTestSupport", "bluecap-gateway",
                 .product(name: "BlueZSimulator", package: "BlueCap"),
             ], swiftSettings: strict),
         .testTarget(

@@ -9,6 +9,8 @@ struct Connection {
     private var pending: [Int32: Pending] = [:]
     private var inFlight = 0
     private var bytes = 0
+    /// When the latest acknowledgement arrived.
+    private var acknowledgedAt: ContinuousClock.Instant?
     private var lastIdentifier: Int32 = 0
     private var subscribing: [Int32: String] = [:]
     private var refused: [String] = []
@@ -55,15 +57,24 @@ struct Connection {
     }
 
     /// Notes that a message was acknowledged or, with quality 0, written. Returns the token of one that was acknowledged.
-    mutating func completed(identifier: Int32) -> UInt64? {
+    mutating func completed(identifier: Int32, at now: ContinuousClock.Instant = .now) -> UInt64? {
         guard let message = pending.removeValue(forKey: identifier) else { return nil }
         bytes -= message.size
-        if message.token != nil { inFlight -= 1 }
+        if message.token != nil {
+            inFlight -= 1
+            acknowledgedAt = now
+        }
         return message.token
     }
 
     /// Since when the oldest message waits for its acknowledgement.
     var oldest: ContinuousClock.Instant? { pending.values.lazy.filter { $0.token != nil }.map(\.since).min() }
+
+    /// For how long a message has waited and no message was acknowledged; zero if none waits.
+    func silence(at now: ContinuousClock.Instant) -> Duration {
+        guard let oldest else { return .zero }
+        return now - max(oldest, acknowledgedAt ?? oldest)
+    }
 
     mutating func subscribing(to filter: String, identifier: Int32) {
         lastIdentifier = identifier

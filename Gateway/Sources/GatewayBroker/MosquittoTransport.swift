@@ -68,6 +68,10 @@ public final class MosquittoTransport: BrokerTransport {
         }
     }
 
+    /// For how long the broker has acknowledged no message while at least one waits for its acknowledgement; zero if none
+    /// waits. A broker that is slow, and acknowledges one message after another, is not silent.
+    public var silence: Duration { state.withLock { $0.current?.connection.silence(at: .now) ?? .zero } }
+
     public func publish(_ message: BrokerMessage, token: UInt64) throws(BrokerTransportError) {
         try MosquittoClient.check(message, payloadLimit: options.limits.payload)
         let untaken = queue.acknowledgements

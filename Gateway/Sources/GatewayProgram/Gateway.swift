@@ -19,6 +19,8 @@ public final class Gateway: ServiceLifecycle.Service {
     public static let version = "0.2.0"
     /// How many values wait for the store at most.
     private static let waitingValues = 20_000
+    /// How many values are submitted to the courier together: fewer than ``Courier/Options/waiting``, and with fewer bytes.
+    private static let storedTogether = 1_000
 
     private let configuration: GatewayConfiguration
     private let logger: Logger
@@ -79,7 +81,8 @@ public final class Gateway: ServiceLifecycle.Service {
         options.security = MosquittoSecurity(
             authorityFile: configuration.broker.authorityFile, certificateFile: configuration.broker.certificateFile,
             keyFile: configuration.broker.keyFile)
-        options.limits.inFlight = configuration.limits.inFlight
+        // One more than the courier uses.
+        options.limits.inFlight = max(2, configuration.limits.inFlight)
         options.will = BrokerMessage(
             topic: desk.topics.state, payload: desk.state(.offline, date: Date()).json, isRetained: true)
         do {
@@ -139,10 +142,7 @@ public final class Gateway: ServiceLifecycle.Service {
         await ticking.value
         measuring.cancel()
         await measuring.value
-        desk.withLock { desk in
-            desk.retained.set(desk.topics.state, desk.state(.offline, date: Date()).json)
-            desk.retained.flush { try publish($0) }
-        }
+        await publishEnd()
         link.cancel()
         await link.value
         sending.cancel()
@@ -150,6 +150,23 @@ public final class Gateway: ServiceLifecycle.Service {
         await listening.value
         outbox.close()
         try result.get()
+    }
+
+    /// Publishes that the gateway is offline. After an end in order the broker sends no will, so this is tried for as long as the
+    /// transport may be full of stored values.
+    private func publishEnd() async {
+        desk.withLock { $0.retained.set($0.topics.state, $0.state(.offline, date: Date()).json) }
+        let limit = uptime + .seconds(2)
+        while uptime < limit {
+            let isDone = desk.withLock { desk in
+                desk.retained.flush { try publish($0) }
+                return desk.retained.isFlushed || !desk.isConnected
+            }
+            if isDone { return }
+            // A task that is cancelled would not wait.
+            await Task { try? await Task.sleep(for: .milliseconds(10)) }.value
+        }
+        logger.warning("the broker takes no more messages; its subscribers do not learn that the gateway has ended")
     }
 
     private func serveUntilShutdown() async throws {
@@ -214,7 +231,7 @@ public final class Gateway: ServiceLifecycle.Service {
             guard let service = identifier.service.uuid, let characteristic = identifier.uuid else { return }
             metrics.gap(reason)
             let gap = desk.withLock { $0.gap(device, service, characteristic, reason, date) }
-            intake.add(gap, key: .value(device, service: service, characteristic: characteristic))
+            take(gap, .value(device, service: service, characteristic: characteristic))
         case .watchFailed(let device, let identifier, let reason):
             logger.warning("no values of \(identifier.uuidString) of \(device.address): \(reason)")
         case .unavailable(let reason):
@@ -227,6 +244,13 @@ public final class Gateway: ServiceLifecycle.Service {
         }
     }
 
+    private func take(_ value: NewValue, _ key: IntakeKey) {
+        guard intake.add(value, key: key) else { return }
+        logger.error(
+            "values arrive faster than they are stored; those that are missing are published as gaps",
+            metadata: ["waiting": "\(Self.waitingValues)"])
+    }
+
     /// Stores what arrives, in groups, until the intake has ended and is empty.
     private func store() async {
         while let group = await intake.next() {
@@ -237,16 +261,37 @@ public final class Gateway: ServiceLifecycle.Service {
                 metrics.gap(.overload)
                 values.append(desk.withLock { $0.gap(device, service, characteristic, .overload, Date()) })
             }
-            while true {
-                do {
-                    _ = try await courier.submit(values)
-                    break
-                } catch {
-                    // Meanwhile the intake takes what it can, and then counts what it could not.
-                    logger.error("values cannot be stored: \(error)")
-                    if intake.isFinished { return }
-                    await Task { try? await Task.sleep(for: .seconds(1)) }.value
+            await store(values)
+        }
+    }
+
+    /// Stores values in parts that the courier takes, each as soon as the store can take it.
+    private func store(_ values: [NewValue]) async {
+        var rest = values[...]
+        var size = Self.storedTogether
+        var hasFailed = false
+        while !rest.isEmpty {
+            do {
+                let part = Array(rest.prefix(size))
+                try await courier.submit(part)
+                rest.removeFirst(part.count)
+                if hasFailed { logger.notice("values are stored again") }
+                hasFailed = false
+            } catch .invalid(let reason) where size == 1 {
+                // No later attempt can succeed.
+                logger.error("a value is dropped: \(rest[rest.startIndex].topic): \(reason)")
+                rest.removeFirst()
+                size = Self.storedTogether
+            } catch .invalid {
+                size = 1
+            } catch {
+                // Meanwhile the intake takes what it can, and then counts what it could not.
+                if !hasFailed { logger.error("values cannot be stored: \(error)") }
+                hasFailed = true
+                if intake.isFinished {
+                    return logger.error("\(rest.count) values are lost at the end")
                 }
+                await Task { try? await Task.sleep(for: .seconds(1)) }.value
             }
         }
     }
@@ -302,7 +347,7 @@ public final class Gateway: ServiceLifecycle.Service {
                 case .publish(let message):
                     // Claims are published again by the machine, and advertisements are replaced by later ones.
                     try? publish(message)
-                case .store(let value, let key): intake.add(value, key: key)
+                case .store(let value, let key): take(value, key)
                 case .connect(let device, let isKept): radio?.connect(device, isKept: isKept)
                 case .disconnect(let device):
                     Task { [weak self] in
@@ -322,7 +367,19 @@ public final class Gateway: ServiceLifecycle.Service {
         var count = 0
         while !Task.isCancelled {
             let now = uptime
-            decide { ($0.tick(date: Date(), at: now), ()) }
+            let silence = transport.silence
+            decide { desk in
+                let wasSilent = desk.isBrokerSilent
+                let orders = desk.tick(silence: silence, date: Date(), at: now)
+                if desk.isBrokerSilent, !wasSilent {
+                    logger.warning(
+                        "the broker acknowledges nothing; links stay as they are, and none is taken over",
+                        metadata: ["duration": "\(silence)"])
+                } else if wasSilent, !desk.isBrokerSilent, desk.isConnected {
+                    logger.notice("the broker acknowledges again")
+                }
+                return (orders, ())
+            }
             desk.withLock { desk in
                 desk.flushHomeAssistant(at: now) { try publish($0) }
             }

@@ -14,12 +14,21 @@ struct GatewayDesk {
         case disconnect(DeviceName)
     }
 
+    /// How long a broker may acknowledge nothing. It exceeds 7.5 s, after which a broker itself takes a silent gateway to have
+    /// ended, so that a pause that brokers allow does not stop the claims. A gateway publishes a claim every 5 s, so that it
+    /// finds the broker silent after 13 s at most: before the 15 s are over after which claims count no longer that were not
+    /// published again.
+    static let silenceLimit: Duration = .seconds(8)
+
     let configuration: GatewayConfiguration
     let topics: Topics
     var retained = RetainedMessages()
     private(set) var claims: ClaimMachine?
     private(set) var homeAssistant: HomeAssistant?
     private(set) var isConnected = false
+    /// Whether the broker has acknowledged nothing for ``silenceLimit``, as a node of a cluster without a leader. For the claims
+    /// there is no broker then.
+    private(set) var isBrokerSilent = false
     private(set) var links: [DeviceName: LinkPayload.State] = [:]
     private(set) var names: [DeviceName: String] = [:]
 
@@ -264,7 +273,7 @@ struct GatewayDesk {
     // MARK: The broker
 
     mutating func brokerConnected(date: Date, at now: Duration) -> [Order] {
-        isConnected = true
+        (isConnected, isBrokerSilent) = (true, false)
         retained.set(topics.state, state(.online, date: date).json)
         retained.connected()
         homeAssistant?.handle(.connected, at: now, date: date)
@@ -274,7 +283,7 @@ struct GatewayDesk {
     }
 
     mutating func brokerDisconnected(date: Date, at now: Duration) -> [Order] {
-        isConnected = false
+        (isConnected, isBrokerSilent) = (false, false)
         homeAssistant?.handle(.disconnected, at: now, date: date)
         var orders: [Order] = []
         claim(.brokerDisconnected, at: now, &orders)
@@ -310,8 +319,13 @@ struct GatewayDesk {
 
     // MARK: Time and commands
 
-    mutating func tick(date: Date, at now: Duration) -> [Order] {
+    /// - Parameter silence: For how long the broker has acknowledged nothing while a message waits.
+    mutating func tick(silence: Duration, date: Date, at now: Duration) -> [Order] {
         var orders: [Order] = []
+        if isConnected, isBrokerSilent != (silence >= Self.silenceLimit) {
+            isBrokerSilent.toggle()
+            claim(isBrokerSilent ? .brokerDisconnected : .brokerConnected, at: now, &orders)
+        }
         if let wake = claims?.nextWake, wake <= now / .seconds(1) { claim(.time, at: now, &orders) }
         if now - lastTick >= .seconds(1) {
             lastTick = now

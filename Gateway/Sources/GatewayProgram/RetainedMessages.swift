@@ -14,6 +14,9 @@ struct RetainedMessages {
         if !pending.contains(topic) { pending.append(topic) }
     }
 
+    /// Whether the transport has taken all.
+    var isFlushed: Bool { pending.isEmpty }
+
     /// The broker may have lost all.
     mutating func connected() { pending = payloads.keys.sorted() }
 

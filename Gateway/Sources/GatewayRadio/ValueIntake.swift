@@ -26,15 +26,20 @@ public final class ValueIntake<Element: Sendable, Key: Hashable & Sendable>: Sen
     }
 
     /// Adds an element; does not wait.
-    public func add(_ element: Element, key: Key) {
-        waiting.withLock { group in
-            if group.elements.count < limit {
+    ///
+    /// - Returns: Whether it is the first element since the last group that was not taken.
+    @discardableResult
+    public func add(_ element: Element, key: Key) -> Bool {
+        let isFirstMissing = waiting.withLock { group in
+            guard group.elements.count >= limit else {
                 group.elements.append(element)
-            } else {
-                group.missing[key, default: 0] += 1
+                return false
             }
+            defer { group.missing[key, default: 0] += 1 }
+            return group.missing.isEmpty
         }
         continuation.yield()
+        return isFirstMissing
     }
 
     /// How many elements wait.

@@ -37,6 +37,28 @@ final class ValueTests: XCTestCase {
         }
     }
 
+    func testABrokerIsSilentWhileAMessageWaitsAndNothingIsAcknowledged() {
+        var connection = Connection(limits: MosquittoLimits())
+        let begin = ContinuousClock.now
+        XCTAssertTrue(connection.report())
+        func publish(_ identifier: Int32, _ quality: BrokerMessage.Quality, at seconds: Int) {
+            let message = BrokerMessage(topic: "a", payload: Data(), quality: quality)
+            connection.published(message, identifier: identifier, token: 1, at: begin + .seconds(seconds))
+        }
+        XCTAssertEqual(connection.silence(at: begin + .seconds(9)), .zero)
+        publish(1, .atMostOnce, at: 9)
+        XCTAssertEqual(connection.silence(at: begin + .seconds(20)), .zero, "nothing is to be acknowledged")
+        publish(2, .atLeastOnce, at: 20)
+        publish(3, .atLeastOnce, at: 22)
+        XCTAssertEqual(connection.silence(at: begin + .seconds(25)), .seconds(5))
+        XCTAssertEqual(connection.completed(identifier: 2, at: begin + .seconds(26)), 1)
+        XCTAssertEqual(connection.silence(at: begin + .seconds(29)), .seconds(3), "since the last acknowledgement")
+        XCTAssertNil(connection.completed(identifier: 1, at: begin + .seconds(30)))
+        XCTAssertEqual(connection.silence(at: begin + .seconds(31)), .seconds(5), "quality 0 is not acknowledged")
+        XCTAssertEqual(connection.completed(identifier: 3, at: begin + .seconds(32)), 1)
+        XCTAssertEqual(connection.silence(at: begin + .seconds(50)), .zero)
+    }
+
     func testOptionsOutOfRangeAreRefused() throws {
         let address = try BrokerAddress("mqtt://broker")
         let changes: [(String, (inout MosquittoOptions) -> Void)] = [

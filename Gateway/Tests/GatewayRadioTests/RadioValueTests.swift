@@ -18,7 +18,8 @@ final class RadioValueTests: XCTestCase {
 
     func testAFullIntakeNamesWhatIsMissing() async {
         let intake = ValueIntake<Int, String>(limit: 2)
-        for number in 0..<4 { intake.add(number, key: number == 3 ? "b" : "a") }
+        let firsts = (0..<4).map { intake.add($0, key: $0 == 3 ? "b" : "a") }
+        XCTAssertEqual(firsts, [false, false, true, false])
         XCTAssertEqual(intake.count, 2)
         var group = await intake.next()
         XCTAssertEqual(group?.elements, [0, 1])
