@@ -5,9 +5,9 @@ import Foundation
 //
 //     scale-simulators GATEWAYS DEVICES LINKS INTERVAL
 //
-// Each has DEVICES peripherals. The first LINKS of them are called "Strap", and notify a number every INTERVAL seconds when
-// connected. The others are RuuviTags: they advertise every INTERVAL seconds, each time with other data. The program prints the
-// address of each bus, and ends when its standard input is closed.
+// Each has DEVICES peripherals. The first LINKS of them are called "Strap", and notify a number every INTERVAL seconds
+// when connected. The others are RuuviTags: they advertise every INTERVAL seconds, each time with other data. The program
+// prints the address of each bus, and ends when its standard input is closed.
 
 /// A RuuviTag of data format 5, whose temperature and sequence number count.
 final class Tag: PeripheralBehavior, @unchecked Sendable {
@@ -35,7 +35,7 @@ func fail(_ text: String, _ status: Int32) -> Never {
 }
 
 let arguments = CommandLine.arguments.dropFirst().compactMap(Double.init)
-guard CommandLine.arguments.count == 5, arguments.count == 4, arguments.allSatisfy({ (0...100_000).contains($0) }) else {
+guard CommandLine.arguments.count == 5, arguments.count == 4, arguments.allSatisfy({ (0...60_000).contains($0) }) else {
     fail("usage: scale-simulators GATEWAYS DEVICES LINKS INTERVAL", 64)
 }
 let (gateways, devices, links) = (Int(arguments[0]), Int(arguments[1]), Int(arguments[2]))
@@ -49,7 +49,8 @@ for gateway in 0..<gateways {
             // They do not advertise in step: each begins at its share of the interval.
             let start = interval * Double(device) / Double(devices)
             if device < links {
-                let counter = VirtualCharacteristic("2A37", [.notify], notifications: .counter(size: 4, every: interval))
+                let counter = VirtualCharacteristic(
+                    "2A37", [.notify], notifications: .counter(size: 4, every: interval))
                 simulator.add(
                     VirtualPeripheral(
                         address, addressType: .random, advertisement: Advertisement(localName: "Strap"),
