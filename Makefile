@@ -124,6 +124,12 @@ gateway-soak: dependencies-build dependencies-gateway dependencies-gateway-test 
 		Scripts/run-tests --build Gateway/.build/debug --processes 2 2>&1 | Scripts/count-tests
 	@grep -hE '^([0-9]+ kills|200 values|seed [0-9]+: .* links|Broker|Cluster|Disk|Clock|bluetoothd|full|recovered|reused).*[0-9]' Gateway/.build/debug/test-logs/*.log
 
+gateway-scale: dependencies-build dependencies-gateway dependencies-gateway-test ## Measure many gateways with Mosquitto and a cluster: GATEWAYS=2 DEVICES=5 SECONDS=5
+	swift build -c release --package-path Gateway --product bluecap-gateway
+	swift build -c release --package-path Gateway --product scale-simulators
+	Gateway/Benchmarks/gateway-scale $(if $(GATEWAYS),--gateways $(GATEWAYS) --interval 1) $(if $(DEVICES),--devices $(DEVICES)) \
+	    $(if $(SECONDS),--seconds $(SECONDS)) --output .build/gateway-scale.json
+
 test-optimized: dependencies-build dependencies-test python ## Run the tests as programs are shipped, built with -c release
 	swift build -c release --build-tests -Xswiftc -enable-testing --scratch-path .build/optimized
 	Scripts/run-tests --build .build/optimized/release 2>&1 | Scripts/count-tests
@@ -199,5 +205,5 @@ help:
 	@echo "BlueCap for Linux. What to make:"
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: build-optimized run run-example install uninstall gateway-install gateway-uninstall deb deb-test consumer-test check-api test test-fast explore radio-test radio-test-all radio-self-test lint test-optimized test-tsan test-asan test-arm64 test-service gateway gateway-test gateway-soak soak coverage bench-bus bench-futures format \
+.PHONY: build-optimized run run-example install uninstall gateway-install gateway-uninstall deb deb-test consumer-test check-api test test-fast explore radio-test radio-test-all radio-self-test lint test-optimized test-tsan test-asan test-arm64 test-service gateway gateway-test gateway-soak gateway-scale soak coverage bench-bus bench-futures format \
     docs docs-open picture python clean help

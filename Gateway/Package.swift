@@ -82,6 +82,10 @@ let package = Package(
         .executableTarget(
             name: "outbox-writer", dependencies: ["GatewayCore", "GatewayStore"], path: "Tests/outbox-writer",
             swiftSettings: strict),
+        // What `make gateway-scale` measures with: a simulated BlueZ for each gateway.
+        .executableTarget(
+            name: "scale-simulators", dependencies: [.product(name: "BlueZSimulator", package: "BlueCap")],
+            path: "Benchmarks/scale-simulators", swiftSettings: strict),
         .testTarget(
             name: "GatewayStoreTests",
             dependencies: [

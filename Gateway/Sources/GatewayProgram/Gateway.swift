@@ -17,6 +17,9 @@ import Synchronization
 public final class Gateway: ServiceLifecycle.Service {
     /// The version, which is the library's.
     public static let version = "0.2.0"
+    /// The shortest time from the beginning of one transaction of the store to that of the next one: each costs processor time
+    /// and a write to the disk, also if it stores one value. The first value after a pause does not wait.
+    private static let storeInterval = Duration.milliseconds(25)
     /// How many values wait for the store at most.
     private static let waitingValues = 20_000
     /// How many values are submitted to the courier together: fewer than ``Courier/Options/waiting``, and with fewer bytes.
@@ -254,6 +257,7 @@ public final class Gateway: ServiceLifecycle.Service {
     /// Stores what arrives, in groups, until the intake has ended and is empty.
     private func store() async {
         while let group = await intake.next() {
+            let begun = ContinuousClock.now
             var values = group.elements
             for (key, count) in group.missing {
                 metrics.valuesMissed(count)
@@ -293,6 +297,7 @@ public final class Gateway: ServiceLifecycle.Service {
                 }
                 await Task { try? await Task.sleep(for: .seconds(1)) }.value
             }
+            if !intake.isFinished { try? await Task.sleep(until: begun + Self.storeInterval) }
         }
     }
 

@@ -135,7 +135,8 @@ final class OutboxDatabase: @unchecked Sendable {
 
     func page(after id: Int64, count: Int, bytes: Int) throws(OutboxError) -> [StoredValue] {
         try access { queue in
-            try queue.read { database in
+            // One statement needs no transaction, with which `read` would surround it.
+            try queue.inDatabase { database in
                 let rows = try Row.fetchCursor(
                     database.cachedStatement(
                         sql: """
@@ -175,7 +176,10 @@ final class OutboxDatabase: @unchecked Sendable {
 
     func statistics() throws(OutboxError) -> OutboxStatistics {
         let oldest = try access { queue in
-            try queue.read { try Int64.fetchOne($0, sql: "SELECT stamp FROM message ORDER BY id LIMIT 1") }
+            try queue.inDatabase { database in
+                try Int64.fetchOne(
+                    database.cachedStatement(sql: "SELECT stamp FROM message ORDER BY id LIMIT 1"))
+            }
         }
         let age = oldest.map { Duration.milliseconds(max(0, now() - $0)) }
         return OutboxStatistics(depth: state.depth, bytes: state.bytes, oldestAge: age, dropped: state.dropped)
