@@ -266,6 +266,7 @@ public final class Gateway: ServiceLifecycle.Service {
                 values.append(desk.withLock { $0.gap(device, service, characteristic, .overload, Date()) })
             }
             await store(values)
+            if !intake.isFinished { try? await Task.sleep(until: begun + Self.storeInterval) }
         }
     }
 
@@ -297,7 +298,6 @@ public final class Gateway: ServiceLifecycle.Service {
                 }
                 await Task { try? await Task.sleep(for: .seconds(1)) }.value
             }
-            if !intake.isFinished { try? await Task.sleep(until: begun + Self.storeInterval) }
         }
     }
 
