@@ -127,7 +127,7 @@ final class FaultTests: XCTestCase {
 
     /// The node to which the gateway is connected.
     private func node(of stage: GatewayStage, _ cluster: NatsCluster) -> Int? {
-        let line = stage.log.split(separator: "\n").last { $0.contains("connected to mqtt://") }
+        let line = stage.log.split(separator: "\n").last { $0.contains("connected to the broker mqtt://") }
         return cluster.addresses.firstIndex { line?.contains($0) == true }
     }
 
