@@ -48,7 +48,7 @@ final class GuideTests: XCTestCase {
 
     func testTheGuideToTestingShowsATest() throws {
         let test = try text(of: "Tests/ConformanceTests/TestingGuideTests.swift")
-        XCTAssertTrue(try text(of: "Documentation/TestingWithoutARadio.md").contains("```swift\n\(test)```"))
+        XCTAssertTrue(try text(of: "Documentation/Simulator.md").contains("```swift\n\(test)```"))
     }
 
     /// The anchor that a heading has on GitHub.
