@@ -207,7 +207,7 @@ if !isDependency {
                 "TestSupport",
             ],
             swiftSettings: strict),
-        // What the documents declare and show; Documentation/Conformance.md says what is tested where.
+        // What the documents declare and show; Documentation/reference/Conformance.md says what is tested where.
         .testTarget(
             name: "ConformanceTests", dependencies: ["BlueCapKit", "BlueZSimulator", "Bluejay"],
             exclude: ["documented-items.txt"], swiftSettings: strict),

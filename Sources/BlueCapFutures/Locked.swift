@@ -5,7 +5,7 @@ package import Glibc
 /// The lock is a `pthread_mutex_t` rather than a `Synchronization.Mutex`, because the thread sanitizer of this toolchain
 /// understands the former and reports false races for the latter.
 ///
-/// `body` must not run code that it does not know. Documentation/Concurrency.md has the order in which locks are taken.
+/// `body` must not run code that it does not know. Documentation/Architecture.md has the order in which locks are taken.
 // `@unchecked`: the state is accessed only while the mutex is held. Both are parts of one object, so their addresses do not
 // change.
 package struct Locked<State>: @unchecked Sendable {

@@ -1,18 +1,28 @@
 import Foundation
 import XCTest
 
-/// Documentation/BlueZNotes.md names the versions of each fact.
+/// Documentation/BlueZNotes.md has the versions of each fact, and how it is known.
 final class BlueZNotesTests: XCTestCase {
-    func testEachFactNamesTheVersionsOnWhichItWasSeen() throws {
+    func testEachFactHasItsVersionsAndItsEvidence() throws {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         let page = try String(
             contentsOf: root.appendingPathComponent("Documentation/BlueZNotes.md"), encoding: .utf8)
-        let seen = try XCTUnwrap(page.components(separatedBy: "\n## ").first { $0.hasPrefix("Seen\n") })
-        let facts = seen.components(separatedBy: "\n- ").dropFirst()
-        XCTAssertGreaterThan(facts.count, 70)
-        for fact in facts {
-            XCTAssertNotNil(fact.firstMatch(of: /\*\((?:5\.\d\d(?:, )?)+/), "Without a version: \(fact.prefix(80))")
+        var facts = 0
+        for table in page.components(separatedBy: "\n| fact | versions | evidence |\n").dropFirst() {
+            for row in table.split(separator: "\n", omittingEmptySubsequences: false).dropFirst()
+                .prefix(while: { $0.hasPrefix("|") })
+            {
+                let cells = row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+                XCTAssertEqual(cells.count, 3, "A fact, versions, evidence: \(row)")
+                guard cells.count == 3 else { continue }
+                XCTAssertNotNil(cells[2].firstMatch(of: /^(L|V|KS|K|U)\b/), "Without evidence: \(row)")
+                if cells[2].hasPrefix("L") {
+                    XCTAssertNotNil(cells[1].firstMatch(of: /5\.\d\d/), "Seen on no version: \(row)")
+                }
+                facts += 1
+            }
         }
+        XCTAssertGreaterThan(facts, 130)
     }
 }

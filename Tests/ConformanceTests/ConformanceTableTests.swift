@@ -1,7 +1,7 @@
 import Foundation
 import XCTest
 
-/// Compares Documentation/Conformance.md with the documents and the tests: each documented item has a row, and each row a test.
+/// Compares Documentation/reference/Conformance.md with the documents and the tests: each documented item has a row, and each row a test.
 final class ConformanceTableTests: XCTestCase {
     private struct Item: Hashable {
         let section: Substring
@@ -37,7 +37,7 @@ final class ConformanceTableTests: XCTestCase {
     private func rows() throws -> [(item: Item, tests: [Substring])] {
         var section: Substring = ""
         var rows: [(item: Item, tests: [Substring])] = []
-        for line in try lines(of: Self.root.appendingPathComponent("Documentation/Conformance.md")) {
+        for line in try lines(of: Self.root.appendingPathComponent("Documentation/reference/Conformance.md")) {
             if line.hasPrefix("## ") { section = line.dropFirst(3) }
             guard line.hasPrefix("| "), !line.hasPrefix("| documented") else { continue }
             let columns = columns(of: line)

@@ -48,7 +48,7 @@ final class GuideTests: XCTestCase {
 
     func testTheGuideToTestingShowsATest() throws {
         let test = try text(of: "Tests/ConformanceTests/TestingGuideTests.swift")
-        XCTAssertTrue(try text(of: "Documentation/TestingWithoutARadio.md").contains("```swift\n\(test)```"))
+        XCTAssertTrue(try text(of: "Documentation/Simulator.md").contains("```swift\n\(test)```"))
     }
 
     /// The anchor that a heading has on GitHub.
@@ -60,9 +60,10 @@ final class GuideTests: XCTestCase {
     }
 
     func testLinksLeadToPagesAndHeadings() throws {
-        let folder = Self.root.appendingPathComponent("Documentation")
-        let pages = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".md") }
-            .map { "Documentation/\($0)" }
+        let pages = try ["Documentation", "Documentation/reference"].flatMap { folder in
+            try FileManager.default.contentsOfDirectory(atPath: Self.root.appendingPathComponent(folder).path)
+                .filter { $0.hasSuffix(".md") }.map { "\(folder)/\($0)" }
+        }
         var count = 0
         for page in pages + ["README.md"] {
             let base = Self.root.appendingPathComponent(page).deletingLastPathComponent()

@@ -33,7 +33,7 @@ final class OptionDictionaryTests: XCTestCase {
         ] {
             XCTAssertEqual(dictionaries(in: text), [], text)
         }
-        let page = Self.root.appendingPathComponent("Documentation/\(Self.page)")
+        let page = Self.root.appendingPathComponent("Documentation/reference/\(Self.page)")
         XCTAssertGreaterThan(dictionaries(in: try String(contentsOf: page, encoding: .utf8)).count, 1)
     }
 

@@ -1,7 +1,7 @@
 import Foundation
 import XCTest
 
-/// Documentation/Reliability.md and Documentation/Security.md name tests that exist.
+/// Documentation/Reliability.md and Documentation/Pairing.md name tests that exist.
 ///
 /// A name is `Class`, `Class.testFunction`, or `…Ending`: a test of the class before it, by the end of its name.
 final class ReliabilityTableTests: XCTestCase {
@@ -63,7 +63,7 @@ final class ReliabilityTableTests: XCTestCase {
     func testEachEntryNamesTestsThatExist() throws {
         let functions = try functions()
         let (reliability, security) = try (
-            entries(of: "Documentation/Reliability.md"), rows(of: "Documentation/Security.md")
+            entries(of: "Documentation/Reliability.md"), rows(of: "Documentation/Pairing.md")
         )
         XCTAssertGreaterThan(reliability.count, 50)
         XCTAssertGreaterThan(security.count, 12)

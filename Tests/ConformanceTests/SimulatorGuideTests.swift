@@ -3,7 +3,7 @@ import BlueZSimulator
 import Foundation
 import XCTest
 
-/// The blocks of Documentation/Simulator.md on the simulator in process, line for line.
+/// Blocks of Documentation/Simulator.md on the simulator in process, line for line.
 final class SimulatorGuideTests: XCTestCase {
     func testAPeripheralOfAnEmptyRoomIsDiscovered() async throws {
         let simulator = Simulator.inProcess(room: .empty)

@@ -1,7 +1,7 @@
 import Foundation
 import XCTest
 
-/// Documentation/CoreBluetooth.md is true: each symbol of the module has a row, and each row a symbol and a test.
+/// Documentation/reference/CoreBluetoothSymbols.md is true: each symbol of the module has a row, and each row a symbol and a test.
 final class SymbolTableTests: XCTestCase {
     private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     private static let root = folder.deletingLastPathComponent().deletingLastPathComponent()
@@ -28,9 +28,8 @@ final class SymbolTableTests: XCTestCase {
     }
 
     private func rows() throws -> [Row] {
-        let page = try text(of: Self.root.appendingPathComponent("Documentation/CoreBluetooth.md"))
-        let table = page.components(separatedBy: "\n## Symbols\n").last ?? ""
-        return try table.split(separator: "\n").filter { $0.hasPrefix("| `") }.map { line in
+        let page = try text(of: Self.root.appendingPathComponent("Documentation/reference/CoreBluetoothSymbols.md"))
+        return try page.split(separator: "\n").filter { $0.hasPrefix("| `") }.map { line in
             let columns = line.split(separator: "|", omittingEmptySubsequences: false)
                 .map { $0.trimmingCharacters(in: .whitespaces) }
             let row = try XCTUnwrap(columns.count == 6 ? columns : nil, "A row has four columns: \(line)")

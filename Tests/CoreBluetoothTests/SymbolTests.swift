@@ -1,7 +1,7 @@
 import CoreBluetooth
 import XCTest
 
-/// The symbols of Documentation/CoreBluetooth.md exist in their spelling on iOS: this file compiles.
+/// The symbols of Documentation/reference/CoreBluetoothSymbols.md exist in their spelling on iOS: this file compiles.
 final class SymbolTests: XCTestCase {
     private func exist(_ symbols: [Any]) { XCTAssertFalse(symbols.isEmpty) }
 

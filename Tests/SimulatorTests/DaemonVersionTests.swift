@@ -28,12 +28,12 @@ final class DaemonVersionTests: XCTestCase {
     func testTheDocumentationListsEachChange() throws {
         let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../..")
         let text = try String(
-            contentsOf: folder.appendingPathComponent("Documentation/Simulator.md").standardizedFileURL, encoding: .utf8
-        )
+            contentsOf: folder.appendingPathComponent("Documentation/reference/SimulatorTables.md").standardizedFileURL,
+            encoding: .utf8)
         for change in DaemonTraits.changes {
             XCTAssertTrue(
                 text.contains("| \(change.version) | \(change.summary) |"),
-                "Simulator.md lacks the row: | \(change.version) | \(change.summary) |")
+                "SimulatorTables.md lacks the row: | \(change.version) | \(change.summary) |")
         }
     }
 

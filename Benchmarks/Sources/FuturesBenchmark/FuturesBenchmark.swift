@@ -1,6 +1,6 @@
 import Glibc
 
-/// Measures futures side by side, in one run, and prints the table of Documentation/Performance.md.
+/// Measures futures side by side, in one run, and prints the table of Benchmarks/Results.md.
 @main
 struct FuturesBenchmark {
     static let rows = [

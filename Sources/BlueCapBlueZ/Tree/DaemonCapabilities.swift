@@ -3,7 +3,7 @@ import BlueCapDBus
 ///
 /// Read from what the daemon exports, and from its version only if the bus cannot show it. Each property says what it is
 /// while nothing is known, which is also what ``init()`` makes it: the value that is safe with every version.
-/// `Documentation/BlueZVersions.md` has the source of each version number.
+/// `Documentation/BlueZNotes.md` has the source of each version number.
 package struct DaemonCapabilities: Hashable, Sendable {
     /// Each version that the daemon can be.
     private var versions = DaemonVersionRange()

@@ -103,7 +103,7 @@ extension DiagnosisFacts {
         let versions: ClosedRange<BluetoothCapabilities.Version>
         let found: String
         let advice: String?
-        /// A part of the sentence of Documentation/BlueZVersions.md that has the fact.
+        /// A part of the sentence of Documentation/BlueZNotes.md that has the fact.
         let source: String
 
         /// The newest version of which the facts are known, and those after it.

@@ -159,7 +159,7 @@ struct AttributeState {
     // MARK: Calls that BlueZ forgets
 
     // From 5.67 on BlueZ forgets an operation that waits for a pairing when the link ends, and counts its characteristic as
-    // busy until it removes the device (Documentation/BlueZVersions.md, section 7).
+    // busy until it removes the device (Documentation/BlueZNotes.md).
 
     /// Whether BlueZ has not replied to calls of the last link.
     var hasLostCalls: Bool { !lostCalls.isEmpty || !spoiled.isEmpty }

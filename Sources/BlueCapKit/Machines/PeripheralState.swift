@@ -442,7 +442,7 @@ struct PeripheralState {
     /// This process has rejected a request of BlueZ's agent about the device, and has not called `Pair`. So BlueZ pairs
     /// because of an operation, perhaps one of this manager, or because the adapter has lost the keys of a bond.
     ///
-    /// From 5.67 on the link may stay up without another response (Documentation/BlueZVersions.md, section 7), and before, it
+    /// From 5.67 on the link may stay up without another response (Documentation/BlueZNotes.md), and before, it
     /// ends. So it is ended in each version.
     ///
     /// A pairing that the application has requested meanwhile, and that BlueZ has not begun, is refused with it.

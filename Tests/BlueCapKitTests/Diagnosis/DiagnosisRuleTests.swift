@@ -173,7 +173,7 @@ final class DiagnosisRuleTests: XCTestCase {
     func testEachFaultStandsInTheTableOfVersions() throws {
         let page = try String(
             contentsOf: URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-                .appendingPathComponent("../../../Documentation/BlueZVersions.md"), encoding: .utf8
+                .appendingPathComponent("../../../Documentation/BlueZNotes.md"), encoding: .utf8
         ).split(whereSeparator: \.isWhitespace).joined(separator: " ")
         for fault in DiagnosisFacts.KnownFault.all {
             XCTAssertTrue(page.contains(fault.source), fault.source)

@@ -4,7 +4,7 @@ import XCTest
 
 @testable import BlueCapKit
 
-/// Each key of the documents' dictionaries is a property of a configuration, and Documentation/Options.md names both.
+/// Each key of the documents' dictionaries is a property of a configuration, and Documentation/reference/Options.md names both.
 final class ConfigurationTests: XCTestCase {
     private struct Row<Options> {
         let key: String
@@ -115,7 +115,8 @@ final class ConfigurationTests: XCTestCase {
 
     func testThePageNamesTheKeysWithTheirProperties() throws {
         let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("Documentation/Options.md")
+            .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent(
+                "Documentation/reference/Options.md")
         let lines = try String(contentsOf: page, encoding: .utf8).components(separatedBy: "\n")
         let written = lines.compactMap { line -> String? in
             guard let match = line.firstMatch(of: /^\| `(\w+Key)` \| `(\w+)` \|/) else { return nil }
