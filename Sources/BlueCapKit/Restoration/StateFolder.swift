@@ -1,21 +1,13 @@
 import Foundation
 import Glibc
 
-/// A folder into which no other user can have put files. Operations on the files of a role use the descriptor of the
-/// folder that was examined, so that the folder cannot be exchanged between the examination and the use; the folders
-/// above it are examined by their paths, and `examineRoot` says why that is as safe.
+/// The folder of one role in the state directory. Operations on its files use the descriptor of the folder that was
+/// examined, so that the folder cannot be exchanged between the examination and the use.
 ///
-/// A state determines what to connect to, and what to serve. So it is trusted only if this user, or root, has written
-/// it:
+/// A state determines what to connect to, and what to serve. So it is trusted only if the folder and the file belong to
+/// this user, are no links, and cannot be written by others. What does not comply is set aside.
 ///
-/// | | owner | others may write | a link |
-/// |---|---|---|---|
-/// | the folders above the state directory | this user or root | only if it is sticky, as `/tmp` is; the group, if it is this user's own | only one of the system: root's, below folders that root alone can write |
-/// | the state directory | this user or root | only if it is sticky | as above |
-/// | the folder of one role in it, and the files in that | this user | no | no |
-///
-/// The folder of a role that does not comply is set aside. If one of the other folders does not comply, the state is
-/// not used, because such a folder may contain other things.
+/// The folders above are not examined: who can write there can remove the folder, but cannot give away what is his own.
 struct StateFolder: Sendable {
     /// Why a folder or a file is not trusted.
     enum Distrust: Equatable, Sendable {
@@ -26,8 +18,6 @@ struct StateFolder: Sendable {
 
     /// `O_PATH` of Linux's asm-generic/fcntl.h, which Glibc's module lacks: it needs no permission to read the folder.
     private static let pathOnly: Int32 = 0o10_000_000
-    /// The number of links that the kernel follows.
-    private static let mostLinks = 40
 
     private let handle: FileHandle
     /// The path to which a folder with the name of this one was moved, and why.
@@ -36,7 +26,13 @@ struct StateFolder: Sendable {
     /// Opens the folder of a place. Creates it if it is missing, with those above it, for the user alone, as the XDG
     /// specification requires.
     init(of place: RestorationPlace, for user: uid_t) throws(StateProblem) {
-        try Self.examineRoot(of: place, for: user)
+        var path = ""
+        for name in place.root.split(separator: "/") {
+            path += "/\(name)"
+            guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
+                throw .system(step: "create", path: place.folder, code: errno)
+            }
+        }
         var (handle, status) = try Self.openRoleFolder(place.folder)
         if let distrust = Distrust.ofOwn(status, user: user) {
             aside = (try Self.setAside(place.folder, status), distrust)
@@ -77,88 +73,6 @@ struct StateFolder: Sendable {
 // MARK: - Opening
 
 extension StateFolder {
-    /// Follows the path of the state directory from the root directory down, examines each folder, and creates those
-    /// that are missing. What was examined cannot be exchanged: other users can neither write to the folder that
-    /// contains it nor, if that is sticky, rename what is not theirs.
-    private static func examineRoot(of place: RestorationPlace, for user: uid_t) throws(StateProblem) {
-        var rest = Array(place.root.split(separator: "/").reversed())
-        var path = ""
-        var links = 0
-        /// Whether only root can have changed the contents of the folders so far.
-        var isRootsAlone = true
-        while let name = rest.popLast() {
-            let parent = path
-            path += "/\(name)"
-            var status = stat()
-            if lstat(path, &status) != 0, errno == ENOENT, mkdir(path, 0o700) != 0, errno != EEXIST {
-                throw .system(step: "create", path: place.folder, code: errno)
-            }
-            guard lstat(path, &status) == 0 else { throw .system(step: "open", path: path, code: errno) }
-            switch status.st_mode & S_IFMT {
-            case S_IFDIR:
-                try examine(status, path, isLast: rest.isEmpty, for: user)
-                if status.st_uid != 0 || status.st_mode & 0o022 != 0 { isRootsAlone = false }
-            case S_IFLNK:
-                guard status.st_uid == 0, isRootsAlone else { throw .distrusted(path: path, .link) }
-                links += 1
-                guard links <= mostLinks, let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path)
-                else { throw .system(step: "open", path: path, code: ELOOP) }
-                rest += target.split(separator: "/").reversed()
-                path = target.hasPrefix("/") ? "" : parent
-            default:
-                throw .system(step: "create", path: place.folder, code: ENOTDIR)
-            }
-        }
-    }
-
-    private static func examine(
-        _ status: stat, _ path: String, isLast: Bool, for user: uid_t
-    ) throws(StateProblem) {
-        guard status.st_uid == 0 || status.st_uid == user else { throw .distrusted(path: path, .owner(status.st_uid)) }
-        guard status.st_mode & S_ISVTX == 0, status.st_mode & 0o022 != 0 else { return }
-        guard !isLast, status.st_mode & 0o002 == 0, try isOwnGroup(status.st_gid, of: user, path) else {
-            throw .distrusted(path: path, .mode(status.st_mode))
-        }
-    }
-
-    /// Returns whether a group is the user's private one, as distributions create for each user: its name is the
-    /// user's, and it has no other member, neither in the group's entry nor as the group of an account in
-    /// `/etc/passwd`. With such a group, folders are normally writable by the group (umask 002).
-    private static func isOwnGroup(_ group: gid_t, of user: uid_t, _ path: String) throws(StateProblem) -> Bool {
-        let size = 16 << 10
-        // The records point into its halves.
-        let texts = UnsafeMutablePointer<CChar>.allocate(capacity: 2 * size)
-        defer { texts.deallocate() }
-        var account = passwd()
-        var entry = Glibc.group()
-        var found: UnsafeMutablePointer<passwd>?
-        var foundGroup: UnsafeMutablePointer<Glibc.group>?
-        let code = getpwuid_r(user, &account, texts, size, &found)
-        // Without a descriptor for the system's files, the answer is not known.
-        guard !StateProblem.shortages.contains(code) else { throw .system(step: "open", path: path, code: code) }
-        guard code == 0, found != nil, account.pw_gid == group,
-            getgrgid_r(group, &entry, texts + size, size, &foundGroup) == 0, foundGroup != nil,
-            let name = account.pw_name, let groupName = entry.gr_name, strcmp(name, groupName) == 0
-        else { return false }
-        var member = entry.gr_mem
-        while let text = member?.pointee {
-            guard strcmp(text, name) == 0 else { return false }
-            member = member?.advanced(by: 1)
-        }
-        return !isGroupOfOther(group, than: user)
-    }
-
-    /// Returns whether an account of another user has this group as its own, which the group's entry does not list.
-    /// `true` if the accounts cannot be read.
-    static func isGroupOfOther(_ group: gid_t, than user: uid_t, accounts path: String = "/etc/passwd") -> Bool {
-        guard let data = FileManager.default.contents(atPath: path) else { return true }
-        return String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline).contains { account in
-            // passwd(5): NAME:PASSWORD:UID:GID:…
-            let fields = account.split(separator: ":", omittingEmptySubsequences: false)
-            return fields.count > 3 && gid_t(fields[3]) == group && uid_t(fields[2]) != user
-        }
-    }
-
     private static func openRoleFolder(_ path: String) throws(StateProblem) -> (FileHandle, stat) {
         while true {
             guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
