@@ -104,7 +104,8 @@ let package = Package(
         .testTarget(
             name: "GatewayProgramTests",
             dependencies: [
-                "GatewayCore", "GatewayPage", "GatewayProgram", "GatewayStore", "GatewayTestSupport", "bluecap-gateway",
+                "GatewayCore", "GatewayPage", "GatewayProgram", "GatewayRadio", "GatewayStore", "GatewayTestSupport",
+                "bluecap-gateway",
                 .product(name: "BlueZSimulator", package: "BlueCap"),
             ], swiftSettings: strict),
         .testTarget(

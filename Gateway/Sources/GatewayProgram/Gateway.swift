@@ -226,7 +226,7 @@ public final class Gateway: ServiceLifecycle.Service {
             case .ended: board.link(device, .none)
             }
         case .value(let device, let identifier, let data, let date):
-            decide { ($0.value(device, identifier, data, date).map { [$0] } ?? [], ()) }
+            decide { ($0.value(device, identifier, data, date: date, at: now).map { [$0] } ?? [], ()) }
             board.value(
                 device, service: identifier.service.uuidString, characteristic: identifier.uuidString,
                 text: PayloadBytes.text(data))

@@ -45,7 +45,8 @@ struct GatewayDesk {
 
     private struct ReadingKey: Hashable {
         var device: DeviceName
-        var format: String
+        /// The format, or the topic of a characteristic's values.
+        var kind: String
     }
 
     private struct CharacteristicKey: Hashable {
@@ -117,7 +118,8 @@ struct GatewayDesk {
                     device: device, strength: report.rssi, advertisements: report.advertisements)
         else { return (orders, []) }
         let payloads = readings(report)
-        for (reading, occurrence) in payloads where admitsReading(reading, occurrence, device, at: now) {
+        for (reading, occurrence) in payloads
+        where admitsReading(reading, reading.format, occurrence, device, at: now) {
             homeAssistant?.handle(.reading(device, reading), at: now, date: report.date)
             orders.append(
                 .store(
@@ -175,9 +177,9 @@ struct GatewayDesk {
     }
 
     private mutating func admitsReading(
-        _ reading: ReadingPayload, _ occurrence: UInt32?, _ device: DeviceName, at now: Duration
+        _ reading: ReadingPayload, _ kind: String, _ occurrence: UInt32?, _ device: DeviceName, at now: Duration
     ) -> Bool {
-        let key = ReadingKey(device: device, format: reading.format)
+        let key = ReadingKey(device: device, kind: kind)
         if readings[key] == nil, readings.count >= configuration.limits.devices { readings.removeAll() }
         var hasher = Hasher()
         hasher.combine(reading.readings)
@@ -253,11 +255,19 @@ struct GatewayDesk {
         return orders
     }
 
-    func value(_ device: DeviceName, _ identifier: CharacteristicIdentifier, _ data: Data, _ date: Date) -> Order? {
+    mutating func value(
+        _ device: DeviceName, _ identifier: CharacteristicIdentifier, _ data: Data, date: Date, at now: Duration
+    ) -> Order? {
         guard let service = identifier.service.uuid, let characteristic = identifier.uuid else { return nil }
         let source = modes[CharacteristicKey(service: service, characteristic: characteristic)] ?? .notify
         let payload = ValuePayload(data, source: source, decoder: decoder(service, characteristic))
         let topic = topics.value(device, service: service, characteristic: characteristic)
+        if homeAssistant != nil {
+            let reading = ReadingPayload(payload, of: characteristic)
+            if !reading.readings.isEmpty, admitsReading(reading, topic, nil, device, at: now) {
+                homeAssistant?.handle(.reading(device, reading), at: now, date: date)
+            }
+        }
         return .store(
             NewValue(device: device, topic: topic, time: date, body: payload.json),
             .value(device, service: service, characteristic: characteristic))

@@ -185,9 +185,9 @@ final class ReferenceTests: XCTestCase {
         return page + """
             ## Home Assistant
 
-            With `homeAssistant.enabled: true` the gateway publishes discovery messages: a sensor for each reading, and for each device its
-            signal strength, whether it is received and, if the gateway connects it, whether it has a link. Only devices with decoded
-            readings or a configured link become devices of Home Assistant.
+            With `homeAssistant.enabled: true` the gateway publishes discovery messages: a sensor for each reading, also of a
+            characteristic whose values are decoded, and for each device its signal strength, whether it is received and, if the gateway
+            connects it, whether it has a link. Only devices with decoded readings or a configured link become devices of Home Assistant.
 
             A device appears once, however many gateways receive it: neither the discovery topic, nor the identifiers, nor the topic of
             the state has the name of a gateway in it. One gateway, the reporter, publishes `PREFIX/device/DEVICE` and the discovery

@@ -51,7 +51,7 @@ public struct HomeAssistant: Sendable {
         case disconnected
         /// A device was received: its name, and its strength in dBm.
         case sighted(DeviceName, name: String?, rssi: Int?)
-        /// Readings were decoded.
+        /// Readings were decoded, of an advertisement or of a characteristic's value.
         case reading(DeviceName, ReadingPayload)
         /// The link of a configured peripheral is up or down.
         case link(DeviceName, name: String?, isConnected: Bool)

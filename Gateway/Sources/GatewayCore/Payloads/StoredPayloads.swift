@@ -1,3 +1,4 @@
+public import BlueCapKit
 public import Foundation
 
 /// The body of a stored message: the store puts the sequence number and the time before its members.
@@ -44,6 +45,28 @@ public struct ReadingPayload: StoredPayload {
             if !reading.unit.isEmpty { units[reading.name] = String(reading.unit.prefix(16)) }
         }
         if !units.isEmpty { self.units = units }
+    }
+
+    /// Creates the readings of a characteristic's value for Home Assistant: the decoded parts by their names, such as
+    /// `heart_rate`. A part of a format without names is `value_` and the UUID, such as `value_2a37`. A battery level is
+    /// `battery`, in percent, as that of an advertisement.
+    public init(_ value: ValuePayload, of characteristic: CBUUID) {
+        let parts = (value.decoded ?? [:]).sorted { $0.key < $1.key }
+        self.init(
+            format: "characteristic",
+            readings: parts.map { name, part in
+                if characteristic == CBUUID(string: "2A19") { return Reading("battery", part, unit: "%") }
+                let isUnnamed = ValueDecoder.unnamed.contains(name)
+                return Reading(
+                    Self.name(isUnnamed ? "value \(Topics.text(of: characteristic))" : name), part,
+                    unit: value.units?[name] ?? "")
+            })
+    }
+
+    /// Returns the name of a reading from any text.
+    private static func name(_ text: String) -> String {
+        let words = text.lowercased().split { !($0.isASCII && ($0.isLetter || $0.isNumber)) }
+        return String(words.joined(separator: "_").prefix(48))
     }
 
     /// Whether a text is the name of a reading: 1 to 48 lower-case ASCII letters, digits and `_`.

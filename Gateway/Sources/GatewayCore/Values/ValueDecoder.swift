@@ -76,6 +76,9 @@ public struct ValueDecoder: Sendable {
         }
     }
 
+    /// The names of the one part of a format without a profile.
+    static let unnamed: Set<String> = ["number", "text"]
+
     /// The names of the library's profiles of characteristics, from A to Z.
     public static var profileNames: [String] { Set(all.map(\.name)).sorted() }
 
