@@ -240,14 +240,14 @@ final class ScriptedBrokerTests: XCTestCase {
     }
 
     func testNoInputFromABrokerCrashesTheTransport() async throws {
-        let seed = UInt64(ProcessInfo.processInfo.environment["BLUECAP_SEED"] ?? "") ?? 29
+        let seed = SeededNumbers.seed
         print("seed \(seed)")
         let kinds: [UInt8] = [0x20, 0x30, 0x32, 0x34, 0x3D, 0x40, 0x50, 0x62, 0x70, 0x90, 0xB0, 0xD0, 0xE0, 0xF0, 0x00]
-        var generator = SplitMix(state: seed)
+        var generator = SeededNumbers(seed)
         let seeds = (0..<24).map { _ in generator.next() }
         let brokers = try seeds.map { seed in
             try ScriptedBroker { connection, packet in
-                var random = SplitMix(state: packet.body.reduce(seed &+ UInt64(connection)) { $0 &* 31 &+ UInt64($1) })
+                var random = SeededNumbers(packet.body.reduce(seed &+ UInt64(connection)) { $0 &* 31 &+ UInt64($1) })
                 guard packet.kind != .disconnect else { return nil }
                 var bytes = accepting(packet) ?? []
                 // Some garbage comes before the broker has accepted the connection, some after.

@@ -90,7 +90,7 @@ final class ValueTests: XCTestCase {
     }
 
     func testDelaysDoubleAfterEachRoundThroughTheAddresses() {
-        var generator = SplitMix(state: UInt64(ProcessInfo.processInfo.environment["BLUECAP_SEED"] ?? "") ?? 29)
+        var generator = SeededNumbers(SeededNumbers.seed)
         var plan = Reconnection(count: 2)
         for longest in [1.0, 2, 4, 8, 16, 30, 30] {
             for index in [1, 0] {
@@ -104,7 +104,7 @@ final class ValueTests: XCTestCase {
     }
 
     func testDelaysDoNotOverflow() {
-        var generator = SplitMix(state: 1)
+        var generator = SeededNumbers(1)
         var plan = Reconnection(count: 1)
         for _ in 0..<1_000 { XCTAssertLessThanOrEqual(plan.ended(after: nil, using: &generator), .seconds(30)) }
     }
@@ -217,18 +217,5 @@ final class ValueTests: XCTestCase {
         XCTAssertFalse(queue.dropOversized())
         XCTAssertEqual(queue.counts.received, 4)
         XCTAssertEqual(queue.counts.dropped, 3)
-    }
-}
-
-/// A generator of random numbers with a seed.
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
     }
 }

@@ -1,5 +1,6 @@
 import BlueCapKit
 import Foundation
+import GatewayTestSupport
 import XCTest
 
 @testable import GatewayCore
@@ -268,7 +269,7 @@ final class ConfigurationTests: XCTestCase {
         let example = gatewayFolder.appending(path: "Documentation/gateway.yaml")
         let bytes = Array(try Data(contentsOf: example))
         let special = Array("[]{}:,-?&*!|>'\"#%@` \n\t~0a".utf8)
-        var generator = SeededGenerator(seed)
+        var generator = SeededNumbers(SeededNumbers.seed)
         var refused = 0
         for round in 0..<400 {
             var changed = bytes
@@ -283,7 +284,9 @@ final class ConfigurationTests: XCTestCase {
             }
             let found = problems(String(decoding: changed, as: UTF8.self))
             refused += found.isEmpty ? 0 : 1
-            for problem in found { XCTAssertTrue(problem.hasPrefix("gateway.yaml:"), "\(seed) \(round): \(problem)") }
+            for problem in found {
+                XCTAssertTrue(problem.hasPrefix("gateway.yaml:"), "\(SeededNumbers.seed) \(round): \(problem)")
+            }
         }
         XCTAssertGreaterThan(refused, 100)
     }

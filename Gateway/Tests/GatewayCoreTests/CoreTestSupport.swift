@@ -6,24 +6,6 @@ import XCTest
 let gatewayFolder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
 
-/// The seed of random tests: `BLUECAP_SEED`, or a fixed one.
-let seed = ProcessInfo.processInfo.environment["BLUECAP_SEED"].flatMap(UInt64.init) ?? 29
-
-/// A generator with a seed (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(_ seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
-    }
-}
-
 /// Compares a page with what the code makes of it; `WRITE=1` writes it.
 func assertPage(_ name: String, is text: String, file: StaticString = #filePath, line: UInt = #line) throws {
     let url = gatewayFolder.appending(path: "Documentation/\(name)")

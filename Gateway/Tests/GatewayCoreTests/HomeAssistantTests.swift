@@ -1,6 +1,7 @@
 import BlueCapKit
 import Foundation
 import GatewayCore
+import GatewayTestSupport
 import XCTest
 
 final class HomeAssistantTests: XCTestCase {
@@ -385,7 +386,7 @@ final class HomeAssistantTests: XCTestCase {
         var world = World(start: start)
         world.add("attic")
         world.pass(3)
-        var generator = SeededGenerator(seed)
+        var generator = SeededNumbers(SeededNumbers.seed)
         for index in 0..<500 {
             let bytes = Data(
                 (0..<Int.random(in: 0...200, using: &generator)).map { _ in UInt8.random(in: 0...255, using: &generator)

@@ -1,6 +1,7 @@
 import BlueCapKit
 import Foundation
 import GatewayCore
+import GatewayTestSupport
 import XCTest
 
 final class PayloadTests: XCTestCase {
@@ -143,7 +144,7 @@ final class PayloadTests: XCTestCase {
     }
 
     func testArbitraryBytesOfEachProfileNeverTrap() {
-        var generator = SeededGenerator(seed)
+        var generator = SeededNumbers(SeededNumbers.seed)
         for name in ValueDecoder.profileNames {
             let decoder = ValueDecoder(service: CBUUID(0xFFF0), characteristic: CBUUID(0xFFF1), format: .profile(name))
             XCTAssertNotNil(decoder, name)
@@ -152,7 +153,8 @@ final class PayloadTests: XCTestCase {
                 let data = Data((0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) })
                 let payload = ValuePayload(data, source: .read, decoder: decoder)
                 XCTAssertEqual(
-                    try? JSONDecoder().decode(ValuePayload.self, from: payload.json), payload, "\(name) \(seed)")
+                    try? JSONDecoder().decode(ValuePayload.self, from: payload.json), payload,
+                    "\(name) \(SeededNumbers.seed)")
             }
         }
     }
@@ -254,7 +256,7 @@ final class PayloadTests: XCTestCase {
     }
 
     func testRandomRequestsNeverTrap() {
-        var generator = SeededGenerator(seed)
+        var generator = SeededNumbers(SeededNumbers.seed)
         let valid = Array(
             #"{"id":"7","command":"write","peripheral":"c0ffee00180d","service":"180d","characteristic":"2a39","value":"01"}"#
                 .utf8)

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayCore
+import GatewayTestSupport
 import XCTest
 
 /// Several gateways that report one device over a broker that delays messages.
@@ -14,7 +15,7 @@ final class ReporterTests: XCTestCase {
             var rssi: Int?
         }
 
-        var generator: SeededGenerator
+        var generator: SeededNumbers
         var time = Duration.zero
         var gateways: [String: Gateway] = [:]
         var retained: [String: Data] = [:]
@@ -22,7 +23,7 @@ final class ReporterTests: XCTestCase {
         let device = devices(1)[0]
         let start = Date(timeIntervalSince1970: 1_772_366_400)
 
-        init(seed: UInt64) { generator = SeededGenerator(seed) }
+        init(seed: UInt64) { generator = SeededNumbers(seed) }
 
         mutating func add(_ name: String) {
             let value = HomeAssistant(
@@ -121,9 +122,9 @@ final class ReporterTests: XCTestCase {
     /// Random strengths, lost connections and restarts; then a quiet time, after which the best gateway is the only reporter.
     func testTheGatewaysAgreeOnOneReporterAfterEachDisturbance() throws {
         let runs = ProcessInfo.processInfo.environment["BLUECAP_LONG"] == "1" ? 2_000 : 100
-        print("seed \(seed), \(runs) runs")
+        print("seed \(SeededNumbers.seed), \(runs) runs")
         for run in 0..<runs {
-            var network = Network(seed: seed &+ UInt64(run))
+            var network = Network(seed: SeededNumbers.seed &+ UInt64(run))
             let names = Array(
                 ["attic", "barn", "cellar", "garden"].prefix(Int.random(in: 2...4, using: &network.generator)))
             for name in names { network.add(name) }

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayCore
+import GatewayTestSupport
 import XCTest
 
 @testable import GatewayPage
@@ -15,7 +16,7 @@ final class BrowserTests: XCTestCase {
         let board = StatusBoard(
             gateway: "kitchen", version: "0.3.0", broker: "broker.example:8883",
             uptime: { ContinuousClock.now - begin + time.value })
-        var random = Generator(state: 29)
+        var random = SeededNumbers(29)
         let names = [
             "Living room", "Greenhouse", "Freezer", "Pulse Strap 7F", "Ruuvi 9A1C", "ATC_8F22B1", nil, "Front door",
             Self.hostile, nil, "Cellar", "A device whose name is as long as names of devices can be, or nearly",

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayCore
+import GatewayTestSupport
 import XCTest
 
 @testable import GatewayPage
@@ -78,12 +79,16 @@ final class HostileRequestTests: XCTestCase {
         var before = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &before)
         defer { setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &before) }
+        // The first connection is accepted while there are descriptors.
+        func used() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count }
+        let usedBefore = try used()
+        var clients = [try Client(port: page.port)]
+        try page.wait("The page does not accept.") { try used() >= usedBefore + 2 }
         let lowest = open("/dev/null", O_RDONLY)
         close(lowest)
         var few = rlimit(rlim_cur: rlim_t(lowest + 20), rlim_max: before.rlim_max)
         XCTAssertEqual(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &few), 0)
         // Both ends are in this process: a client takes a descriptor, and so does the page, until there are none.
-        var clients: [Client] = []
         let end = Date() + 10
         while Date() < end, let client = try? Client(port: page.port) { clients.append(client) }
         XCTAssertGreaterThan(clients.count, 5)
@@ -96,8 +101,8 @@ final class HostileRequestTests: XCTestCase {
     }
 
     func testRandomBytesNeverEndThePage() throws {
-        let seed = ProcessInfo.processInfo.environment["BLUECAP_SEED"].flatMap(UInt64.init) ?? 29
-        var random = Generator(state: seed)
+        let seed = SeededNumbers.seed
+        var random = SeededNumbers(seed)
         print("BLUECAP_SEED=\(seed)")
         let pieces = [
             "GET", " ", "/", "/status", "HTTP/1.1", "\r\n", "\n", "\r", "Host: localhost", ":", "Content-Length: ", "5",
@@ -149,18 +154,5 @@ final class HostileRequestTests: XCTestCase {
             }
             XCTAssertEqual(request, expected, "in parts of \(size)")
         }
-    }
-}
-
-/// SplitMix64.
-struct Generator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayCore
+import GatewayTestSupport
 import XCTest
 
 @testable import GatewayStore
@@ -16,7 +17,7 @@ final class CourierScriptTests: XCTestCase {
 
     private func play(runs: UInt64, bytes: Int) async throws {
         let folder = try temporaryFolder(self, inMemory: true)
-        let seed = SeededGenerator.baseSeed
+        let seed = SeededNumbers.seed
         print("BLUECAP_SEED=\(seed)")
         for run in 0..<runs {
             let path = folder.appendingPathComponent("outbox.sqlite").path
@@ -34,7 +35,7 @@ private final class Script {
     private let limits: OutboxLimits
     private let broker = TestBroker()
     private let options: Courier.Options
-    private var generator: SeededGenerator
+    private var generator: SeededNumbers
     private var outbox: Outbox
     private var courier: Courier
     private var submitted: [DeviceName: Int64] = [:]
@@ -43,7 +44,7 @@ private final class Script {
 
     init(path: String, seed: UInt64, bytes: Int) throws {
         (self.path, limits) = (path, OutboxLimits(bytes: bytes, bodyBytes: min(bytes, 1_000)))
-        generator = SeededGenerator(seed: seed)
+        generator = SeededNumbers(seed)
         var options = Courier.Options()
         options.window = Int.random(in: 1...12, using: &generator)
         options.pageCount = Int.random(in: 1...8, using: &generator)

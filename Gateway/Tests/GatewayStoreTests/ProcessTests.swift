@@ -1,5 +1,6 @@
 import Foundation
 import GatewayCore
+import GatewayTestSupport
 import XCTest
 
 @testable import GatewayStore
@@ -10,8 +11,8 @@ final class ProcessTests: XCTestCase {
         let kills = ProcessInfo.processInfo.environment["BLUECAP_LONG"] == nil ? 20 : 200
         let writer = try Child.writer()
         let path = try temporaryFolder(self).appendingPathComponent("outbox.sqlite").path
-        var generator = SeededGenerator(seed: SeededGenerator.baseSeed)
-        print("BLUECAP_SEED=\(SeededGenerator.baseSeed)")
+        var generator = SeededNumbers(SeededNumbers.seed)
+        print("BLUECAP_SEED=\(SeededNumbers.seed)")
         var (stored, deleting): (Set<String>, Set<String>) = ([], [])
         var last: [String: Int64] = [:]
         for kill in 0..<kills {

@@ -4,22 +4,6 @@ import GatewayStore
 import Logging
 import XCTest
 
-/// A generator that a seed determines.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-    init(seed: UInt64) { state = seed }
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-
-    /// `BLUECAP_SEED`, or a fixed number.
-    static var baseSeed: UInt64 { ProcessInfo.processInfo.environment["BLUECAP_SEED"].flatMap(UInt64.init) ?? 29 }
-}
-
 let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
 /// A folder that is removed when the test ends.

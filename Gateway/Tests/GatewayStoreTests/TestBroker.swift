@@ -1,5 +1,6 @@
 import Foundation
 import GatewayCore
+import GatewayTestSupport
 
 /// A broker and the connection to it, in memory. A test decides what arrives, what is acknowledged, and when the connection
 /// ends. What is on its way when the connection ends arrives in part: its beginning, as over TCP.
@@ -75,7 +76,7 @@ final class TestBroker: BrokerTransport, @unchecked Sendable {
     }
 
     /// Takes tokens that are to be acknowledged, in a random order.
-    func acknowledge(_ count: Int, using generator: inout SeededGenerator) -> [UInt64] {
+    func acknowledge(_ count: Int, using generator: inout SeededNumbers) -> [UInt64] {
         lock.withLock {
             unacknowledged.shuffle(using: &generator)
             let part = Array(unacknowledged.prefix(count))
