@@ -136,7 +136,7 @@ final class DeviceSession: Sendable {
     private func finish() async {
         state.withLock { ($0.hasEnded, $0.isConnected) = (true, false) }
         // Ends what is left of an attempt, if the session has ended by itself.
-        peripheral.disconnect()
+        if peripheral.state != .disconnected { peripheral.disconnect() }
         let limit = ContinuousClock.now + .seconds(10)
         while peripheral.state != .disconnected, ContinuousClock.now < limit {
             await Task { try? await Task.sleep(for: .milliseconds(20)) }.value
