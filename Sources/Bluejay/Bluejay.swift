@@ -160,19 +160,19 @@ public final class Bluejay: Swift.Sendable {
 
     /// Removes an observer. A deallocated observer is removed automatically.
     public func unregister(observer: any ConnectionObserver) {
-        session.callbacks.change { $0.connection.remove(observer) }
+        session.callbacks.remove(observer, as: (any ConnectionObserver).self)
     }
 
     /// Adds an observer of pairings. It is held weakly.
     public func register(pairingObserver: any PairingObserver) {
-        session.callbacks.change { $0.pairing.add(pairingObserver) }
-        session.watchPairingRequests()
+        session.callbacks.add(pairingObserver, as: (any PairingObserver).self)
+        session.followPairingObservers()
     }
 
     /// Removes an observer of pairings.
     public func unregister(pairingObserver: any PairingObserver) {
-        session.callbacks.change { $0.pairing.remove(pairingObserver) }
-        session.pairingObserverLeft()
+        session.callbacks.remove(pairingObserver, as: (any PairingObserver).self)
+        session.followPairingObservers()
     }
 
     /// Sets the object that decides what follows a disconnection, and replaces the previous one. Bluejay holds it weakly.

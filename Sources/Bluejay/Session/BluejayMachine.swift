@@ -13,10 +13,6 @@ struct BluejayMachine {
         /// The wait until the state of Bluetooth is known, which precedes everything else in the queue.
         static let firstState = RequestID(rawValue: 0, kind: .firstState)
 
-        static func == (left: RequestID, right: RequestID) -> Bool { left.rawValue == right.rawValue }
-
-        func hash(into hasher: inout Hasher) { hasher.combine(rawValue) }
-
         var isScan: Bool { if case .scan = kind { true } else { false } }
         /// Whether the peripheral performs it.
         var isOperation: Bool { if case .unpairing = kind { true } else { requiresConnection } }
@@ -29,7 +25,7 @@ struct BluejayMachine {
         var isDisconnect: Bool { if case .disconnect = kind { true } else { false } }
     }
 
-    enum Kind {
+    enum Kind: Hashable {
         case firstState
         case scan
         case connect
@@ -110,8 +106,6 @@ struct BluejayMachine {
     /// The scans, connections and disconnections that are not settled, in their order. There are few of them, while there
     /// may be thousands of operations.
     private var milestones: [RequestID] = []
-    /// The attempt to connect that was cancelled, until its link is down.
-    private var cancelledAttempt: RequestID?
     /// Why the link is going to be lost, if that was reported first.
     private var lossReason: BluejayError?
 
@@ -286,14 +280,13 @@ struct BluejayMachine {
     private mutating func stop(_ id: RequestID) -> [Effect] {
         switch id.kind {
         case .connect where connection == .connecting(id):
-            cancelledAttempt = id
+            // A connection that follows waits for the end of this link; a link that ends does not block the queue.
             connection = .disconnecting(wasConnected: false, isRequested: false)
-            return [.endLink]
+            return [.endLink] + finished(id, .success(Data()))
         case .scan, .operation, .pairing, .unpairing:
             // `mustStop` of its settlement ends it.
             return []
         case .connect, .disconnect, .firstState:
-            // A connection may have waited for the end of the previous link. A link that ends does not block the queue.
             return finished(id, .success(Data()))
         }
     }
@@ -403,11 +396,7 @@ struct BluejayMachine {
     private mutating func linkHasEnded(wasConnected: Bool) -> [Effect] {
         let ended = wasConnected ? endOperations(.explicitDisconnect) : []
         var following: [Effect] = []
-        if let attempt = cancelledAttempt {
-            cancelledAttempt = nil
-            following += finished(attempt, .success(Data()))
-        }
-        if let current = queue.current, current.isDisconnect { following += finished(current, .success(Data())) }
+        if let current = queue.current, current.isDisconnect { following = finished(current, .success(Data())) }
         if connection == .none, let current = queue.current, case .connect = current.kind {
             // Its turn came while the link was ending.
             following += connect(current)

@@ -8,9 +8,9 @@ import Foundation
 /// it if the request has begun and not finished.
 struct Request {
     /// The peripheral to connect to.
-    var target: UUID?
+    let target: UUID?
     let begin: (BluejayMachine.RequestID) -> Void
-    var stop: (BluejayMachine.RequestID) -> Void = { _ in }
+    let stop: (BluejayMachine.RequestID) -> Void
     let settle: (BluejayMachine.Outcome) -> Void
 }
 
@@ -23,7 +23,7 @@ final class BluejaySession: Swift.Sendable {
     typealias RequestID = BluejayMachine.RequestID
     typealias Outcome = BluejayMachine.Outcome
     typealias Effect = BluejayMachine.Effect
-    private typealias ConnectionObservers = [ObserverList<any ConnectionObserver>.Entry]
+    private typealias Observers = [Callbacks.Registration]
 
     private struct Core {
         var machine = BluejayMachine()
@@ -34,9 +34,12 @@ final class BluejaySession: Swift.Sendable {
         var peripheral: Peripheral?
         var requests: [RequestID: Request] = [:]
         private var lastRequest: UInt64 = 0
-        var listens = ListenTable()
-        var serviceWatch: ServiceWatch?
-        var pairingWatch: PairingWatch?
+        /// The listens by characteristic, and those that wait for the connection to come back.
+        var (listens, restoredListens): ([CharacteristicIdentifier: Listen], [Listen]) = ([:], [])
+        /// The peripheral whose services are followed, and the services when they were read last; `nil` until then.
+        var serviceWatch: (peripheral: Peripheral, token: CancelToken, known: [Service]?)?
+        /// The peripheral whose pairing is followed.
+        var pairingWatch: (peripheral: Peripheral, token: CancelToken)?
         /// Cancels the handler that gives the requests of pairings to the observers; `nil` if there is none.
         var requestWatch: CancelToken?
         weak var handler: (any DisconnectHandler)?
@@ -47,7 +50,7 @@ final class BluejaySession: Swift.Sendable {
         var task = 0
         /// The effects with the observers that were registered when they were decided. An observer that registers later
         /// receives the present state instead, so it receives each event once.
-        var pending: [(effect: Effect, observers: ConnectionObservers)] = []
+        var pending: [(effect: Effect, observers: Observers)] = []
         var isDraining = false
 
         mutating func add(_ request: Request, _ kind: BluejayMachine.Kind) -> RequestID {
@@ -55,6 +58,10 @@ final class BluejaySession: Swift.Sendable {
             let id = RequestID(rawValue: lastRequest, kind: kind)
             requests[id] = request
             return id
+        }
+
+        func endPairingWatch() {
+            if let pairingWatch { pairingWatch.peripheral.whenPairingChanges().cancel(pairingWatch.token) }
         }
     }
 
@@ -100,7 +107,7 @@ final class BluejaySession: Swift.Sendable {
     private func update(_ decision: (inout Core) -> [Effect]) {
         let mustDrain = core.withLock { core in
             let effects = decision(&core)
-            let observers = callbacks.entries(\.connection)
+            let observers = callbacks.observers((any ConnectionObserver).self)
             core.pending += effects.map { ($0, observers) }
             guard !core.pending.isEmpty, !core.isDraining else { return false }
             core.isDraining = true
@@ -121,13 +128,19 @@ final class BluejaySession: Swift.Sendable {
     /// Sends an event to the machine, and performs its effects.
     func decide(_ event: (inout BluejayMachine) -> [Effect]) { update { event(&$0.machine) } }
 
-    func request(_ kind: BluejayMachine.Kind, by caller: BluejayMachine.Caller, _ request: Request) {
+    /// Makes a request; see ``Request`` for the closures.
+    private func request(
+        _ kind: BluejayMachine.Kind, by caller: BluejayMachine.Caller, target: UUID? = nil,
+        begin: @escaping (RequestID) -> Void = { _ in }, stop: @escaping (RequestID) -> Void = { _ in },
+        settle: @escaping (Outcome) -> Void
+    ) {
+        let request = Request(target: target, begin: begin, stop: stop, settle: settle)
         update { core in core.machine.requested(core.add(request, kind), by: caller) }
     }
 
     private func finished(_ id: RequestID, _ outcome: Outcome) { decide { $0.finished(id, outcome) } }
 
-    private func perform(_ effect: Effect, _ observers: ConnectionObservers) {
+    private func perform(_ effect: Effect, _ observers: Observers) {
         switch effect {
         case .call(let work):
             work()
@@ -155,7 +168,7 @@ final class BluejaySession: Swift.Sendable {
             if state({ $0.taskFailure != nil }) { gate.fail(error) }
         case .reportAvailability(let isAvailable):
             log(isAvailable ? "Bluetooth is available." : "Bluetooth is not available.")
-            callbacks.notify(observers, of: \.connection) { $0.bluetoothAvailable(isAvailable) }
+            callbacks.notify((any ConnectionObserver).self, observers) { $0.bluetoothAvailable(isAvailable) }
         case .reportConnected:
             reportConnected(observers)
         case .reportDisconnected(let error, let willReconnect):
@@ -201,7 +214,10 @@ final class BluejaySession: Swift.Sendable {
     }
 
     private func start(with manager: CentralManager, _ mode: BackgroundRestoreMode) {
-        let (restoration, start) = (Restoration(mode), CancelToken())
+        let start = CancelToken()
+        let restoration = Restoration(
+            isEnabled: mode.identifier != nil, listenRestorer: mode.restorer,
+            backgroundRestorer: mode.backgroundRestorer)
         // Released after the lock.
         var last: CentralManager?
         defer { withExtendedLifetime(last) {} }
@@ -220,7 +236,7 @@ final class BluejaySession: Swift.Sendable {
                 core.start == start ? core.machine.availabilityChanged(state == .poweredOn) : []
             }
         }
-        watchPairingRequests()
+        followPairingObservers()
         if restoration.isEnabled { watchForRestoration(of: manager, start) }
     }
 
@@ -246,17 +262,15 @@ final class BluejaySession: Swift.Sendable {
     }
 
     private func forget(_ manager: CentralManager) {
-        let dropped = core.withLock { core -> (CentralManager?, Peripheral?, DiscoveredPeripherals, PairingWatch?)? in
+        let dropped = core.withLock { core -> Core? in
             // It may have been started with the same manager again.
             guard core.manager === manager, !core.machine.isStarted else { return nil }
-            defer {
-                (core.manager, core.peripheral, core.discovered) = (nil, nil, DiscoveredPeripherals())
-                core.pairingWatch = nil
-            }
-            return (core.manager, core.peripheral, core.discovered, core.pairingWatch)
+            let dropped = core
+            (core.manager, core.peripheral, core.discovered) = (nil, nil, DiscoveredPeripherals())
+            core.pairingWatch = nil
+            return dropped
         }
-        dropped?.3?.end()
-        withExtendedLifetime(dropped) {}
+        dropped?.endPairingWatch()
     }
 
     // MARK: The connection
@@ -264,7 +278,7 @@ final class BluejaySession: Swift.Sendable {
     func connect(
         _ identifier: PeripheralIdentifier, timeout: Timeout, completion: @escaping (ConnectionResult) -> Void
     ) {
-        let request = Request(target: identifier.uuid) { _ in
+        request(.connect, by: caller, target: identifier.uuid) { _ in
             guard let peripheral = self.peripheral(identifier) else {
                 return self.decide { $0.linkFailed(BluejayError.unexpectedPeripheral(identifier)) }
             }
@@ -273,7 +287,6 @@ final class BluejaySession: Swift.Sendable {
             let result = ConnectionResult(self.connected(outcome, or: .stopped))
             self.call { completion(result) }
         }
-        self.request(.connect, by: caller, request)
     }
 
     /// Returns the peripheral that a scan has found, or that BlueZ knows.
@@ -308,13 +321,11 @@ final class BluejaySession: Swift.Sendable {
     }
 
     func disconnect(isImmediate: Bool, completion: ((DisconnectionResult) -> Void)?) {
-        let request = Request { _ in
-        } settle: { outcome in
+        request(.disconnect(isImmediate: isImmediate), by: caller) { outcome in
             guard let completion else { return }
             let result = DisconnectionResult(self.connected(outcome, or: .notConnected))
             self.call { completion(result) }
         }
-        self.request(.disconnect(isImmediate: isImmediate), by: caller, request)
     }
 
     /// Returns the peripheral of a request that has succeeded.
@@ -322,20 +333,23 @@ final class BluejaySession: Swift.Sendable {
         outcome.flatMap { _ in peripheral.map(Result.success) ?? .failure(missing) }
     }
 
-    private func reportConnected(_ observers: ConnectionObservers) {
-        let (peripheral, listens) = core.withLock { ($0.peripheral, $0.listens.takeRestored()) }
+    private func reportConnected(_ observers: Observers) {
+        let (peripheral, listens) = core.withLock { core in
+            defer { core.restoredListens = [] }
+            return (core.peripheral, core.restoredListens)
+        }
         guard let peripheral else { return }
         log("Connected to \(peripheral.name).")
         for listen in listens { begin(listen, by: .application) }
         watchServices()
         endRestoration { $0.didRestoreConnection(to: $1) }
-        callbacks.notify(observers, of: \.connection) { $0.connected(peripheral) }
+        callbacks.notify((any ConnectionObserver).self, observers) { $0.connected(peripheral) }
     }
 
-    private func reportDisconnected(_ observers: ConnectionObservers, _ error: (any Error)?, willReconnect: Bool) {
+    private func reportDisconnected(_ observers: Observers, _ error: (any Error)?, willReconnect: Bool) {
         guard let peripheral else { return }
         log("Disconnected from \(peripheral.name).\(error.map { " " + $0.localizedDescription } ?? "")")
-        callbacks.notify(observers, of: \.connection) { $0.disconnected(peripheral) }
+        callbacks.notify((any ConnectionObserver).self, observers) { $0.disconnected(peripheral) }
         call {
             let mode = self.handler?.didDisconnect(from: peripheral, with: error, willReconnect: willReconnect)
             self.decide { $0.handlerReturned(mode ?? .noChange) }
@@ -355,45 +369,12 @@ final class BluejaySession: Swift.Sendable {
         _ data: Data, to identifier: CharacteristicIdentifier, type: CBCharacteristicWriteType,
         by caller: BluejayMachine.Caller, settle: @escaping (Outcome) -> Void
     ) {
-        perform(on: identifier, by: caller, settle) { peripheral in
-            peripheral.write(data, to: identifier, type: type).map(context: ImmediateContext()) { Data() }
-        }
+        perform(on: identifier, by: caller, settle) { $0.write(data, to: identifier, type: type) }
     }
-
-    /// Performs an operation on the peripheral, when its turn comes.
-    private func perform(
-        on identifier: CharacteristicIdentifier, by caller: BluejayMachine.Caller,
-        _ settle: @escaping (Outcome) -> Void, _ operation: @escaping (Peripheral) -> Future<Data>
-    ) {
-        let begin = { (id: RequestID) in
-            guard let peripheral = self.peripheral else {
-                return self.finished(id, .failure(BluejayError.notConnected))
-            }
-            self.finish(id, with: operation(peripheral), of: identifier)
-        }
-        request(.operation, by: caller, Request(begin: begin, settle: settle))
-    }
-
-    private func finish(_ id: RequestID, with future: Future<Data>, of identifier: CharacteristicIdentifier) {
-        future.onComplete(context: ImmediateContext()) { [weak self] result in
-            switch result {
-            case .success(let data): self?.finished(id, .success(data))
-            case .failure(let error): self?.finished(id, .failure(BluejayError.documented(error, of: identifier)))
-            }
-        }
-    }
-
-    // MARK: Pairing
 
     func pair(timeout: Timeout, by caller: BluejayMachine.Caller, settle: @escaping (Outcome) -> Void) {
-        let begin = { (id: RequestID) in
-            guard let peripheral = self.peripheral else {
-                return self.finished(id, .failure(BluejayError.notConnected))
-            }
-            self.finish(id, with: peripheral.pair(timeout: timeout.interval))
-        }
         let stop = { (_: RequestID) in self.peripheral?.cancelPairing() ?? () }
-        request(.pairing, by: caller, Request(begin: begin, stop: stop, settle: settle))
+        perform(.pairing, by: caller, stop: stop, settle) { $0.pair(timeout: timeout.interval) }
     }
 
     func unpair(
@@ -405,14 +386,32 @@ final class BluejaySession: Swift.Sendable {
             }
             self.finish(id, with: peripheral.unpair())
         }
-        request(.unpairing, by: caller, Request(begin: begin, settle: settle))
+        request(.unpairing, by: caller, begin: begin, settle: settle)
     }
 
-    private func finish(_ id: RequestID, with pairing: Future<Peripheral>) {
-        pairing.onComplete(context: ImmediateContext()) { [weak self] result in
+    /// Performs an operation on the connected peripheral, when its turn comes.
+    ///
+    /// - Parameter identifier: The characteristic of the operation, for its errors.
+    private func perform<T>(
+        _ kind: BluejayMachine.Kind = .operation, on identifier: CharacteristicIdentifier? = nil,
+        by caller: BluejayMachine.Caller, stop: @escaping (RequestID) -> Void = { _ in },
+        _ settle: @escaping (Outcome) -> Void, _ operation: @escaping (Peripheral) -> Future<T>
+    ) {
+        let begin = { (id: RequestID) in
+            guard let peripheral = self.peripheral else {
+                return self.finished(id, .failure(BluejayError.notConnected))
+            }
+            self.finish(id, with: operation(peripheral), of: identifier)
+        }
+        request(kind, by: caller, begin: begin, stop: stop, settle: settle)
+    }
+
+    /// Finishes a request with the outcome of a future, of which only bytes are a value of the request.
+    private func finish<T>(_ id: RequestID, with future: Future<T>, of identifier: CharacteristicIdentifier? = nil) {
+        future.onComplete(context: ImmediateContext()) { [weak self] result in
             switch result {
-            case .success: self?.finished(id, .success(Data()))
-            case .failure(let error): self?.finished(id, .failure(BluejayError.documented(error)))
+            case .success(let value): self?.finished(id, .success(value as? Data ?? Data()))
+            case .failure(let error): self?.finished(id, .failure(BluejayError.documented(error, of: identifier)))
             }
         }
     }
@@ -423,15 +422,11 @@ final class BluejaySession: Swift.Sendable {
     func begin(
         _ listen: Listen, by caller: BluejayMachine.Caller, isSet: @escaping (Outcome) -> Void = { _ in }
     ) {
-        let request = Request { id in
-            self.subscribe(listen, id)
-        } stop: { _ in
-            self.abandon(listen)
-        } settle: { outcome in
+        let begin = { (id: RequestID) in self.subscribe(listen, id) }
+        request(.operation, by: caller, begin: begin, stop: { _ in self.abandon(listen) }) { outcome in
             if case .failure(let error) = outcome { listen.end(with: error) }
             isSet(outcome)
         }
-        self.request(.operation, by: caller, request)
     }
 
     private func subscribe(_ listen: Listen, _ id: RequestID) {
@@ -460,7 +455,7 @@ final class BluejaySession: Swift.Sendable {
                 if core.withLock({ $0.listens[identifier] == nil }) { listen.unsubscribe() }
             }
         }
-        finish(id, with: subscription.map(context: ImmediateContext()) { Data() }, of: identifier)
+        finish(id, with: subscription, of: identifier)
     }
 
     /// Returns whether this listen was the current one.
@@ -481,18 +476,20 @@ final class BluejaySession: Swift.Sendable {
 
     /// Ends all listens: the connection has ended, or Bluejay has stopped.
     private func endListens(_ error: any Error) {
-        let (listens, watch, peripheral, isStarted) = core.withLock { core in
-            defer { core.serviceWatch = nil }
-            return (core.listens.takeAll(), core.serviceWatch, core.peripheral, core.machine.isStarted)
+        let (last, isStarted) = core.withLock { core in
+            defer { (core.serviceWatch, core.listens, core.restoredListens) = (nil, [:], []) }
+            return (core, core.machine.isStarted)
         }
-        watch?.end()
-        for listen in listens {
+        if let watch = last.serviceWatch { watch.peripheral.whenServicesChange().cancel(watch.token) }
+        let listens = Array(last.listens.values) + last.restoredListens
+        // The order of a dictionary differs between processes.
+        for listen in listens.sorted(by: { $0.identifier.description < $1.identifier.description }) {
             listen.end(with: error)
             // Else BlueCapKit would subscribe again on the next connection. After a stop the subscriptions remain for the
             // next owner of the manager.
             guard isStarted else { continue }
             listen.unsubscribe()
-            peripheral?.forgetRestoredSubscription(to: listen.identifier)
+            last.peripheral?.forgetRestoredSubscription(to: listen.identifier)
         }
     }
 
@@ -502,8 +499,8 @@ final class BluejaySession: Swift.Sendable {
         settle: @escaping (Outcome) -> Void
     ) {
         perform(on: identifier, by: caller, settle) { peripheral in
-            self.core.withLock { $0.listens.remove(identifier) }?.end(with: error)
-            return peripheral.stopNotifications(identifier).map(context: ImmediateContext()) { Data() }
+            self.core.withLock { $0.listens.removeValue(forKey: identifier) }?.end(with: error)
+            return peripheral.stopNotifications(identifier)
         }
     }
 
@@ -517,12 +514,12 @@ final class BluejaySession: Swift.Sendable {
     // MARK: Scans
 
     func scan(_ scan: Scan) {
-        let request = Request { id in
-            self.begin(scan, id)
-        } stop: { id in
+        let begin = { (id: RequestID) in self.begin(scan, id) }
+        let stop = { (id: RequestID) in
             self.end(scan)?.stopScanning()
             self.finished(id, .success(Data()))
-        } settle: { outcome in
+        }
+        request(.scan, by: caller, begin: begin, stop: stop) { outcome in
             self.call {
                 switch outcome {
                 case .success: scan.hasStopped(nil)
@@ -530,7 +527,6 @@ final class BluejaySession: Swift.Sendable {
                 }
             }
         }
-        self.request(.scan, by: caller, request)
     }
 
     private func begin(_ scan: Scan, _ id: RequestID) {
@@ -655,16 +651,12 @@ final class BluejaySession: Swift.Sendable {
             guard isUsed else { return [] }
             if !effects.isEmpty {
                 core.peripheral = peripheral
-                core.restoration.begin(attempt: core.machine.attempt)
+                if core.restoration.backgroundRestorer != nil { core.restoration.attempt = core.machine.attempt }
             }
             // The restorer is asked before the connection is reported.
             return [.call { self.call { self.askRestorer(about: listens, of: peripheral) } }] + effects
         }
-        if isUsed { limitRestoration() } else { peripheral.terminate() }
-    }
-
-    /// Starts the time within which the connection has to be back.
-    private func limitRestoration() {
+        guard isUsed else { return peripheral.terminate() }
         guard let attempt = core.withLock({ $0.restoration.attempt }) else { return }
         _ = timer(after: Restoration.limit) { [weak self] in
             // After that attempt it has no effect.
@@ -676,8 +668,8 @@ final class BluejaySession: Swift.Sendable {
     private func endRestoration(
         _ report: @escaping (any BackgroundRestorer, PeripheralIdentifier) -> BackgroundRestoreCompletion
     ) {
-        let (isEnded, peripheral) = core.withLock { ($0.restoration.end(), $0.peripheral) }
-        guard isEnded, let peripheral else { return }
+        let (attempt, peripheral) = core.withLock { ($0.restoration.attempt.take(), $0.peripheral) }
+        guard attempt != nil, let peripheral else { return }
         call {
             guard let restorer = self.core.withLock({ $0.restoration.backgroundRestorer }) else { return }
             if case .callback(let work) = report(restorer, PeripheralIdentifier(peripheral)) { work() }
@@ -703,7 +695,7 @@ final class BluejaySession: Swift.Sendable {
             guard core.machine.isStarted else { return (false, .stopped) }
             if core.machine.connection == .connected { return (true, nil) }
             guard core.machine.willBeConnected else { return (false, .notConnected) }
-            core.listens.addRestored(listen)
+            core.restoredListens.append(listen)
             return (false, nil)
         }
         if let failure { listen.deliver(.failure(failure)) }
@@ -713,7 +705,10 @@ final class BluejaySession: Swift.Sendable {
     /// Restores a listen whose values go to the ``ListenRestorer`` until the application listens, unless it has restored
     /// the listen itself.
     private func restoreUnhandledListen(to identifier: CharacteristicIdentifier, of peripheral: Peripheral) {
-        guard !core.withLock({ $0.listens.contains(identifier) }) else { return }
+        let isKnown = core.withLock { core in
+            core.listens[identifier] != nil || core.restoredListens.contains { $0.identifier == identifier }
+        }
+        guard !isKnown else { return }
         let reported = PeripheralIdentifier(peripheral)
         let listen = Listen(identifier, .replaceable, isUnhandled: true) { [weak self] outcome in
             // The restorer does not receive the failure that ends the listen.
@@ -742,12 +737,12 @@ final class BluejaySession: Swift.Sendable {
 
     func register(_ observer: any ConnectionObserver) {
         update { core in
-            callbacks.change { $0.connection.add(observer) }
+            callbacks.add(observer, as: (any ConnectionObserver).self)
             let isAvailable = core.machine.isAvailable
             let peripheral = core.machine.connection == .connected ? core.peripheral : nil
-            let newest = callbacks.entries(\.connection).suffix(1)
+            let newest = callbacks.observers((any ConnectionObserver).self).suffix(1)
             let report: () -> Void = {
-                self.callbacks.notify(Array(newest), of: \.connection) { observer in
+                self.callbacks.notify((any ConnectionObserver).self, Array(newest)) { observer in
                     if let isAvailable { observer.bluetoothAvailable(isAvailable) }
                     if let peripheral { observer.connected(peripheral) }
                 }
@@ -774,40 +769,32 @@ final class BluejaySession: Swift.Sendable {
                 case .success(let strength): (strength, nil)
                 case .failure(let error): (127, error)
                 }
-            self?.callbacks.notify(\.rssi) {
+            self?.callbacks.notify((any RSSIObserver).self) {
                 $0.didReadRSSI(from: identifier, RSSI: NSNumber(value: strength), error: error)
             }
         }
     }
 
-    /// Gives the requests of pairings to the observers, while there are any.
-    func watchPairingRequests() {
-        let watch = CancelToken()
-        let manager = core.withLock { core -> CentralManager? in
-            guard core.machine.isStarted, core.requestWatch == nil, !callbacks.entries(\.pairing).isEmpty else {
-                return nil
+    /// Gives the requests of pairings to the observers while there are any: BlueCapKit rejects a request without a handler.
+    func followPairingObservers() {
+        let (manager, begun, ended) = core.withLock { core -> (CentralManager?, CancelToken?, CancelToken?) in
+            if callbacks.observers((any PairingObserver).self).isEmpty {
+                return (core.manager, nil, core.requestWatch.take())
             }
-            core.requestWatch = watch
-            return core.manager
+            guard core.machine.isStarted, core.requestWatch == nil else { return (nil, nil, nil) }
+            core.requestWatch = CancelToken()
+            return (core.manager, core.requestWatch, nil)
         }
-        guard let manager else { return }
-        manager.whenPairingIsRequested().onSuccess(context: ImmediateContext(), cancelToken: watch) {
+        if let ended { manager?.whenPairingIsRequested().cancel(ended) }
+        guard let begun, let manager else { return }
+        manager.whenPairingIsRequested().onSuccess(context: ImmediateContext(), cancelToken: begun) {
             [weak self, weak manager] request in
-            if self?.giveToObservers(request, watch) == true { return }
+            if self?.giveToObservers(request, begun) == true { return }
             guard let requests = manager?.whenPairingIsRequested() else { return }
-            requests.cancel(watch)
+            requests.cancel(begun)
             // Else another handler answers it.
-            if !requests.isWatched(besides: watch) { request.reject() }
+            if !requests.isWatched(besides: begun) { request.reject() }
         }
-    }
-
-    /// Ends that if there is no observer any more: BlueCapKit rejects a request that has no handler.
-    func pairingObserverLeft() {
-        let (manager, watch) = core.withLock { core -> (CentralManager?, CancelToken?) in
-            guard callbacks.entries(\.pairing).isEmpty else { return (nil, nil) }
-            return (core.manager, core.requestWatch.take())
-        }
-        if let manager, let watch { manager.whenPairingIsRequested().cancel(watch) }
     }
 
     /// Returns false if no observer is left, or the session was stopped.
@@ -815,39 +802,70 @@ final class BluejaySession: Swift.Sendable {
         guard case .peripheral(let peripheral) = request.peer else { return false }
         let isWatched = core.withLock { core in
             guard core.requestWatch == watch else { return false }
-            let hasObserver = callbacks.entries(\.pairing).contains { $0.observer != nil }
+            let hasObserver = callbacks.observers((any PairingObserver).self).contains { $0.observer != nil }
             if !hasObserver { core.requestWatch = nil }
             return hasObserver
         }
         guard isWatched else { return false }
         log("The pairing with \(peripheral.name) needs an answer.")
         let identifier = PeripheralIdentifier(peripheral)
-        callbacks.notify(\.pairing) { $0.didReceivePairingRequest(request, from: identifier) }
+        callbacks.notify((any PairingObserver).self) { $0.didReceivePairingRequest(request, from: identifier) }
         return true
     }
 
     /// Reports the changes of the pairing of the peripheral in use.
     private func watchPairing(of peripheral: Peripheral) {
-        let watch = PairingWatch(peripheral, callbacks)
-        let (isNew, last) = core.withLock { core -> (Bool, PairingWatch?) in
-            guard core.pairingWatch?.peripheral !== peripheral else { return (false, nil) }
-            defer { core.pairingWatch = watch }
-            return (true, core.pairingWatch)
+        let token = CancelToken()
+        let last = core.withLock { core -> Core? in
+            guard core.pairingWatch?.peripheral !== peripheral else { return nil }
+            defer { core.pairingWatch = (peripheral, token) }
+            return core
         }
-        guard isNew else { return }
-        last?.end()
-        watch.begin()
+        guard let last else { return }
+        last.endPairingWatch()
+        peripheral.whenPairingChanges().onSuccess(context: ImmediateContext(), cancelToken: token) {
+            [callbacks, weak peripheral] change in
+            guard let identifier = peripheral.map(PeripheralIdentifier.init) else { return }
+            callbacks.notify((any PairingObserver).self) { $0.didChangePairing(of: identifier, to: change) }
+        }
     }
 
     /// Follows the services of the connected peripheral, if there is an observer.
     func watchServices() {
-        let watch = core.withLock { core -> ServiceWatch? in
-            guard core.machine.connection == .connected, let peripheral = core.peripheral,
-                !callbacks.entries(\.service).isEmpty, core.serviceWatch == nil
+        let token = CancelToken()
+        let peripheral = core.withLock { core -> Peripheral? in
+            guard core.machine.connection == .connected, core.serviceWatch == nil, let peripheral = core.peripheral,
+                !callbacks.observers((any ServiceObserver).self).isEmpty
             else { return nil }
-            core.serviceWatch = ServiceWatch(peripheral, callbacks)
-            return core.serviceWatch
+            core.serviceWatch = (peripheral, token, nil)
+            return peripheral
         }
-        watch?.begin()
+        guard let peripheral else { return }
+        readServices(of: peripheral, token)
+        peripheral.whenServicesChange().onSuccess(context: ImmediateContext(), cancelToken: token) {
+            [weak self] peripheral in
+            self?.readServices(of: peripheral, token)
+        }
+    }
+
+    /// Reads the services, and reports which are gone since they were read last.
+    private func readServices(of peripheral: Peripheral, _ watch: CancelToken) {
+        let discovery: Future<Peripheral> = peripheral.discoverAllServices()
+        discovery.onSuccess(context: ImmediateContext()) { [weak self] peripheral in
+            guard let self else { return }
+            let present = peripheral.services
+            let known = core.withLock { core -> [Service]? in
+                guard core.serviceWatch?.token == watch else { return nil }
+                defer { core.serviceWatch?.known = present }
+                return core.serviceWatch?.known
+            }
+            guard let known else { return }
+            let gone = known.filter { service in !present.contains { $0 === service } }
+            let identifier = PeripheralIdentifier(peripheral)
+            let invalidated = gone.map { ServiceIdentifier(uuid: $0.uuid) }
+            callbacks.notify((any ServiceObserver).self) {
+                $0.didModifyServices(from: identifier, invalidatedServices: invalidated)
+            }
+        }
     }
 }
