@@ -18,16 +18,14 @@ public final class SynchronizedPeripheral: Swift.Sendable {
 
     /// Reads a value.
     public func read<R: Receivable>(from characteristicIdentifier: CharacteristicIdentifier) throws -> R {
-        let data = try wait { session.read(from: characteristicIdentifier, by: .task, settle: $0) }
-        return try R(bluetoothData: data)
+        try R(bluetoothData: perform(.read(characteristicIdentifier)))
     }
 
     /// Writes a value.
     public func write<S: Sendable>(
         to characteristicIdentifier: CharacteristicIdentifier, value: S, type: CBCharacteristicWriteType = .withResponse
     ) throws {
-        let data = value.toBluetoothData()
-        _ = try wait { session.write(data, to: characteristicIdentifier, type: type, by: .task, settle: $0) }
+        try perform(.write(value.toBluetoothData(), to: characteristicIdentifier, type))
     }
 
     /// Writes to one characteristic, then reads from another.
@@ -65,7 +63,7 @@ public final class SynchronizedPeripheral: Swift.Sendable {
 
     /// Ends a listen, also one that was begun outside the task.
     public func endListen(to characteristicIdentifier: CharacteristicIdentifier, error: (any Error)? = nil) throws {
-        _ = try wait { session.endListen(to: characteristicIdentifier, error: error, by: .task, settle: $0) }
+        try perform(.endListen(characteristicIdentifier, error))
     }
 
     /// Writes to one characteristic, and listens to another until `completion` returns ``ListenAction/done``. The listen
@@ -158,7 +156,7 @@ public final class SynchronizedPeripheral: Swift.Sendable {
     ///
     /// The ``PairingObserver`` receives the requests of the pairing while this call blocks the task's thread.
     public func pair(timeout: Timeout = .seconds(60)) throws {
-        _ = try wait { session.pair(timeout: timeout, by: .task, settle: $0) }
+        try perform(.pair(timeout))
     }
 
     // MARK: Waiting
@@ -170,11 +168,12 @@ public final class SynchronizedPeripheral: Swift.Sendable {
 
     private typealias Values = TaskMailbox<BluejaySession.Outcome>
 
-    /// Waits for the outcome of a request.
-    private func wait(for request: (@escaping (BluejaySession.Outcome) -> Void) -> Void) throws -> Data {
+    /// Makes a request, and waits for its outcome.
+    @discardableResult
+    private func perform(_ work: Work) throws -> Data {
         try checkTask()
         let outcome = Values(session.gate)
-        request { outcome.put($0) }
+        session.request(work, by: .task) { outcome.put($0) }
         return try outcome.take().get()
     }
 
@@ -188,7 +187,7 @@ public final class SynchronizedPeripheral: Swift.Sendable {
         let values = Values(session.gate)
         let listen = Listen(identifier, .trap) { values.put($0) }
         do {
-            _ = try wait { session.begin(listen, by: .task, isSet: $0) }
+            try perform(.listen(listen))
         } catch {
             session.abandon(listen)
             throw error

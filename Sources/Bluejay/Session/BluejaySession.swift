@@ -2,16 +2,33 @@ import BlueCapKit
 import Dispatch
 import Foundation
 
-/// The closures of a request.
-///
-/// `begin` leads to the event `finished` of the machine, at once or later. `settle` is called once; `stop` is called after
-/// it if the request has begun and not finished.
-struct Request {
-    /// The peripheral to connect to.
-    let target: UUID?
-    let begin: (BluejayMachine.RequestID) -> Void
-    let stop: (BluejayMachine.RequestID) -> Void
-    let settle: (BluejayMachine.Outcome) -> Void
+/// The work of a request, with its arguments.
+enum Work {
+    case scan(Scan)
+    case connect(PeripheralIdentifier, Timeout)
+    case disconnect(isImmediate: Bool)
+    case read(CharacteristicIdentifier)
+    case write(Data, to: CharacteristicIdentifier, CBCharacteristicWriteType)
+    case listen(Listen)
+    /// Ends a listen, with the last failure that it receives, if any.
+    case endListen(CharacteristicIdentifier, (any Error)?)
+    case pair(Timeout)
+    case unpair(PeripheralIdentifier)
+
+    fileprivate func isConnection(to peripheral: UUID) -> Bool {
+        if case .connect(let identifier, _) = self { identifier.uuid == peripheral } else { false }
+    }
+
+    fileprivate var kind: BluejayMachine.Kind {
+        switch self {
+        case .scan: .scan
+        case .connect: .connect
+        case .disconnect(let isImmediate): .disconnect(isImmediate: isImmediate)
+        case .read, .write, .listen, .endListen: .operation
+        case .pair: .pairing
+        case .unpair: .unpairing
+        }
+    }
 }
 
 /// The implementation of a ``Bluejay``: owns the lock, the machine and the requests, and performs the machine's effects.
@@ -32,7 +49,7 @@ final class BluejaySession: Swift.Sendable {
         var start = CancelToken.uncancellable
         /// The peripheral that is or was connected last, or is being connected.
         var peripheral: Peripheral?
-        var requests: [RequestID: Request] = [:]
+        var requests: [RequestID: (work: Work, settle: (Outcome) -> Void)] = [:]
         private var lastRequest: UInt64 = 0
         /// The listens by characteristic, and those that wait for the connection to come back.
         var (listens, restoredListens): ([CharacteristicIdentifier: Listen], [Listen]) = ([:], [])
@@ -53,10 +70,10 @@ final class BluejaySession: Swift.Sendable {
         var pending: [(effect: Effect, observers: Observers)] = []
         var isDraining = false
 
-        mutating func add(_ request: Request, _ kind: BluejayMachine.Kind) -> RequestID {
+        mutating func add(_ work: Work, _ settle: @escaping (Outcome) -> Void) -> RequestID {
             lastRequest += 1
-            let id = RequestID(rawValue: lastRequest, kind: kind)
-            requests[id] = request
+            let id = RequestID(rawValue: lastRequest, kind: work.kind)
+            requests[id] = (work, settle)
             return id
         }
 
@@ -99,7 +116,8 @@ final class BluejaySession: Swift.Sendable {
         isInsideTask && core.withLock { $0.task == task && $0.machine.isTaskRunning }
     }
 
-    var caller: BluejayMachine.Caller { isInsideTask ? .insideTask : .application }
+    /// The origin of a request that the application makes on this thread.
+    private var caller: BluejayMachine.Caller { isInsideTask ? .insideTask : .application }
 
     // MARK: Decisions
 
@@ -128,14 +146,14 @@ final class BluejaySession: Swift.Sendable {
     /// Sends an event to the machine, and performs its effects.
     func decide(_ event: (inout BluejayMachine) -> [Effect]) { update { event(&$0.machine) } }
 
-    /// Makes a request; see ``Request`` for the closures.
-    private func request(
-        _ kind: BluejayMachine.Kind, by caller: BluejayMachine.Caller, target: UUID? = nil,
-        begin: @escaping (RequestID) -> Void = { _ in }, stop: @escaping (RequestID) -> Void = { _ in },
-        settle: @escaping (Outcome) -> Void
-    ) {
-        let request = Request(target: target, begin: begin, stop: stop, settle: settle)
-        update { core in core.machine.requested(core.add(request, kind), by: caller) }
+    /// Makes a request of the application. `completion` is called once, on the callback queue.
+    func request(_ work: Work, completion: @escaping (Outcome) -> Void) {
+        request(work, by: caller) { outcome in self.call { completion(outcome) } }
+    }
+
+    /// Makes a request. `settle` is called once.
+    func request(_ work: Work, by caller: BluejayMachine.Caller, settle: @escaping (Outcome) -> Void) {
+        update { core in core.machine.requested(core.add(work, settle), by: caller) }
     }
 
     private func finished(_ id: RequestID, _ outcome: Outcome) { decide { $0.finished(id, outcome) } }
@@ -145,12 +163,15 @@ final class BluejaySession: Swift.Sendable {
         case .call(let work):
             work()
         case .begin(let id):
-            core.withLock { $0.requests[id] }?.begin(id)
+            if let work = core.withLock({ $0.requests[id]?.work }) { begin(work, id) }
         case .settle(let id, let outcome, let mustStop):
-            let request = core.withLock { $0.requests.removeValue(forKey: id) }
-            if case .failure(let error) = outcome { log("A request has failed: \(error.localizedDescription)") }
-            request?.settle(outcome)
-            if mustStop { request?.stop(id) }
+            guard let (work, settle) = core.withLock({ $0.requests.removeValue(forKey: id) }) else { return }
+            if case .failure(let error) = outcome {
+                log("A request has failed: \(error.localizedDescription)")
+                if case .listen(let listen) = work { listen.end(with: error) }
+            }
+            settle(outcome)
+            if mustStop { stop(work, id) }
         case .endLink:
             log("Disconnecting.")
             peripheral?.disconnect()
@@ -278,15 +299,23 @@ final class BluejaySession: Swift.Sendable {
     func connect(
         _ identifier: PeripheralIdentifier, timeout: Timeout, completion: @escaping (ConnectionResult) -> Void
     ) {
-        request(.connect, by: caller, target: identifier.uuid) { _ in
-            guard let peripheral = self.peripheral(identifier) else {
-                return self.decide { $0.linkFailed(BluejayError.unexpectedPeripheral(identifier)) }
-            }
-            self.link(to: peripheral, timeout: timeout)
-        } settle: { outcome in
+        request(.connect(identifier, timeout), by: caller) { outcome in
             let result = ConnectionResult(self.connected(outcome, or: .stopped))
             self.call { completion(result) }
         }
+    }
+
+    func disconnect(isImmediate: Bool, completion: ((DisconnectionResult) -> Void)?) {
+        request(.disconnect(isImmediate: isImmediate), by: caller) { outcome in
+            guard let completion else { return }
+            let result = DisconnectionResult(self.connected(outcome, or: .notConnected))
+            self.call { completion(result) }
+        }
+    }
+
+    /// Returns the peripheral of a request that has succeeded.
+    private func connected(_ outcome: Outcome, or missing: BluejayError) -> Result<Peripheral, any Error> {
+        outcome.flatMap { _ in peripheral.map(Result.success) ?? .failure(missing) }
     }
 
     /// Returns the peripheral that a scan has found, or that BlueZ knows.
@@ -320,19 +349,6 @@ final class BluejaySession: Swift.Sendable {
         }
     }
 
-    func disconnect(isImmediate: Bool, completion: ((DisconnectionResult) -> Void)?) {
-        request(.disconnect(isImmediate: isImmediate), by: caller) { outcome in
-            guard let completion else { return }
-            let result = DisconnectionResult(self.connected(outcome, or: .notConnected))
-            self.call { completion(result) }
-        }
-    }
-
-    /// Returns the peripheral of a request that has succeeded.
-    private func connected(_ outcome: Outcome, or missing: BluejayError) -> Result<Peripheral, any Error> {
-        outcome.flatMap { _ in peripheral.map(Result.success) ?? .failure(missing) }
-    }
-
     private func reportConnected(_ observers: Observers) {
         let (peripheral, listens) = core.withLock { core in
             defer { core.restoredListens = [] }
@@ -340,7 +356,7 @@ final class BluejaySession: Swift.Sendable {
         }
         guard let peripheral else { return }
         log("Connected to \(peripheral.name).")
-        for listen in listens { begin(listen, by: .application) }
+        for listen in listens { request(.listen(listen), by: .application) { _ in } }
         watchServices()
         endRestoration { $0.didRestoreConnection(to: $1) }
         callbacks.notify((any ConnectionObserver).self, observers) { $0.connected(peripheral) }
@@ -356,58 +372,66 @@ final class BluejaySession: Swift.Sendable {
         }
     }
 
-    // MARK: Operations
+    // MARK: Requests
 
-    func read(
-        from identifier: CharacteristicIdentifier, by caller: BluejayMachine.Caller,
-        settle: @escaping (Outcome) -> Void
-    ) {
-        perform(on: identifier, by: caller, settle) { $0.read(identifier) }
-    }
-
-    func write(
-        _ data: Data, to identifier: CharacteristicIdentifier, type: CBCharacteristicWriteType,
-        by caller: BluejayMachine.Caller, settle: @escaping (Outcome) -> Void
-    ) {
-        perform(on: identifier, by: caller, settle) { $0.write(data, to: identifier, type: type) }
-    }
-
-    func pair(timeout: Timeout, by caller: BluejayMachine.Caller, settle: @escaping (Outcome) -> Void) {
-        let stop = { (_: RequestID) in self.peripheral?.cancelPairing() ?? () }
-        perform(.pairing, by: caller, stop: stop, settle) { $0.pair(timeout: timeout.interval) }
-    }
-
-    func unpair(
-        _ identifier: PeripheralIdentifier, by caller: BluejayMachine.Caller, settle: @escaping (Outcome) -> Void
-    ) {
-        let begin = { (id: RequestID) in
-            guard let peripheral = self.peripheral(identifier) else {
-                return self.finished(id, .failure(BluejayError.unexpectedPeripheral(identifier)))
+    /// Begins the work of a request, whose turn has come. The machine receives its end, at once or later.
+    private func begin(_ work: Work, _ id: RequestID) {
+        switch work {
+        case .scan(let scan):
+            begin(scan, id)
+        case .connect(let identifier, let timeout):
+            guard let peripheral = peripheral(identifier) else {
+                return decide { $0.linkFailed(BluejayError.unexpectedPeripheral(identifier)) }
             }
-            self.finish(id, with: peripheral.unpair())
+            link(to: peripheral, timeout: timeout)
+        case .disconnect:
+            break  // The effect `endLink` begins it.
+        case .read(let identifier):
+            perform(id, on: peripheral, of: identifier) { $0.read(identifier) }
+        case .write(let data, let identifier, let type):
+            perform(id, on: peripheral, of: identifier) { $0.write(data, to: identifier, type: type) }
+        case .listen(let listen):
+            subscribe(listen, id)
+        case .endListen(let identifier, let error):
+            perform(id, on: peripheral, of: identifier) { peripheral in
+                core.withLock { $0.listens.removeValue(forKey: identifier) }?.end(with: error)
+                return peripheral.stopNotifications(identifier)
+            }
+        case .pair(let timeout):
+            perform(id, on: peripheral) { $0.pair(timeout: timeout.interval) }
+        case .unpair(let identifier):
+            perform(id, on: peripheral(identifier), or: .unexpectedPeripheral(identifier)) { $0.unpair() }
         }
-        request(.unpairing, by: caller, begin: begin, settle: settle)
     }
 
-    /// Performs an operation on the connected peripheral, when its turn comes.
-    ///
-    /// - Parameter identifier: The characteristic of the operation, for its errors.
+    /// Ends the work of a request that was settled before its end.
+    private func stop(_ work: Work, _ id: RequestID) {
+        switch work {
+        case .scan(let scan):
+            end(scan)?.stopScanning()
+            finished(id, .success(Data()))
+        case .listen(let listen):
+            abandon(listen)
+        case .pair:
+            peripheral?.cancelPairing()
+        case .connect, .disconnect, .read, .write, .endListen, .unpair:
+            break
+        }
+    }
+
+    /// - Parameters:
+    ///   - identifier: The characteristic of the operation, for its errors.
+    ///   - missing: The error if there is no peripheral.
     private func perform<T>(
-        _ kind: BluejayMachine.Kind = .operation, on identifier: CharacteristicIdentifier? = nil,
-        by caller: BluejayMachine.Caller, stop: @escaping (RequestID) -> Void = { _ in },
-        _ settle: @escaping (Outcome) -> Void, _ operation: @escaping (Peripheral) -> Future<T>
+        _ id: RequestID, on peripheral: Peripheral?, of identifier: CharacteristicIdentifier? = nil,
+        or missing: BluejayError = .notConnected, _ operation: (Peripheral) -> Future<T>
     ) {
-        let begin = { (id: RequestID) in
-            guard let peripheral = self.peripheral else {
-                return self.finished(id, .failure(BluejayError.notConnected))
-            }
-            self.finish(id, with: operation(peripheral), of: identifier)
-        }
-        request(kind, by: caller, begin: begin, stop: stop, settle: settle)
+        guard let peripheral else { return finished(id, .failure(missing)) }
+        finish(id, with: operation(peripheral), of: identifier)
     }
 
     /// Finishes a request with the outcome of a future, of which only bytes are a value of the request.
-    private func finish<T>(_ id: RequestID, with future: Future<T>, of identifier: CharacteristicIdentifier? = nil) {
+    private func finish<T>(_ id: RequestID, with future: Future<T>, of identifier: CharacteristicIdentifier?) {
         future.onComplete(context: ImmediateContext()) { [weak self] result in
             switch result {
             case .success(let value): self?.finished(id, .success(value as? Data ?? Data()))
@@ -417,17 +441,6 @@ final class BluejaySession: Swift.Sendable {
     }
 
     // MARK: Listens
-
-    /// - Parameter isSet: Called when the subscription has succeeded or failed; a failure ends the listen too.
-    func begin(
-        _ listen: Listen, by caller: BluejayMachine.Caller, isSet: @escaping (Outcome) -> Void = { _ in }
-    ) {
-        let begin = { (id: RequestID) in self.subscribe(listen, id) }
-        request(.operation, by: caller, begin: begin, stop: { _ in self.abandon(listen) }) { outcome in
-            if case .failure(let error) = outcome { listen.end(with: error) }
-            isSet(outcome)
-        }
-    }
 
     private func subscribe(_ listen: Listen, _ id: RequestID) {
         let identifier = listen.identifier
@@ -493,17 +506,6 @@ final class BluejaySession: Swift.Sendable {
         }
     }
 
-    /// - Parameter error: The last failure that the listen receives, if any.
-    func endListen(
-        to identifier: CharacteristicIdentifier, error: (any Error)?, by caller: BluejayMachine.Caller,
-        settle: @escaping (Outcome) -> Void
-    ) {
-        perform(on: identifier, by: caller, settle) { peripheral in
-            self.core.withLock { $0.listens.removeValue(forKey: identifier) }?.end(with: error)
-            return peripheral.stopNotifications(identifier)
-        }
-    }
-
     func isListening(to identifier: CharacteristicIdentifier) throws -> Bool {
         try core.withLock { core in
             guard core.machine.connection == .connected else { throw BluejayError.notConnected }
@@ -512,22 +514,6 @@ final class BluejaySession: Swift.Sendable {
     }
 
     // MARK: Scans
-
-    func scan(_ scan: Scan) {
-        let begin = { (id: RequestID) in self.begin(scan, id) }
-        let stop = { (id: RequestID) in
-            self.end(scan)?.stopScanning()
-            self.finished(id, .success(Data()))
-        }
-        request(.scan, by: caller, begin: begin, stop: stop) { outcome in
-            self.call {
-                switch outcome {
-                case .success: scan.hasStopped(nil)
-                case .failure(let error): scan.hasStopped(error)
-                }
-            }
-        }
-    }
 
     private func begin(_ scan: Scan, _ id: RequestID) {
         guard let manager else { return finished(id, .failure(BluejayError.stopped)) }
@@ -646,7 +632,7 @@ final class BluejaySession: Swift.Sendable {
             let effects = core.machine.reconnect()
             // The application may have connected the same peripheral, or asked for that.
             isUsed =
-                !effects.isEmpty || core.requests.values.contains { $0.target == peripheral.identifier }
+                !effects.isEmpty || core.requests.values.contains { $0.work.isConnection(to: peripheral.identifier) }
                 || core.peripheral === peripheral && core.machine.connection.isThereOrTried
             guard isUsed else { return [] }
             if !effects.isEmpty {
@@ -699,7 +685,7 @@ final class BluejaySession: Swift.Sendable {
             return (false, nil)
         }
         if let failure { listen.deliver(.failure(failure)) }
-        if isConnected { begin(listen, by: caller) }
+        if isConnected { request(.listen(listen), by: caller) { _ in } }
     }
 
     /// Restores a listen whose values go to the ``ListenRestorer`` until the application listens, unless it has restored
@@ -729,7 +715,7 @@ final class BluejaySession: Swift.Sendable {
         guard let restorer, isUnhandled else { return }
         switch restorer.didReceiveUnhandledListen(from: peripheral, on: identifier, with: value) {
         case .promiseRestoration: break
-        case .stopListen: endListen(to: identifier, error: nil, by: .application) { _ in }
+        case .stopListen: request(.endListen(identifier, nil), by: .application) { _ in }
         }
     }
 
