@@ -36,18 +36,8 @@ extension Bluejay {
 
     /// Scans for peripherals, and ignores discoveries with almost the same signal strength, as since version 0.6.5.
     ///
-    /// Otherwise the same as without `throttleRSSIDelta`.
-    /// - Parameters:
-    ///   - duration: In seconds; 0 for no end.
-    ///   - allowDuplicates: Whether each advertisement is a discovery, or only the first one of each peripheral.
-    ///   - throttleRSSIDelta: In dB: if duplicates are allowed, a peripheral is discovered again only if its strength
-    ///     differs by at least this from that of its last discovery. 0 and less ignore nothing.
-    ///   - serviceIdentifiers: Only peripherals that advertise one of these services; `nil` or none for all.
-    ///   - discovery: Called with the discovery and all discoveries so far, the newest state of each.
-    ///   - expired: Called with a peripheral that has not been received for 30 seconds or more, and those that are left;
-    ///     only if duplicates are allowed.
-    ///   - stopped: Called once, when the scan has ended, with its discoveries. The error is `nil` if it was stopped or its
-    ///     duration has passed.
+    /// If duplicates are allowed, a peripheral is discovered again only if its strength differs by at least
+    /// `throttleRSSIDelta` dB from that of its last discovery; 0 and less ignore nothing. Otherwise the same as without it.
     public func scan(
         duration: TimeInterval = 0, allowDuplicates: Bool = false, throttleRSSIDelta: Int,
         serviceIdentifiers: [ServiceIdentifier]?,

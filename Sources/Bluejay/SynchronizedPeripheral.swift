@@ -67,14 +67,7 @@ public final class SynchronizedPeripheral: Swift.Sendable {
     }
 
     /// Writes to one characteristic, and listens to another until `completion` returns ``ListenAction/done``. The listen
-    /// begins before the write, so that no response is missed.
-    /// - Parameters:
-    ///   - charToWriteTo: The characteristic to write to.
-    ///   - value: The value to write.
-    ///   - type: Whether the peripheral confirms the write.
-    ///   - charToListenTo: The characteristic to listen to.
-    ///   - timeout: From the write on; then ``BluejayError/listenTimedOut``.
-    ///   - completion: Called with each value; returns whether to continue.
+    /// begins before the write, so that no response is missed; its time limit begins with the write.
     public func writeAndListen<S: Sendable, R: Receivable>(
         writeTo charToWriteTo: CharacteristicIdentifier, value: S, type: CBCharacteristicWriteType = .withResponse,
         listenTo charToListenTo: CharacteristicIdentifier, timeout: Timeout = .none,
@@ -86,16 +79,9 @@ public final class SynchronizedPeripheral: Swift.Sendable {
         }
     }
 
-    /// Writes to one characteristic, and listens to another whose peripheral sends a value in any number of packets.
+    /// Writes to one characteristic, and listens to another whose peripheral sends a value of `expectedLength` bytes in any
+    /// number of packets. `completion` is called with each complete value. The time limit begins with the write.
     ///
-    /// - Parameters:
-    ///   - charToWriteTo: The characteristic to write to.
-    ///   - value: The value to write.
-    ///   - type: Whether the peripheral confirms the write.
-    ///   - charToListenTo: The characteristic to listen to.
-    ///   - expectedLength: The number of bytes of a value.
-    ///   - timeout: From the write on; then ``BluejayError/listenTimedOut``.
-    ///   - completion: Called with each complete value.
     /// - Throws: ``BluejayError/dataOutOfBounds(start:length:count:)`` if a packet extends beyond the end of its value, or
     ///   the length is negative; and the errors of ``writeAndListen(writeTo:value:type:listenTo:timeout:completion:)``.
     public func writeAndAssemble<S: Sendable, R: Receivable>(

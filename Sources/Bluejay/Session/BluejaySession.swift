@@ -222,14 +222,10 @@ final class BluejaySession: Swift.Sendable {
         case .use(let manager, let peripheral):
             if let policy { manager.pairingPolicy = policy }
             start(with: manager, .disable)
-            switch peripheral?.state {
-            case .connected, .connecting:
-                update { core in
-                    core.peripheral = peripheral
-                    return core.machine.reconnect()
-                }
-            case .disconnected, .disconnecting, nil:
-                break
+            guard peripheral?.state == .connected || peripheral?.state == .connecting else { return }
+            update { core in
+                core.peripheral = peripheral
+                return core.machine.reconnect()
             }
         }
     }
@@ -699,24 +695,17 @@ final class BluejaySession: Swift.Sendable {
         let listen = Listen(identifier, .replaceable, isUnhandled: true) { [weak self] outcome in
             // The restorer does not receive the failure that ends the listen.
             guard let self, case .success(let value) = outcome else { return }
-            call { self.askRestorer(about: value, on: identifier, from: reported) }
+            call {
+                let restorer = self.core.withLock { core in
+                    // The application may listen now.
+                    core.listens[identifier]?.isUnhandled == true ? core.restoration.listenRestorer : nil
+                }
+                let action: ListenRestoreAction? = restorer?.didReceiveUnhandledListen(
+                    from: reported, on: identifier, with: value)
+                if action == .stopListen { self.request(.endListen(identifier, nil), by: .application) { _ in } }
+            }
         }
         restoreListen(listen)
-    }
-
-    /// Reports a value without a closure. Called on the callback queue.
-    private func askRestorer(
-        about value: Data, on identifier: CharacteristicIdentifier, from peripheral: PeripheralIdentifier
-    ) {
-        let (restorer, isUnhandled) = core.withLock { core in
-            // The application may listen now.
-            (core.restoration.listenRestorer, core.listens[identifier]?.isUnhandled == true)
-        }
-        guard let restorer, isUnhandled else { return }
-        switch restorer.didReceiveUnhandledListen(from: peripheral, on: identifier, with: value) {
-        case .promiseRestoration: break
-        case .stopListen: request(.endListen(identifier, nil), by: .application) { _ in }
-        }
     }
 
     // MARK: Observers
@@ -750,13 +739,9 @@ final class BluejaySession: Swift.Sendable {
         }
         let identifier = PeripheralIdentifier(peripheral)
         peripheral.readRSSI().onComplete(context: ImmediateContext()) { [weak self] result in
-            let (strength, error): (Int, (any Error)?) =
-                switch result {
-                case .success(let strength): (strength, nil)
-                case .failure(let error): (127, error)
-                }
+            let strength = NSNumber(value: result.value ?? 127)
             self?.callbacks.notify((any RSSIObserver).self) {
-                $0.didReadRSSI(from: identifier, RSSI: NSNumber(value: strength), error: error)
+                $0.didReadRSSI(from: identifier, RSSI: strength, error: result.error)
             }
         }
     }
