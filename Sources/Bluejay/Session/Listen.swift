@@ -8,7 +8,7 @@ final class Listen: @unchecked Swift.Sendable {
         var isEnded = false
         /// The characteristic of the subscription, and its values.
         var characteristic: Characteristic?
-        var stream: FutureStream<(characteristic: Characteristic, data: Data?)>?
+        var stream: FutureStream<Data?>?
     }
 
     let identifier: CharacteristicIdentifier
@@ -34,8 +34,7 @@ final class Listen: @unchecked Swift.Sendable {
     func subscribe(
         to characteristic: Characteristic, failed: @escaping @Sendable (any Error) -> Void
     ) throws -> Future<Void> {
-        let stream: FutureStream<(characteristic: Characteristic, data: Data?)> =
-            characteristic.receiveNotificationUpdates(capacity: 0)
+        let stream: FutureStream<Data?> = characteristic.receiveNotificationUpdates(capacity: 0)
         let isActive = state.withLock { state in
             if !state.isEnded { (state.characteristic, state.stream) = (characteristic, stream) }
             return !state.isEnded
@@ -43,8 +42,8 @@ final class Listen: @unchecked Swift.Sendable {
         guard isActive else { throw BluejayError.cancelled }
         stream.onComplete(context: ImmediateContext(), cancelToken: token) { element in
             switch element {
-            case .success((_, let data?)): self.deliver(.success(data))
-            case .success((_, nil)): self.deliver(.failure(CharacteristicError.notificationsInterrupted))
+            case .success(let data?): self.deliver(.success(data))
+            case .success(nil): self.deliver(.failure(CharacteristicError.notificationsInterrupted))
             case .failure(let error): failed(error)
             }
         }
