@@ -172,17 +172,13 @@ public final class SynchronizedPeripheral: Swift.Sendable {
         try checkTask()
         let values = Values(session.gate)
         let listen = Listen(identifier, .trap) { values.put($0) }
-        do {
-            try perform(.listen(listen))
-        } catch {
-            session.abandon(listen)
-            throw error
-        }
+        // If no more requests are possible, the listen ends outside the queue.
+        defer { session.abandon(listen) }
+        try perform(.listen(listen))
         do {
             try body(values)
         } catch {
-            // If no more requests are possible, the listen ends outside the queue.
-            do { try endListen(to: identifier) } catch { session.abandon(listen) }
+            try? endListen(to: identifier)
             throw error
         }
         try endListen(to: identifier)

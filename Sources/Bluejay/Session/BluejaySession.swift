@@ -51,8 +51,9 @@ final class BluejaySession: Swift.Sendable {
         var peripheral: Peripheral?
         var requests: [RequestID: (work: Work, settle: (Outcome) -> Void)] = [:]
         private var lastRequest: UInt64 = 0
-        /// The listens by characteristic, and those that wait for the connection to come back.
-        var (listens, restoredListens): ([CharacteristicIdentifier: Listen], [Listen]) = ([:], [])
+        var listens: [CharacteristicIdentifier: Listen] = [:]
+        /// The listens that wait for the connection to come back.
+        var restoredListens: [Listen] = []
         /// The peripheral whose services are followed, and the services when they were read last; `nil` until then.
         var serviceWatch: (peripheral: Peripheral, token: CancelToken, known: [Service]?)?
         /// The peripheral whose pairing is followed.
@@ -215,7 +216,7 @@ final class BluejaySession: Swift.Sendable {
         switch mode {
         case .new(let options):
             var managerOptions = options.managerOptions
-            managerOptions[CBCentralManagerOptionRestoreIdentifierKey] = options.backgroundRestore.identifier
+            managerOptions[CBCentralManagerOptionRestoreIdentifierKey] = options.backgroundRestore.parts.identifier
             if let policy { managerOptions["CentralManagerOptionPairingPolicyKey"] = policy }
             let manager = CentralManager(queue: nil, options: managerOptions, over: options.managerConfiguration)
             start(with: manager, options.backgroundRestore)
@@ -231,10 +232,10 @@ final class BluejaySession: Swift.Sendable {
     }
 
     private func start(with manager: CentralManager, _ mode: BackgroundRestoreMode) {
+        let (identifier, listenRestorer, backgroundRestorer) = mode.parts
         let start = CancelToken()
         let restoration = Restoration(
-            isEnabled: mode.identifier != nil, listenRestorer: mode.restorer,
-            backgroundRestorer: mode.backgroundRestorer)
+            isEnabled: identifier != nil, listenRestorer: listenRestorer, backgroundRestorer: backgroundRestorer)
         // Released after the lock.
         var last: CentralManager?
         defer { withExtendedLifetime(last) {} }
