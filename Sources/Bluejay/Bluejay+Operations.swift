@@ -228,5 +228,5 @@ extension Bluejay {
     }
 
     /// Waits until the background task waits for Bluetooth, or there is none; for tests with virtual time.
-    package func awaitBackgroundTask(limit: TimeInterval = 60) -> Bool { session.gate.awaitStillness(limit: limit) }
+    package func awaitBackgroundTask(limit: TimeInterval = 60) -> Bool { session.awaitBackgroundTask(limit: limit) }
 }

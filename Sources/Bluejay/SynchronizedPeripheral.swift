@@ -9,10 +9,9 @@ public import Foundation
 /// later call of the task. Closures are called on the task's thread.
 public final class SynchronizedPeripheral: Swift.Sendable {
     private let session: BluejaySession
-    /// The number of the task.
-    private let task: Int
+    private let task: BackgroundTask
 
-    init(session: BluejaySession, task: Int) { (self.session, self.task) = (session, task) }
+    init(session: BluejaySession, task: BackgroundTask) { (self.session, self.task) = (session, task) }
 
     // MARK: Reading and writing
 
@@ -158,19 +157,19 @@ public final class SynchronizedPeripheral: Swift.Sendable {
     @discardableResult
     private func perform(_ work: Work) throws -> Data {
         try checkTask()
-        let outcome = Values(session.gate)
+        let outcome = Values(task)
         session.request(work, by: .task) { outcome.put($0) }
         return try outcome.take().get()
     }
 
     private func checkTask() throws {
-        guard session.isInside(task: task) else { throw BluejayError.notInBackgroundTask }
+        guard session.isInside(task) else { throw BluejayError.notInBackgroundTask }
     }
 
     /// Begins a listen, runs `body` with its values, and ends the listen in any case.
     private func listening(to identifier: CharacteristicIdentifier, _ body: (Values) throws -> Void) throws {
         try checkTask()
-        let values = Values(session.gate)
+        let values = Values(task)
         let listen = Listen(identifier, .trap) { values.put($0) }
         // If no more requests are possible, the listen ends outside the queue.
         defer { session.abandon(listen) }

@@ -64,8 +64,8 @@ final class BluejaySession: Swift.Sendable {
         var restoration = Restoration()
         /// The peripherals that scans have found, which can be connected also after BlueZ has removed them.
         var discovered = DiscoveredPeripherals()
-        /// Counts the background tasks.
-        var task = 0
+        /// The last background task.
+        var task: BackgroundTask?
         /// The effects with the observers that were registered when they were decided. An observer that registers later
         /// receives the present state instead, so it receives each event once.
         var pending: [(effect: Effect, observers: Observers)] = []
@@ -87,7 +87,6 @@ final class BluejaySession: Swift.Sendable {
     let callbacks: Callbacks
     /// The thread of background tasks.
     private let taskQueue = DispatchQueue(label: "bluejay.background-task")
-    let gate = TaskGate()
     private static let ownTask = DispatchSpecificKey<ObjectIdentifier>()
 
     init(callbackQueue: DispatchQueue) {
@@ -112,9 +111,9 @@ final class BluejaySession: Swift.Sendable {
     /// Whether this is the thread of a background task of this Bluejay.
     private var isInsideTask: Bool { DispatchQueue.getSpecific(key: Self.ownTask) == ObjectIdentifier(self) }
 
-    /// Whether the background task of this number is running, and this is its thread.
-    func isInside(task: Int) -> Bool {
-        isInsideTask && core.withLock { $0.task == task && $0.machine.isTaskRunning }
+    /// Whether this background task is running, and this is its thread.
+    func isInside(_ task: BackgroundTask) -> Bool {
+        isInsideTask && core.withLock { $0.task === task && $0.machine.isTaskRunning }
     }
 
     /// The origin of a request that the application makes on this thread.
@@ -187,7 +186,7 @@ final class BluejaySession: Swift.Sendable {
             endRestoration { $0.didFailToRestoreConnection(to: $1, error: error) }
         case .failTask(let error):
             // Unless that task has ended, and another one is running.
-            if state({ $0.taskFailure != nil }) { gate.fail(error) }
+            core.withLock { $0.machine.taskFailure == nil ? nil : $0.task }?.fail(error)
         case .reportAvailability(let isAvailable):
             log(isAvailable ? "Bluetooth is available." : "Bluetooth is not available.")
             callbacks.notify((any ConnectionObserver).self, observers) { $0.bluetoothAvailable(isAvailable) }
@@ -261,22 +260,19 @@ final class BluejaySession: Swift.Sendable {
     /// Fails everything with `stopped`. Returns the manager, and the peripheral if it is connected.
     @discardableResult
     func stop() -> (manager: CentralManager, peripheral: Peripheral?)? {
-        var extracted: (manager: CentralManager, peripheral: Peripheral?)?
-        var start = CancelToken.uncancellable
-        var requestWatch: CancelToken?
+        var last: Core?
         update { core in
             guard let manager = core.manager else { return [] }
-            extracted = (manager, core.machine.connection == .connected ? core.peripheral : nil)
-            start = core.start
-            requestWatch = core.requestWatch.take()
+            last = core
+            core.requestWatch = nil
             // The effects of the stop need the manager and the peripheral.
             return core.machine.stopped() + [.call { self.forget(manager) }]
         }
-        guard let extracted else { return nil }
+        guard let last, let manager = last.manager else { return nil }
         log("Stopped.")
-        extracted.manager.whenStateChanges().cancel(start)
-        if let requestWatch { extracted.manager.whenPairingIsRequested().cancel(requestWatch) }
-        return extracted
+        manager.whenStateChanges().cancel(last.start)
+        if let requestWatch = last.requestWatch { manager.whenPairingIsRequested().cancel(requestWatch) }
+        return (manager, last.machine.connection == .connected ? last.peripheral : nil)
     }
 
     private func forget(_ manager: CentralManager) {
@@ -416,6 +412,8 @@ final class BluejaySession: Swift.Sendable {
         }
     }
 
+    /// Performs an operation, and finishes its request with the outcome, of which only bytes are a value of the request.
+    ///
     /// - Parameters:
     ///   - identifier: The characteristic of the operation, for its errors.
     ///   - missing: The error if there is no peripheral.
@@ -424,12 +422,7 @@ final class BluejaySession: Swift.Sendable {
         or missing: BluejayError = .notConnected, _ operation: (Peripheral) -> Future<T>
     ) {
         guard let peripheral else { return finished(id, .failure(missing)) }
-        finish(id, with: operation(peripheral), of: identifier)
-    }
-
-    /// Finishes a request with the outcome of a future, of which only bytes are a value of the request.
-    private func finish<T>(_ id: RequestID, with future: Future<T>, of identifier: CharacteristicIdentifier?) {
-        future.onComplete(context: ImmediateContext()) { [weak self] result in
+        operation(peripheral).onComplete(context: ImmediateContext()) { [weak self] result in
             switch result {
             case .success(let value): self?.finished(id, .success(value as? Data ?? Data()))
             case .failure(let error): self?.finished(id, .failure(BluejayError.documented(error, of: identifier)))
@@ -447,25 +440,22 @@ final class BluejaySession: Swift.Sendable {
             core.listens[identifier] = listen
             return (core.peripheral, replaced)
         }
-        guard let peripheral else { return finished(id, .failure(BluejayError.multipleListenTrapped)) }
-        replaced?.end(with: BluejayError.multipleListenReplaced)
-        let found = peripheral.characteristic(identifier, for: [.notify, .indicate])
-        let subscription = found.flatMap(context: ImmediateContext()) { characteristic in
-            try listen.subscribe(to: characteristic) { [weak self] error in
-                guard let self, remove(listen) else { return }
-                listen.end(with: BluejayError.documented(error, of: identifier))
+        perform(id, on: peripheral, of: identifier, or: .multipleListenTrapped) { peripheral in
+            replaced?.end(with: BluejayError.multipleListenReplaced)
+            let found = peripheral.characteristic(identifier, for: [.notify, .indicate])
+            let subscription = found.flatMap(context: ImmediateContext()) { characteristic in
+                try listen.subscribe(to: characteristic) { [weak self] error in
+                    guard let self, remove(listen) else { return }
+                    listen.end(with: BluejayError.documented(error, of: identifier))
+                }
             }
-        }
-        subscription.onComplete(context: ImmediateContext()) { [weak self] result in
-            guard let self else { return }
-            switch result {
-            case .failure: _ = remove(listen)
-            case .success:
+            subscription.onFailure(context: ImmediateContext()) { [weak self] _ in _ = self?.remove(listen) }
+            subscription.onSuccess(context: ImmediateContext()) { [weak self] in
                 // It may have been abandoned during the subscription.
-                if core.withLock({ $0.listens[identifier] == nil }) { listen.unsubscribe() }
+                if self?.core.withLock({ $0.listens[identifier] == nil }) == true { listen.unsubscribe() }
             }
+            return subscription
         }
-        finish(id, with: subscription, of: identifier)
     }
 
     /// Returns whether this listen was the current one.
@@ -571,34 +561,37 @@ final class BluejaySession: Swift.Sendable {
 
     // MARK: Background tasks
 
-    /// Runs a task with its number on the thread of background tasks.
-    func run<R>(_ task: @escaping @Sendable (Int) throws -> R, _ completion: @escaping (RunResult<R>) -> Void) {
-        let caller = caller
-        let (refusal, number) = core.withLock { core -> (BluejayError?, Int) in
+    /// Runs `work` on the thread of background tasks.
+    func run<R>(
+        _ work: @escaping @Sendable (BackgroundTask) throws -> R, _ completion: @escaping (RunResult<R>) -> Void
+    ) {
+        let (caller, task) = (caller, BackgroundTask())
+        let refusal = core.withLock { core in
             let refusal = core.machine.taskRequested(by: caller)
-            if refusal == nil {
-                core.task += 1
-                gate.announce()
-            }
-            return (refusal, core.task)
+            if refusal == nil { core.task = task }
+            return refusal
         }
         if let refusal { return call { completion(.failure(refusal)) } }
         // Called on the callback queue alone.
         nonisolated(unsafe) let completion = completion
         taskQueue.async { [self] in
-            gate.begin()
             let result: RunResult<R>
             do {
-                result = .success(try task(number))
+                result = .success(try work(task))
             } catch {
                 result = .failure(error)
             }
             update { core in
                 // The completion precedes the reports that the task has deferred.
-                [.call { self.call { completion(result) } }] + (core.task == number ? core.machine.taskEnded() : [])
+                [.call { self.call { completion(result) } }] + (core.task === task ? core.machine.taskEnded() : [])
             }
-            gate.end()
+            task.end()
         }
+    }
+
+    /// Waits until the background task waits for Bluetooth, or there is none.
+    func awaitBackgroundTask(limit: TimeInterval) -> Bool {
+        core.withLock { $0.task }?.awaitStillness(limit: limit) ?? true
     }
 
     // MARK: Restoration
@@ -606,15 +599,11 @@ final class BluejaySession: Swift.Sendable {
     private func watchForRestoration(of manager: CentralManager, _ start: CancelToken) {
         let restoration: Future<(peripherals: [Peripheral], scannedServices: [CBUUID], options: [String: AnyObject])> =
             manager.whenStateRestored()
-        restoration.onComplete(context: ImmediateContext()) { [weak self, weak manager] result in
-            switch result {
-            case .success((let peripherals, _, _)):
-                self?.restored(peripherals, of: start)
-            case .failure(let error):
-                // A manager that is released before it has restored fails too.
-                guard let self, core.withLock({ $0.start == start && $0.machine.isStarted }) else { return }
-                log("Nothing was restored: \(manager?.stateRestorationFailure ?? error.localizedDescription)")
-            }
+        restoration.onSuccess(context: ImmediateContext()) { [weak self] in self?.restored($0.peripherals, of: start) }
+        restoration.onFailure(context: ImmediateContext()) { [weak self, weak manager] error in
+            // A manager that is released before it has restored fails too.
+            guard let self, core.withLock({ $0.start == start && $0.machine.isStarted }) else { return }
+            log("Nothing was restored: \(manager?.stateRestorationFailure ?? error.localizedDescription)")
         }
     }
 
