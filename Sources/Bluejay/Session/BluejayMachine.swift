@@ -272,7 +272,7 @@ struct BluejayMachine {
         guard isStarted, self.isAvailable != isAvailable else { return [] }
         self.isAvailable = isAvailable
         if isAvailable {
-            // What has waited for the state begins.
+            // The request that has waited for the state begins.
             let first = queue.running == nil ? queue.current : nil
             return [.reportAvailability(true)] + (first.map { begin($0) } ?? [])
         }
