@@ -160,18 +160,18 @@ public final class Bluejay: Swift.Sendable {
 
     /// Removes an observer. A deallocated observer is removed automatically.
     public func unregister(observer: any ConnectionObserver) {
-        session.callbacks.remove(observer, as: (any ConnectionObserver).self)
+        session.changeObservers { $0.remove(observer, as: (any ConnectionObserver).self) }
     }
 
     /// Adds an observer of pairings. It is held weakly.
     public func register(pairingObserver: any PairingObserver) {
-        session.callbacks.add(pairingObserver, as: (any PairingObserver).self)
+        session.changeObservers { $0.add(pairingObserver, as: (any PairingObserver).self) }
         session.followPairingObservers()
     }
 
     /// Removes an observer of pairings.
     public func unregister(pairingObserver: any PairingObserver) {
-        session.callbacks.remove(pairingObserver, as: (any PairingObserver).self)
+        session.changeObservers { $0.remove(pairingObserver, as: (any PairingObserver).self) }
         session.followPairingObservers()
     }
 

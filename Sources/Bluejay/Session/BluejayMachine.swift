@@ -318,13 +318,13 @@ struct BluejayMachine {
         (connection, shouldAutoReconnect) = (.connected, true)
         guard case .connecting(let id) = last else { return [.reportConnected] }
         // The report precedes the next request, which may end the connection.
-        return insert(.reportConnected, into: finished(id, .success(Data())))
+        return insert([.reportConnected], into: finished(id, .success(Data())))
     }
 
     /// Returns the effects with a report after what is settled and before what begins next.
-    private func insert(_ report: Effect, into effects: [Effect]) -> [Effect] {
+    private func insert(_ report: [Effect], into effects: [Effect]) -> [Effect] {
         let settled = effects.prefix { if case .settle = $0 { true } else { false } }
-        return settled + [report] + effects[settled.endIndex...]
+        return settled + report + effects[settled.endIndex...]
     }
 
     /// An attempt has failed.
@@ -373,10 +373,8 @@ struct BluejayMachine {
         if let current = queue.current, current.isDisconnect { following = finished(current, .success(Data())) }
         // Its turn came while the link was ending.
         if connection == .none, let current = queue.current, current.kind == .connect { following += begin(current) }
-        if wasConnected {
-            following = insert(.reportDisconnected(nil, willReconnect: shouldAutoReconnect), into: following)
-        }
-        return deferReports(ended + [.endListens(BluejayError.explicitDisconnect)] + following)
+        if wasConnected { following = insert(reportDisconnected(nil), into: following) }
+        return ended + [.endListens(BluejayError.explicitDisconnect)] + following
     }
 
     /// The link has ended without a request to Bluejay.
@@ -391,8 +389,7 @@ struct BluejayMachine {
             effects += ended(id, .success(Data()))
         }
         effects += failTask(error)
-        effects.append(.reportDisconnected(isRequested ? nil : error, willReconnect: shouldAutoReconnect))
-        return deferReports(effects)
+        return effects + reportDisconnected(isRequested ? nil : error)
     }
 
     /// Fails the operations that require the connection, except a pairing that has begun: it may make the link again, and
@@ -442,13 +439,11 @@ struct BluejayMachine {
         return [.failTask(error)]
     }
 
-    /// Keeps the reports of a disconnection until the task has ended: an observer may begin something then.
-    private mutating func deferReports(_ effects: [Effect]) -> [Effect] {
-        guard isTaskRunning else { return effects }
-        return effects.filter { effect in
-            guard case .reportDisconnected = effect else { return true }
-            deferred.append(effect)
-            return false
-        }
+    /// Reports a disconnection; after the task if one is running, since an observer may begin something then.
+    private mutating func reportDisconnected(_ error: (any Error)?) -> [Effect] {
+        let report = Effect.reportDisconnected(error, willReconnect: shouldAutoReconnect)
+        guard isTaskRunning else { return [report] }
+        deferred.append(report)
+        return []
     }
 }

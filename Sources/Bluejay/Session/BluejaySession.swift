@@ -40,7 +40,7 @@ final class BluejaySession: Swift.Sendable {
     typealias RequestID = BluejayMachine.RequestID
     typealias Outcome = BluejayMachine.Outcome
     typealias Effect = BluejayMachine.Effect
-    private typealias Observers = [Callbacks.Registration]
+    private typealias Registrations = [Observers.Registration]
 
     private struct Core {
         var machine = BluejayMachine()
@@ -60,6 +60,7 @@ final class BluejaySession: Swift.Sendable {
         var pairingWatch: (peripheral: Peripheral, token: CancelToken)?
         /// Cancels the handler that gives the requests of pairings to the observers; `nil` if there is none.
         var requestWatch: CancelToken?
+        var observers = Observers()
         weak var handler: (any DisconnectHandler)?
         var restoration = Restoration()
         /// The peripherals that scans have found, which can be connected also after BlueZ has removed them.
@@ -68,7 +69,7 @@ final class BluejaySession: Swift.Sendable {
         var task: BackgroundTask?
         /// The effects with the observers that were registered when they were decided. An observer that registers later
         /// receives the present state instead, so it receives each event once.
-        var pending: [(effect: Effect, observers: Observers)] = []
+        var pending: [(effect: Effect, observers: Registrations)] = []
         var isDraining = false
 
         mutating func add(_ work: Work, _ settle: @escaping (Outcome) -> Void) -> RequestID {
@@ -84,13 +85,17 @@ final class BluejaySession: Swift.Sendable {
     }
 
     private let core = Locked(Core())
-    let callbacks: Callbacks
+    private let callbackQueue: DispatchQueue
     /// The thread of background tasks.
     private let taskQueue = DispatchQueue(label: "bluejay.background-task")
     private static let ownTask = DispatchSpecificKey<ObjectIdentifier>()
 
     init(callbackQueue: DispatchQueue) {
-        callbacks = Callbacks(callbackQueue)
+        // A serial queue on top of the user's, which may be concurrent and would call back in any order. The main queue is
+        // used itself, so that code on it runs on the main thread.
+        self.callbackQueue =
+            callbackQueue === DispatchQueue.main
+            ? callbackQueue : DispatchQueue(label: "bluejay.callbacks", target: callbackQueue)
         taskQueue.setSpecific(key: Self.ownTask, value: ObjectIdentifier(self))
     }
 
@@ -125,7 +130,7 @@ final class BluejaySession: Swift.Sendable {
     private func update(_ decision: (inout Core) -> [Effect]) {
         let mustDrain = core.withLock { core in
             let effects = decision(&core)
-            let observers = callbacks.observers((any ConnectionObserver).self)
+            let observers = core.observers[(any ConnectionObserver).self]
             core.pending += effects.map { ($0, observers) }
             guard !core.pending.isEmpty, !core.isDraining else { return false }
             core.isDraining = true
@@ -158,7 +163,7 @@ final class BluejaySession: Swift.Sendable {
 
     private func finished(_ id: RequestID, _ outcome: Outcome) { decide { $0.finished(id, outcome) } }
 
-    private func perform(_ effect: Effect, _ observers: Observers) {
+    private func perform(_ effect: Effect, _ observers: Registrations) {
         switch effect {
         case .call(let work):
             work()
@@ -189,7 +194,7 @@ final class BluejaySession: Swift.Sendable {
             core.withLock { $0.machine.taskFailure == nil ? nil : $0.task }?.fail(error)
         case .reportAvailability(let isAvailable):
             log(isAvailable ? "Bluetooth is available." : "Bluetooth is not available.")
-            callbacks.notify((any ConnectionObserver).self, observers) { $0.bluetoothAvailable(isAvailable) }
+            notify((any ConnectionObserver).self, observers) { $0.bluetoothAvailable(isAvailable) }
         case .reportConnected:
             reportConnected(observers)
         case .reportDisconnected(let error, let willReconnect):
@@ -197,10 +202,40 @@ final class BluejaySession: Swift.Sendable {
         }
     }
 
-    /// Calls user code, on the callback queue.
-    func call(_ work: @escaping () -> Void) { callbacks.call(work) }
+    // MARK: User code
 
-    private func log(_ text: @autoclosure () -> String) { callbacks.log(text()) }
+    /// Calls user code, on the callback queue.
+    func call(_ work: @escaping () -> Void) {
+        // The application's closures are made on one thread and called on the callback queue alone, one at a time.
+        nonisolated(unsafe) let work = work
+        callbackQueue.async { work() }
+    }
+
+    /// Calls the observers of one kind, or those of `registrations` that are still registered.
+    private func notify<Observer>(
+        _ kind: Observer.Type, _ registrations: Registrations? = nil, _ event: @escaping (Observer) -> Void
+    ) {
+        let registrations = registrations ?? core.withLock { $0.observers[kind] }
+        guard !registrations.isEmpty else { return }
+        call {
+            // Each time, because an observer may remove the next one.
+            for registration in registrations where self.core.withLock({ $0.observers.contains(registration) }) {
+                if let observer = registration.observer as? Observer {
+                    event(observer)
+                } else {
+                    self.core.withLock { $0.observers.remove(registration) }
+                }
+            }
+        }
+    }
+
+    /// Sends a line to the log observers. The text is made only if there is one.
+    private func log(_ text: @autoclosure () -> String) {
+        let registrations = core.withLock { $0.observers[(any LogObserver).self] }
+        guard !registrations.isEmpty else { return }
+        let text = text()
+        notify((any LogObserver).self, registrations) { $0.debug(text) }
+    }
 
     func timer(after seconds: TimeInterval, _ work: @escaping @Sendable () -> Void) -> ManagerTimer? {
         manager?.timer(after: seconds, work)
@@ -342,7 +377,7 @@ final class BluejaySession: Swift.Sendable {
         }
     }
 
-    private func reportConnected(_ observers: Observers) {
+    private func reportConnected(_ observers: Registrations) {
         let (peripheral, listens) = core.withLock { core in
             defer { core.restoredListens = [] }
             return (core.peripheral, core.restoredListens)
@@ -352,13 +387,13 @@ final class BluejaySession: Swift.Sendable {
         for listen in listens { request(.listen(listen), by: .application) { _ in } }
         watchServices()
         endRestoration { $0.didRestoreConnection(to: $1) }
-        callbacks.notify((any ConnectionObserver).self, observers) { $0.connected(peripheral) }
+        notify((any ConnectionObserver).self, observers) { $0.connected(peripheral) }
     }
 
-    private func reportDisconnected(_ observers: Observers, _ error: (any Error)?, willReconnect: Bool) {
+    private func reportDisconnected(_ observers: Registrations, _ error: (any Error)?, willReconnect: Bool) {
         guard let peripheral else { return }
         log("Disconnected from \(peripheral.name).\(error.map { " " + $0.localizedDescription } ?? "")")
-        callbacks.notify((any ConnectionObserver).self, observers) { $0.disconnected(peripheral) }
+        notify((any ConnectionObserver).self, observers) { $0.disconnected(peripheral) }
         call {
             let mode = self.handler?.didDisconnect(from: peripheral, with: error, willReconnect: willReconnect)
             self.decide { $0.handlerReturned(mode ?? .noChange) }
@@ -700,14 +735,17 @@ final class BluejaySession: Swift.Sendable {
 
     // MARK: Observers
 
+    /// Adds or removes observers.
+    func changeObservers(_ change: (inout Observers) -> Void) { core.withLock { change(&$0.observers) } }
+
     func register(_ observer: any ConnectionObserver) {
         update { core in
-            callbacks.add(observer, as: (any ConnectionObserver).self)
+            core.observers.add(observer, as: (any ConnectionObserver).self)
             let isAvailable = core.machine.isAvailable
             let peripheral = core.machine.connection == .connected ? core.peripheral : nil
-            let newest = callbacks.observers((any ConnectionObserver).self).suffix(1)
+            let newest = core.observers[(any ConnectionObserver).self].suffix(1)
             let report: () -> Void = {
-                self.callbacks.notify((any ConnectionObserver).self, Array(newest)) { observer in
+                self.notify((any ConnectionObserver).self, Array(newest)) { observer in
                     if let isAvailable { observer.bluetoothAvailable(isAvailable) }
                     if let peripheral { observer.connected(peripheral) }
                 }
@@ -730,7 +768,7 @@ final class BluejaySession: Swift.Sendable {
         let identifier = PeripheralIdentifier(peripheral)
         peripheral.readRSSI().onComplete(context: ImmediateContext()) { [weak self] result in
             let strength = NSNumber(value: result.value ?? 127)
-            self?.callbacks.notify((any RSSIObserver).self) {
+            self?.notify((any RSSIObserver).self) {
                 $0.didReadRSSI(from: identifier, RSSI: strength, error: result.error)
             }
         }
@@ -739,7 +777,7 @@ final class BluejaySession: Swift.Sendable {
     /// Gives the requests of pairings to the observers while there are any: BlueCapKit rejects a request without a handler.
     func followPairingObservers() {
         let (manager, begun, ended) = core.withLock { core -> (CentralManager?, CancelToken?, CancelToken?) in
-            if callbacks.observers((any PairingObserver).self).isEmpty {
+            if core.observers[(any PairingObserver).self].isEmpty {
                 return (core.manager, nil, core.requestWatch.take())
             }
             guard core.machine.isStarted, core.requestWatch == nil else { return (nil, nil, nil) }
@@ -761,16 +799,17 @@ final class BluejaySession: Swift.Sendable {
     /// Returns false if no observer is left, or the session was stopped.
     private func giveToObservers(_ request: PairingRequest, _ watch: CancelToken) -> Bool {
         guard case .peripheral(let peripheral) = request.peer else { return false }
+        // Without the lock, since this may be the last reference to an observer.
+        let hasObserver = core.withLock { $0.observers[(any PairingObserver).self] }.contains { $0.observer != nil }
         let isWatched = core.withLock { core in
             guard core.requestWatch == watch else { return false }
-            let hasObserver = callbacks.observers((any PairingObserver).self).contains { $0.observer != nil }
             if !hasObserver { core.requestWatch = nil }
             return hasObserver
         }
         guard isWatched else { return false }
         log("The pairing with \(peripheral.name) needs an answer.")
         let identifier = PeripheralIdentifier(peripheral)
-        callbacks.notify((any PairingObserver).self) { $0.didReceivePairingRequest(request, from: identifier) }
+        notify((any PairingObserver).self) { $0.didReceivePairingRequest(request, from: identifier) }
         return true
     }
 
@@ -785,9 +824,9 @@ final class BluejaySession: Swift.Sendable {
         guard let last else { return }
         last.endPairingWatch()
         peripheral.whenPairingChanges().onSuccess(context: ImmediateContext(), cancelToken: token) {
-            [callbacks, weak peripheral] change in
+            [weak self, weak peripheral] change in
             guard let identifier = peripheral.map(PeripheralIdentifier.init) else { return }
-            callbacks.notify((any PairingObserver).self) { $0.didChangePairing(of: identifier, to: change) }
+            self?.notify((any PairingObserver).self) { $0.didChangePairing(of: identifier, to: change) }
         }
     }
 
@@ -796,7 +835,7 @@ final class BluejaySession: Swift.Sendable {
         let token = CancelToken()
         let peripheral = core.withLock { core -> Peripheral? in
             guard core.machine.connection == .connected, core.serviceWatch == nil, let peripheral = core.peripheral,
-                !callbacks.observers((any ServiceObserver).self).isEmpty
+                !core.observers[(any ServiceObserver).self].isEmpty
             else { return nil }
             core.serviceWatch = (peripheral, token, nil)
             return peripheral
@@ -824,7 +863,7 @@ final class BluejaySession: Swift.Sendable {
             let gone = known.filter { service in !present.contains { $0 === service } }
             let identifier = PeripheralIdentifier(peripheral)
             let invalidated = gone.map { ServiceIdentifier(uuid: $0.uuid) }
-            callbacks.notify((any ServiceObserver).self) {
+            notify((any ServiceObserver).self) {
                 $0.didModifyServices(from: identifier, invalidatedServices: invalidated)
             }
         }
