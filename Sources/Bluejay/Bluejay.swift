@@ -166,13 +166,11 @@ public final class Bluejay: Swift.Sendable {
     /// Adds an observer of pairings. It is held weakly.
     public func register(pairingObserver: any PairingObserver) {
         session.changeObservers { $0.add(pairingObserver, as: (any PairingObserver).self) }
-        session.followPairingObservers()
     }
 
     /// Removes an observer of pairings.
     public func unregister(pairingObserver: any PairingObserver) {
         session.changeObservers { $0.remove(pairingObserver, as: (any PairingObserver).self) }
-        session.followPairingObservers()
     }
 
     /// Sets the object that decides what follows a disconnection, and replaces the previous one. Bluejay holds it weakly.

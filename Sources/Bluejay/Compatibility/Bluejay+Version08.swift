@@ -50,7 +50,6 @@ extension Bluejay {
     /// Adds an observer of the peripheral's services, by the name since version 0.8.2. It is held weakly.
     public func register(serviceObserver: any ServiceObserver) {
         session.changeObservers { $0.add(serviceObserver, as: (any ServiceObserver).self) }
-        session.watchServices()
     }
 
     /// Removes an observer of the peripheral's services.

@@ -735,8 +735,12 @@ final class BluejaySession: Swift.Sendable {
 
     // MARK: Observers
 
-    /// Adds or removes observers.
-    func changeObservers(_ change: (inout Observers) -> Void) { core.withLock { change(&$0.observers) } }
+    /// Adds or removes observers, and follows what they observe.
+    func changeObservers(_ change: (inout Observers) -> Void) {
+        core.withLock { change(&$0.observers) }
+        followPairingObservers()
+        watchServices()
+    }
 
     func register(_ observer: any ConnectionObserver) {
         update { core in
@@ -775,7 +779,7 @@ final class BluejaySession: Swift.Sendable {
     }
 
     /// Gives the requests of pairings to the observers while there are any: BlueCapKit rejects a request without a handler.
-    func followPairingObservers() {
+    private func followPairingObservers() {
         let (manager, begun, ended) = core.withLock { core -> (CentralManager?, CancelToken?, CancelToken?) in
             if core.observers[(any PairingObserver).self].isEmpty {
                 return (core.manager, nil, core.requestWatch.take())
@@ -799,14 +803,14 @@ final class BluejaySession: Swift.Sendable {
     /// Returns false if no observer is left, or the session was stopped.
     private func giveToObservers(_ request: PairingRequest, _ watch: CancelToken) -> Bool {
         guard case .peripheral(let peripheral) = request.peer else { return false }
-        // Without the lock, since this may be the last reference to an observer.
-        let hasObserver = core.withLock { $0.observers[(any PairingObserver).self] }.contains { $0.observer != nil }
-        let isWatched = core.withLock { core in
-            guard core.requestWatch == watch else { return false }
-            if !hasObserver { core.requestWatch = nil }
-            return hasObserver
+        let observers = core.withLock { core -> [AnyObject] in
+            guard core.requestWatch == watch else { return [] }
+            // Released after the lock, since they may be the last references.
+            let observers = core.observers[(any PairingObserver).self].compactMap(\.observer)
+            if observers.isEmpty { core.requestWatch = nil }
+            return observers
         }
-        guard isWatched else { return false }
+        guard !observers.isEmpty else { return false }
         log("The pairing with \(peripheral.name) needs an answer.")
         let identifier = PeripheralIdentifier(peripheral)
         notify((any PairingObserver).self) { $0.didReceivePairingRequest(request, from: identifier) }
@@ -831,7 +835,7 @@ final class BluejaySession: Swift.Sendable {
     }
 
     /// Follows the services of the connected peripheral, if there is an observer.
-    func watchServices() {
+    private func watchServices() {
         let token = CancelToken()
         let peripheral = core.withLock { core -> Peripheral? in
             guard core.machine.connection == .connected, core.serviceWatch == nil, let peripheral = core.peripheral,
