@@ -36,18 +36,8 @@ extension Bluejay {
 
     /// Scans for peripherals, and ignores discoveries with almost the same signal strength, as since version 0.6.5.
     ///
-    /// Otherwise the same as without `throttleRSSIDelta`.
-    /// - Parameters:
-    ///   - duration: In seconds; 0 for no end.
-    ///   - allowDuplicates: Whether each advertisement is a discovery, or only the first one of each peripheral.
-    ///   - throttleRSSIDelta: In dB: if duplicates are allowed, a peripheral is discovered again only if its strength
-    ///     differs by at least this from that of its last discovery. 0 and less ignore nothing.
-    ///   - serviceIdentifiers: Only peripherals that advertise one of these services; `nil` or none for all.
-    ///   - discovery: Called with the discovery and all discoveries so far, the newest state of each.
-    ///   - expired: Called with a peripheral that has not been received for 30 seconds or more, and those that are left;
-    ///     only if duplicates are allowed.
-    ///   - stopped: Called once, when the scan has ended, with its discoveries. The error is `nil` if it was stopped or its
-    ///     duration has passed.
+    /// If duplicates are allowed, a peripheral is discovered again only if its strength differs by at least
+    /// `throttleRSSIDelta` dB from that of its last discovery; 0 and less ignore nothing. Otherwise the same as without it.
     public func scan(
         duration: TimeInterval = 0, allowDuplicates: Bool = false, throttleRSSIDelta: Int,
         serviceIdentifiers: [ServiceIdentifier]?,
@@ -57,10 +47,10 @@ extension Bluejay {
     ) {
         do {
             let services = try serviceIdentifiers?.map { try $0.checked() }
-            session.scan(
-                Scan(
-                    duration: duration, allowsDuplicates: allowDuplicates, throttle: throttleRSSIDelta,
-                    services: services, discovery: discovery, expired: expired, stopped: stopped))
+            let scan = Scan(
+                duration: duration, allowsDuplicates: allowDuplicates, throttle: throttleRSSIDelta,
+                services: services, discovery: discovery, expired: expired, stopped: stopped)
+            session.request(.scan(scan)) { scan.hasStopped($0) }
         } catch {
             session.call { stopped([], error) }
         }
@@ -81,9 +71,7 @@ extension Bluejay {
     public func read<R: Receivable>(
         from characteristicIdentifier: CharacteristicIdentifier, completion: @escaping (ReadResult<R>) -> Void
     ) {
-        session.read(from: characteristicIdentifier, by: session.caller) { [session] outcome in
-            session.call { completion(ReadResult(outcome)) }
-        }
+        session.request(.read(characteristicIdentifier)) { completion(ReadResult($0)) }
     }
 
     /// Writes a value.
@@ -97,9 +85,8 @@ extension Bluejay {
         to characteristicIdentifier: CharacteristicIdentifier, value: S,
         type: CBCharacteristicWriteType = .withResponse, completion: @escaping (WriteResult) -> Void
     ) {
-        session.write(value.toBluetoothData(), to: characteristicIdentifier, type: type, by: session.caller) {
-            [session] outcome in
-            session.call { completion(WriteResult(outcome)) }
+        session.request(.write(value.toBluetoothData(), to: characteristicIdentifier, type)) {
+            completion(WriteResult($0))
         }
     }
 
@@ -118,7 +105,7 @@ extension Bluejay {
         multipleListenOption option: MultipleListenOption = .trap,
         completion: @escaping (ReadResult<R>) -> Void
     ) {
-        session.begin(listen(characteristicIdentifier, option, completion), by: session.caller)
+        session.request(.listen(listen(characteristicIdentifier, option, completion))) { _ in }
     }
 
     /// Ends a listen. Succeeds also if there is none.
@@ -131,10 +118,7 @@ extension Bluejay {
         to characteristicIdentifier: CharacteristicIdentifier, error: (any Error)? = nil,
         completion: ((WriteResult) -> Void)? = nil
     ) {
-        session.endListen(to: characteristicIdentifier, error: error, by: session.caller) { [session] outcome in
-            guard let completion else { return }
-            session.call { completion(WriteResult(outcome)) }
-        }
+        session.request(.endListen(characteristicIdentifier, error)) { completion?(WriteResult($0)) }
     }
 
     /// Sets the closure of a listen of an earlier run of the program: see ``ListenRestorer``. It receives values from the
@@ -181,9 +165,7 @@ extension Bluejay {
     ///   - timeout: The time limit, which includes the answers of the user.
     ///   - completion: Called once; with ``BluejayError/notConnected``, or ``BluejayError/pairingFailed(_:)``.
     public func pair(timeout: Timeout = .seconds(60), completion: @escaping (PairingResult) -> Void) {
-        session.pair(timeout: timeout, by: session.caller) { [session] outcome in
-            session.call { completion(PairingResult(outcome)) }
-        }
+        session.request(.pair(timeout)) { completion(PairingResult($0)) }
     }
 
     /// Ends the bond with a peripheral, and the connection to it if there is one; ``shouldAutoReconnect`` is `false` then.
@@ -197,10 +179,7 @@ extension Bluejay {
     public func unpair(
         _ peripheralIdentifier: PeripheralIdentifier, completion: ((PairingResult) -> Void)? = nil
     ) {
-        session.unpair(peripheralIdentifier, by: session.caller) { [session] outcome in
-            guard let completion else { return }
-            session.call { completion(PairingResult(outcome)) }
-        }
+        session.request(.unpair(peripheralIdentifier)) { completion?(PairingResult($0)) }
     }
 
     // MARK: Background tasks
@@ -249,5 +228,5 @@ extension Bluejay {
     }
 
     /// Waits until the background task waits for Bluetooth, or there is none; for tests with virtual time.
-    package func awaitBackgroundTask(limit: TimeInterval = 60) -> Bool { session.gate.awaitStillness(limit: limit) }
+    package func awaitBackgroundTask(limit: TimeInterval = 60) -> Bool { session.awaitBackgroundTask(limit: limit) }
 }

@@ -160,19 +160,17 @@ public final class Bluejay: Swift.Sendable {
 
     /// Removes an observer. A deallocated observer is removed automatically.
     public func unregister(observer: any ConnectionObserver) {
-        session.callbacks.change { $0.connection.remove(observer) }
+        session.changeObservers { $0.remove(observer, as: (any ConnectionObserver).self) }
     }
 
     /// Adds an observer of pairings. It is held weakly.
     public func register(pairingObserver: any PairingObserver) {
-        session.callbacks.change { $0.pairing.add(pairingObserver) }
-        session.watchPairingRequests()
+        session.changeObservers { $0.add(pairingObserver, as: (any PairingObserver).self) }
     }
 
     /// Removes an observer of pairings.
     public func unregister(pairingObserver: any PairingObserver) {
-        session.callbacks.change { $0.pairing.remove(pairingObserver) }
-        session.pairingObserverLeft()
+        session.changeObservers { $0.remove(pairingObserver, as: (any PairingObserver).self) }
     }
 
     /// Sets the object that decides what follows a disconnection, and replaces the previous one. Bluejay holds it weakly.

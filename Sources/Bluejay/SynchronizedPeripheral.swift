@@ -9,25 +9,22 @@ public import Foundation
 /// later call of the task. Closures are called on the task's thread.
 public final class SynchronizedPeripheral: Swift.Sendable {
     private let session: BluejaySession
-    /// The number of the task.
-    private let task: Int
+    private let task: BackgroundTask
 
-    init(session: BluejaySession, task: Int) { (self.session, self.task) = (session, task) }
+    init(session: BluejaySession, task: BackgroundTask) { (self.session, self.task) = (session, task) }
 
     // MARK: Reading and writing
 
     /// Reads a value.
     public func read<R: Receivable>(from characteristicIdentifier: CharacteristicIdentifier) throws -> R {
-        let data = try wait { session.read(from: characteristicIdentifier, by: .task, settle: $0) }
-        return try R(bluetoothData: data)
+        try R(bluetoothData: perform(.read(characteristicIdentifier)))
     }
 
     /// Writes a value.
     public func write<S: Sendable>(
         to characteristicIdentifier: CharacteristicIdentifier, value: S, type: CBCharacteristicWriteType = .withResponse
     ) throws {
-        let data = value.toBluetoothData()
-        _ = try wait { session.write(data, to: characteristicIdentifier, type: type, by: .task, settle: $0) }
+        try perform(.write(value.toBluetoothData(), to: characteristicIdentifier, type))
     }
 
     /// Writes to one characteristic, then reads from another.
@@ -65,18 +62,11 @@ public final class SynchronizedPeripheral: Swift.Sendable {
 
     /// Ends a listen, also one that was begun outside the task.
     public func endListen(to characteristicIdentifier: CharacteristicIdentifier, error: (any Error)? = nil) throws {
-        _ = try wait { session.endListen(to: characteristicIdentifier, error: error, by: .task, settle: $0) }
+        try perform(.endListen(characteristicIdentifier, error))
     }
 
     /// Writes to one characteristic, and listens to another until `completion` returns ``ListenAction/done``. The listen
-    /// begins before the write, so that no response is missed.
-    /// - Parameters:
-    ///   - charToWriteTo: The characteristic to write to.
-    ///   - value: The value to write.
-    ///   - type: Whether the peripheral confirms the write.
-    ///   - charToListenTo: The characteristic to listen to.
-    ///   - timeout: From the write on; then ``BluejayError/listenTimedOut``.
-    ///   - completion: Called with each value; returns whether to continue.
+    /// begins before the write, so that no response is missed; its time limit begins with the write.
     public func writeAndListen<S: Sendable, R: Receivable>(
         writeTo charToWriteTo: CharacteristicIdentifier, value: S, type: CBCharacteristicWriteType = .withResponse,
         listenTo charToListenTo: CharacteristicIdentifier, timeout: Timeout = .none,
@@ -88,16 +78,9 @@ public final class SynchronizedPeripheral: Swift.Sendable {
         }
     }
 
-    /// Writes to one characteristic, and listens to another whose peripheral sends a value in any number of packets.
+    /// Writes to one characteristic, and listens to another whose peripheral sends a value of `expectedLength` bytes in any
+    /// number of packets. `completion` is called with each complete value. The time limit begins with the write.
     ///
-    /// - Parameters:
-    ///   - charToWriteTo: The characteristic to write to.
-    ///   - value: The value to write.
-    ///   - type: Whether the peripheral confirms the write.
-    ///   - charToListenTo: The characteristic to listen to.
-    ///   - expectedLength: The number of bytes of a value.
-    ///   - timeout: From the write on; then ``BluejayError/listenTimedOut``.
-    ///   - completion: Called with each complete value.
     /// - Throws: ``BluejayError/dataOutOfBounds(start:length:count:)`` if a packet extends beyond the end of its value, or
     ///   the length is negative; and the errors of ``writeAndListen(writeTo:value:type:listenTo:timeout:completion:)``.
     public func writeAndAssemble<S: Sendable, R: Receivable>(
@@ -158,7 +141,7 @@ public final class SynchronizedPeripheral: Swift.Sendable {
     ///
     /// The ``PairingObserver`` receives the requests of the pairing while this call blocks the task's thread.
     public func pair(timeout: Timeout = .seconds(60)) throws {
-        _ = try wait { session.pair(timeout: timeout, by: .task, settle: $0) }
+        try perform(.pair(timeout))
     }
 
     // MARK: Waiting
@@ -170,34 +153,31 @@ public final class SynchronizedPeripheral: Swift.Sendable {
 
     private typealias Values = TaskMailbox<BluejaySession.Outcome>
 
-    /// Waits for the outcome of a request.
-    private func wait(for request: (@escaping (BluejaySession.Outcome) -> Void) -> Void) throws -> Data {
+    /// Makes a request, and waits for its outcome.
+    @discardableResult
+    private func perform(_ work: Work) throws -> Data {
         try checkTask()
-        let outcome = Values(session.gate)
-        request { outcome.put($0) }
+        let outcome = Values(task)
+        session.request(work, by: .task) { outcome.put($0) }
         return try outcome.take().get()
     }
 
     private func checkTask() throws {
-        guard session.isInside(task: task) else { throw BluejayError.notInBackgroundTask }
+        guard session.isInside(task) else { throw BluejayError.notInBackgroundTask }
     }
 
     /// Begins a listen, runs `body` with its values, and ends the listen in any case.
     private func listening(to identifier: CharacteristicIdentifier, _ body: (Values) throws -> Void) throws {
         try checkTask()
-        let values = Values(session.gate)
+        let values = Values(task)
         let listen = Listen(identifier, .trap) { values.put($0) }
-        do {
-            _ = try wait { session.begin(listen, by: .task, isSet: $0) }
-        } catch {
-            session.abandon(listen)
-            throw error
-        }
+        // If no more requests are possible, the listen ends outside the queue.
+        defer { session.abandon(listen) }
+        try perform(.listen(listen))
         do {
             try body(values)
         } catch {
-            // If no more requests are possible, the listen ends outside the queue.
-            do { try endListen(to: identifier) } catch { session.abandon(listen) }
+            try? endListen(to: identifier)
             throw error
         }
         try endListen(to: identifier)

@@ -11,6 +11,7 @@ final class BluejayMachineTests: XCTestCase {
     /// A machine with a few verbs, and effects as words.
     private struct Player {
         var machine = BluejayMachine()
+        private var requests: [UInt64: ID] = [:]
 
         mutating func ready() -> Player {
             _ = machine.started()
@@ -28,12 +29,14 @@ final class BluejayMachineTests: XCTestCase {
         mutating func ask(
             _ id: UInt64, _ kind: BluejayMachine.Kind, by caller: BluejayMachine.Caller = .application
         ) -> String {
-            words(machine.requested(ID(rawValue: id, kind: kind), by: caller))
+            let request = ID(rawValue: id, kind: kind)
+            requests[id] = request
+            return words(machine.requested(request, by: caller))
         }
 
         mutating func finish(_ id: UInt64, _ error: BluejayError? = nil) -> String {
-            let id = ID(rawValue: id, kind: .operation)  // of any kind: the number alone identifies a request
-            return words(machine.finished(id, error.map { .failure($0) } ?? .success(Data())))
+            let request = requests[id] ?? ID(rawValue: id, kind: .operation)
+            return words(machine.finished(request, error.map { .failure($0) } ?? .success(Data())))
         }
 
         mutating func play(_ event: (inout BluejayMachine) -> [Effect]) -> String { words(event(&machine)) }

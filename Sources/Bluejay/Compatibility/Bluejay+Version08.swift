@@ -39,33 +39,32 @@ extension Bluejay {
 
     /// Adds an observer of ``readRSSI()``. It is held weakly.
     public func register(rssiObserver: any RSSIObserver) {
-        session.callbacks.change { $0.rssi.add(rssiObserver) }
+        session.changeObservers { $0.add(rssiObserver, as: (any RSSIObserver).self) }
     }
 
     /// Removes an observer of ``readRSSI()``.
     public func unregister(rssiObserver: any RSSIObserver) {
-        session.callbacks.change { $0.rssi.remove(rssiObserver) }
+        session.changeObservers { $0.remove(rssiObserver, as: (any RSSIObserver).self) }
     }
 
     /// Adds an observer of the peripheral's services, by the name since version 0.8.2. It is held weakly.
     public func register(serviceObserver: any ServiceObserver) {
-        session.callbacks.change { $0.service.add(serviceObserver) }
-        session.watchServices()
+        session.changeObservers { $0.add(serviceObserver, as: (any ServiceObserver).self) }
     }
 
     /// Removes an observer of the peripheral's services.
     public func unregister(serviceObserver: any ServiceObserver) {
-        session.callbacks.change { $0.service.remove(serviceObserver) }
+        session.changeObservers { $0.remove(serviceObserver, as: (any ServiceObserver).self) }
     }
 
     /// Adds an observer of the log. It is held weakly, and called on the callback queue.
     public func register(logObserver: any LogObserver) {
-        session.callbacks.change { $0.log.add(logObserver) }
+        session.changeObservers { $0.add(logObserver, as: (any LogObserver).self) }
     }
 
     /// Removes an observer of the log.
     public func unregister(logObserver: any LogObserver) {
-        session.callbacks.change { $0.log.remove(logObserver) }
+        session.changeObservers { $0.remove(logObserver, as: (any LogObserver).self) }
     }
 
     /// Removes the disconnect handler, as ``removeDisconnectHandler()`` does.

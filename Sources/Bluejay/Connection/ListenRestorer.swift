@@ -69,8 +69,6 @@ extension ListenRestoreAction: ListenRestorerAction {}
 
 extension ListenRestorer where UnhandledListenAction == ListenRestoreAction {
     /// Stands for the method that a class with the other one does not implement. The library does not call it.
-    ///
-    /// - Parameter characteristic: The characteristic.
     public func willRestoreListen(on characteristic: CharacteristicIdentifier) -> NoListenRestorerMethod {
         NoListenRestorerMethod()
     }
@@ -78,11 +76,6 @@ extension ListenRestorer where UnhandledListenAction == ListenRestoreAction {
 
 extension ListenRestorer where ListenDecision == Bool {
     /// Stands for the method that a class with the other one does not implement. The library does not call it.
-    ///
-    /// - Parameters:
-    ///   - peripheral: The peripheral that has sent the value.
-    ///   - characteristic: The characteristic.
-    ///   - value: The value.
     public func didReceiveUnhandledListen(
         from peripheral: PeripheralIdentifier, on characteristic: CharacteristicIdentifier, with value: Data?
     ) -> NoListenRestorerMethod {

@@ -60,23 +60,13 @@ public enum BackgroundRestoreMode {
     /// `.enable(config)`.
     case enableWithConfig(BackgroundRestoreConfig)
 
-    var identifier: RestoreIdentifier? {
+    /// The identifier and the restorers.
+    var parts: (identifier: RestoreIdentifier?, listens: (any ListenRestorer)?, connection: (any BackgroundRestorer)?) {
         switch self {
-        case .disable: nil
-        case .enable(let identifier), .enableWithListenRestorer(let identifier, _): identifier
-        case .enableWithConfig(let config): config.restoreIdentifier
+        case .disable: (nil, nil, nil)
+        case .enable(let identifier): (identifier, nil, nil)
+        case .enableWithListenRestorer(let identifier, let restorer): (identifier, restorer, nil)
+        case .enableWithConfig(let config): (config.restoreIdentifier, config.listenRestorer, config.backgroundRestorer)
         }
-    }
-
-    var restorer: (any ListenRestorer)? {
-        switch self {
-        case .disable, .enable: nil
-        case .enableWithListenRestorer(_, let restorer): restorer
-        case .enableWithConfig(let config): config.listenRestorer
-        }
-    }
-
-    var backgroundRestorer: (any BackgroundRestorer)? {
-        if case .enableWithConfig(let config) = self { config.backgroundRestorer } else { nil }
     }
 }

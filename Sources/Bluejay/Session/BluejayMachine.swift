@@ -3,34 +3,23 @@ import Foundation
 
 /// Decides what Bluejay does next: its queue, its one connection, its background task.
 ///
-/// The queue is strict: one request at a time, in the order of the requests. What can be refused is refused at once,
-/// everything else waits for its turn. The closures of requests belong to the session.
+/// The queue is strict: one request at a time, in the order of the requests, and none before the state of Bluetooth is known.
+/// What can be refused is refused at once, everything else waits for its turn. The closures of requests belong to the
+/// session.
 struct BluejayMachine {
     /// The number of a request, and its kind.
     struct RequestID: Hashable, Swift.Sendable {
         let rawValue: UInt64
         let kind: Kind
-        /// The wait until the state of Bluetooth is known, which precedes everything else in the queue.
-        static let firstState = RequestID(rawValue: 0, kind: .firstState)
 
-        static func == (left: RequestID, right: RequestID) -> Bool { left.rawValue == right.rawValue }
-
-        func hash(into hasher: inout Hasher) { hasher.combine(rawValue) }
-
-        var isScan: Bool { if case .scan = kind { true } else { false } }
-        /// Whether the peripheral performs it.
-        var isOperation: Bool { if case .unpairing = kind { true } else { requiresConnection } }
-        var requiresConnection: Bool {
-            switch kind {
-            case .operation, .pairing: true
-            case .firstState, .scan, .connect, .disconnect, .unpairing: false
-            }
-        }
+        var isScan: Bool { kind == .scan }
+        /// Whether the peripheral performs it: its work has to be stopped if it is cancelled, as that of a scan.
+        var isOperation: Bool { kind == .operation || kind == .pairing || kind == .unpairing }
+        var requiresConnection: Bool { kind == .operation || kind == .pairing }
         var isDisconnect: Bool { if case .disconnect = kind { true } else { false } }
     }
 
-    enum Kind {
-        case firstState
+    enum Kind: Hashable {
         case scan
         case connect
         /// An immediate one begins at once; only its completion waits for its turn.
@@ -110,23 +99,16 @@ struct BluejayMachine {
     /// The scans, connections and disconnections that are not settled, in their order. There are few of them, while there
     /// may be thousands of operations.
     private var milestones: [RequestID] = []
-    /// The attempt to connect that was cancelled, until its link is down.
-    private var cancelledAttempt: RequestID?
     /// Why the link is going to be lost, if that was reported first.
     private var lossReason: BluejayError?
 
     // MARK: State
 
-    var isConnecting: Bool {
-        switch connection {
-        case .connecting, .reconnecting: true
-        case .none, .connected, .disconnecting: false
-        }
-    }
+    var isConnecting: Bool { connection.isThereOrTried && connection != .connected }
 
     var isDisconnecting: Bool { if case .disconnecting = connection { true } else { false } }
 
-    var isScanning: Bool { queue.current?.isScan == true }
+    var isScanning: Bool { queue.running?.isScan == true }
 
     /// Whether there will be a connection, or an attempt at one, when everything in the queue is done.
     var willBeConnected: Bool {
@@ -144,7 +126,7 @@ struct BluejayMachine {
         let attempts = attempt
         self = BluejayMachine()
         (attempt, isStarted) = (attempts, true)
-        return perform(.enqueued(.firstState))
+        return []
     }
 
     mutating func stopped() -> [Effect] {
@@ -166,7 +148,7 @@ struct BluejayMachine {
         if let refusal = refusal(of: id.kind, by: caller) { return [.settle(id, .failure(refusal), mustStop: false)] }
         if !id.isOperation { milestones.append(id) }
         switch id.kind {
-        case .firstState, .scan, .operation, .pairing, .unpairing, .disconnect(isImmediate: false):
+        case .scan, .operation, .pairing, .unpairing, .disconnect(isImmediate: false):
             return perform(.enqueued(id))
         case .connect:
             return scanEnded() + perform(.enqueued(id))
@@ -192,7 +174,7 @@ struct BluejayMachine {
 
     private func refusal(of kind: Kind) -> BluejayError? {
         switch kind {
-        case .firstState, .unpairing:
+        case .unpairing:
             return nil
         case .scan:
             return scans.isEmpty ? nil : .multipleScanNotSupported
@@ -227,13 +209,7 @@ struct BluejayMachine {
         return shouldDisconnect ? effects + endLink() : effects
     }
 
-    private mutating func cancelAll(_ error: any Error) -> [Effect] {
-        let isFirstStatePending = queue.current == .firstState && isAvailable == nil
-        let effects = perform(.allCancelled(.failure(error)))
-        guard isFirstStatePending else { return effects }
-        // The application did not request that wait, and later requests wait too.
-        return effects + perform(.enqueued(.firstState))
-    }
+    private mutating func cancelAll(_ error: any Error) -> [Effect] { perform(.allCancelled(.failure(error))) }
 
     // MARK: The queue
 
@@ -248,18 +224,16 @@ struct BluejayMachine {
                 return stop(id)
             case .settle(let id, let outcome):
                 milestones.removeAll { $0 == id }
-                guard id != .firstState else { return [] }
                 return [.settle(id, outcome, mustStop: id == stopped && (id.isScan || id.isOperation))]
             }
         }
     }
 
-    /// The turn of a request has come.
+    /// The turn of a request has come, unless the state of Bluetooth is not known yet.
     private mutating func begin(_ id: RequestID) -> [Effect] {
+        guard isAvailable != nil else { return [] }
         _ = queue.event(.began(id))
         switch id.kind {
-        case .firstState:
-            return []
         case .scan, .unpairing:
             return [.begin(id)]
         case .operation, .pairing:
@@ -284,18 +258,12 @@ struct BluejayMachine {
 
     /// A request was cancelled while it ran.
     private mutating func stop(_ id: RequestID) -> [Effect] {
-        switch id.kind {
-        case .connect where connection == .connecting(id):
-            cancelledAttempt = id
-            connection = .disconnecting(wasConnected: false, isRequested: false)
-            return [.endLink]
-        case .scan, .operation, .pairing, .unpairing:
-            // `mustStop` of its settlement ends it.
-            return []
-        case .connect, .disconnect, .firstState:
-            // A connection may have waited for the end of the previous link. A link that ends does not block the queue.
-            return finished(id, .success(Data()))
-        }
+        // `mustStop` of its settlement ends the work.
+        if id.isScan || id.isOperation { return [] }
+        guard connection == .connecting(id) else { return finished(id, .success(Data())) }
+        // A connection that follows waits for the end of this link; a link that ends does not block the queue.
+        connection = .disconnecting(wasConnected: false, isRequested: false)
+        return [.endLink] + finished(id, .success(Data()))
     }
 
     // MARK: Bluetooth
@@ -303,7 +271,11 @@ struct BluejayMachine {
     mutating func availabilityChanged(_ isAvailable: Bool) -> [Effect] {
         guard isStarted, self.isAvailable != isAvailable else { return [] }
         self.isAvailable = isAvailable
-        if isAvailable { return [.reportAvailability(true)] + finished(.firstState, .success(Data())) }
+        if isAvailable {
+            // The request that has waited for the state begins.
+            let first = queue.running == nil ? queue.current : nil
+            return [.reportAvailability(true)] + (first.map { begin($0) } ?? [])
+        }
         let failure = BluejayError.bluetoothUnavailable
         return [.reportAvailability(false)] + cancelAll(failure) + failTask(failure)
     }
@@ -341,23 +313,18 @@ struct BluejayMachine {
 
     mutating func linkWentUp() -> [Effect] {
         lossReason = nil
-        switch connection {
-        case .connecting(let id):
-            (connection, shouldAutoReconnect) = (.connected, true)
-            // The report precedes the next request, which may end the connection.
-            return insert(.reportConnected, into: finished(id, .success(Data())))
-        case .reconnecting:
-            (connection, shouldAutoReconnect) = (.connected, true)
-            return [.reportConnected]
-        case .none, .connected, .disconnecting:
-            return []
-        }
+        guard isConnecting else { return [] }
+        let last = connection
+        (connection, shouldAutoReconnect) = (.connected, true)
+        guard case .connecting(let id) = last else { return [.reportConnected] }
+        // The report precedes the next request, which may end the connection.
+        return insert([.reportConnected], into: finished(id, .success(Data())))
     }
 
     /// Returns the effects with a report after what is settled and before what begins next.
-    private func insert(_ report: Effect, into effects: [Effect]) -> [Effect] {
+    private func insert(_ report: [Effect], into effects: [Effect]) -> [Effect] {
         let settled = effects.prefix { if case .settle = $0 { true } else { false } }
-        return settled + [report] + effects[settled.endIndex...]
+        return settled + report + effects[settled.endIndex...]
     }
 
     /// An attempt has failed.
@@ -403,19 +370,11 @@ struct BluejayMachine {
     private mutating func linkHasEnded(wasConnected: Bool) -> [Effect] {
         let ended = wasConnected ? endOperations(.explicitDisconnect) : []
         var following: [Effect] = []
-        if let attempt = cancelledAttempt {
-            cancelledAttempt = nil
-            following += finished(attempt, .success(Data()))
-        }
-        if let current = queue.current, current.isDisconnect { following += finished(current, .success(Data())) }
-        if connection == .none, let current = queue.current, case .connect = current.kind {
-            // Its turn came while the link was ending.
-            following += connect(current)
-        }
-        if wasConnected {
-            following = insert(.reportDisconnected(nil, willReconnect: shouldAutoReconnect), into: following)
-        }
-        return deferReports(ended + [.endListens(BluejayError.explicitDisconnect)] + following)
+        if let current = queue.current, current.isDisconnect { following = finished(current, .success(Data())) }
+        // Its turn came while the link was ending.
+        if connection == .none, let current = queue.current, current.kind == .connect { following += begin(current) }
+        if wasConnected { following = insert(reportDisconnected(nil), into: following) }
+        return ended + [.endListens(BluejayError.explicitDisconnect)] + following
     }
 
     /// The link has ended without a request to Bluejay.
@@ -430,15 +389,14 @@ struct BluejayMachine {
             effects += ended(id, .success(Data()))
         }
         effects += failTask(error)
-        effects.append(.reportDisconnected(isRequested ? nil : error, willReconnect: shouldAutoReconnect))
-        return deferReports(effects)
+        return effects + reportDisconnected(isRequested ? nil : error)
     }
 
     /// Fails the operations that require the connection, except a pairing that has begun: it may make the link again, and
     /// ends otherwise. Other requests stay in the queue.
     private mutating func endOperations(_ error: BluejayError) -> [Effect] {
         var failed = queue.waiting.filter(\.requiresConnection)
-        if let current = queue.current, case .operation = current.kind { failed.insert(current, at: 0) }
+        if let current = queue.current, current.kind == .operation { failed.insert(current, at: 0) }
         return failed.flatMap { ended($0, .failure(error)) }
     }
 
@@ -481,13 +439,11 @@ struct BluejayMachine {
         return [.failTask(error)]
     }
 
-    /// Keeps the reports of a disconnection until the task has ended: an observer may begin something then.
-    private mutating func deferReports(_ effects: [Effect]) -> [Effect] {
-        guard isTaskRunning else { return effects }
-        return effects.filter { effect in
-            guard case .reportDisconnected = effect else { return true }
-            deferred.append(effect)
-            return false
-        }
+    /// Reports a disconnection; after the task if one is running, since an observer may begin something then.
+    private mutating func reportDisconnected(_ error: (any Error)?) -> [Effect] {
+        let report = Effect.reportDisconnected(error, willReconnect: shouldAutoReconnect)
+        guard isTaskRunning else { return [report] }
+        deferred.append(report)
+        return []
     }
 }

@@ -2,16 +2,33 @@ import BlueCapKit
 import Dispatch
 import Foundation
 
-/// The closures of a request.
-///
-/// `begin` leads to the event `finished` of the machine, at once or later. `settle` is called once; `stop` is called after
-/// it if the request has begun and not finished.
-struct Request {
-    /// The peripheral to connect to.
-    var target: UUID?
-    let begin: (BluejayMachine.RequestID) -> Void
-    var stop: (BluejayMachine.RequestID) -> Void = { _ in }
-    let settle: (BluejayMachine.Outcome) -> Void
+/// The work of a request, with its arguments.
+enum Work {
+    case scan(Scan)
+    case connect(PeripheralIdentifier, Timeout)
+    case disconnect(isImmediate: Bool)
+    case read(CharacteristicIdentifier)
+    case write(Data, to: CharacteristicIdentifier, CBCharacteristicWriteType)
+    case listen(Listen)
+    /// Ends a listen, with the last failure that it receives, if any.
+    case endListen(CharacteristicIdentifier, (any Error)?)
+    case pair(Timeout)
+    case unpair(PeripheralIdentifier)
+
+    fileprivate func isConnection(to peripheral: UUID) -> Bool {
+        if case .connect(let identifier, _) = self { identifier.uuid == peripheral } else { false }
+    }
+
+    fileprivate var kind: BluejayMachine.Kind {
+        switch self {
+        case .scan: .scan
+        case .connect: .connect
+        case .disconnect(let isImmediate): .disconnect(isImmediate: isImmediate)
+        case .read, .write, .listen, .endListen: .operation
+        case .pair: .pairing
+        case .unpair: .unpairing
+        }
+    }
 }
 
 /// The implementation of a ``Bluejay``: owns the lock, the machine and the requests, and performs the machine's effects.
@@ -23,7 +40,7 @@ final class BluejaySession: Swift.Sendable {
     typealias RequestID = BluejayMachine.RequestID
     typealias Outcome = BluejayMachine.Outcome
     typealias Effect = BluejayMachine.Effect
-    private typealias ConnectionObservers = [ObserverList<any ConnectionObserver>.Entry]
+    private typealias Registrations = [Observers.Registration]
 
     private struct Core {
         var machine = BluejayMachine()
@@ -32,41 +49,53 @@ final class BluejaySession: Swift.Sendable {
         var start = CancelToken.uncancellable
         /// The peripheral that is or was connected last, or is being connected.
         var peripheral: Peripheral?
-        var requests: [RequestID: Request] = [:]
+        var requests: [RequestID: (work: Work, settle: (Outcome) -> Void)] = [:]
         private var lastRequest: UInt64 = 0
-        var listens = ListenTable()
-        var serviceWatch: ServiceWatch?
-        var pairingWatch: PairingWatch?
+        var listens: [CharacteristicIdentifier: Listen] = [:]
+        /// The listens that wait for the connection to come back.
+        var restoredListens: [Listen] = []
+        /// The peripheral whose services are followed, and the services when they were read last; `nil` until then.
+        var serviceWatch: (peripheral: Peripheral, token: CancelToken, known: [Service]?)?
+        /// The peripheral whose pairing is followed.
+        var pairingWatch: (peripheral: Peripheral, token: CancelToken)?
         /// Cancels the handler that gives the requests of pairings to the observers; `nil` if there is none.
         var requestWatch: CancelToken?
+        var observers = Observers()
         weak var handler: (any DisconnectHandler)?
         var restoration = Restoration()
         /// The peripherals that scans have found, which can be connected also after BlueZ has removed them.
         var discovered = DiscoveredPeripherals()
-        /// Counts the background tasks.
-        var task = 0
+        /// The last background task.
+        var task: BackgroundTask?
         /// The effects with the observers that were registered when they were decided. An observer that registers later
         /// receives the present state instead, so it receives each event once.
-        var pending: [(effect: Effect, observers: ConnectionObservers)] = []
+        var pending: [(effect: Effect, observers: Registrations)] = []
         var isDraining = false
 
-        mutating func add(_ request: Request, _ kind: BluejayMachine.Kind) -> RequestID {
+        mutating func add(_ work: Work, _ settle: @escaping (Outcome) -> Void) -> RequestID {
             lastRequest += 1
-            let id = RequestID(rawValue: lastRequest, kind: kind)
-            requests[id] = request
+            let id = RequestID(rawValue: lastRequest, kind: work.kind)
+            requests[id] = (work, settle)
             return id
+        }
+
+        func endPairingWatch() {
+            if let pairingWatch { pairingWatch.peripheral.whenPairingChanges().cancel(pairingWatch.token) }
         }
     }
 
     private let core = Locked(Core())
-    let callbacks: Callbacks
+    private let callbackQueue: DispatchQueue
     /// The thread of background tasks.
     private let taskQueue = DispatchQueue(label: "bluejay.background-task")
-    let gate = TaskGate()
     private static let ownTask = DispatchSpecificKey<ObjectIdentifier>()
 
     init(callbackQueue: DispatchQueue) {
-        callbacks = Callbacks(callbackQueue)
+        // A serial queue on top of the user's, which may be concurrent and would call back in any order. The main queue is
+        // used itself, so that code on it runs on the main thread.
+        self.callbackQueue =
+            callbackQueue === DispatchQueue.main
+            ? callbackQueue : DispatchQueue(label: "bluejay.callbacks", target: callbackQueue)
         taskQueue.setSpecific(key: Self.ownTask, value: ObjectIdentifier(self))
     }
 
@@ -87,12 +116,13 @@ final class BluejaySession: Swift.Sendable {
     /// Whether this is the thread of a background task of this Bluejay.
     private var isInsideTask: Bool { DispatchQueue.getSpecific(key: Self.ownTask) == ObjectIdentifier(self) }
 
-    /// Whether the background task of this number is running, and this is its thread.
-    func isInside(task: Int) -> Bool {
-        isInsideTask && core.withLock { $0.task == task && $0.machine.isTaskRunning }
+    /// Whether this background task is running, and this is its thread.
+    func isInside(_ task: BackgroundTask) -> Bool {
+        isInsideTask && core.withLock { $0.task === task && $0.machine.isTaskRunning }
     }
 
-    var caller: BluejayMachine.Caller { isInsideTask ? .insideTask : .application }
+    /// The origin of a request that the application makes on this thread.
+    private var caller: BluejayMachine.Caller { isInsideTask ? .insideTask : .application }
 
     // MARK: Decisions
 
@@ -100,7 +130,7 @@ final class BluejaySession: Swift.Sendable {
     private func update(_ decision: (inout Core) -> [Effect]) {
         let mustDrain = core.withLock { core in
             let effects = decision(&core)
-            let observers = callbacks.entries(\.connection)
+            let observers = core.observers[(any ConnectionObserver).self]
             core.pending += effects.map { ($0, observers) }
             guard !core.pending.isEmpty, !core.isDraining else { return false }
             core.isDraining = true
@@ -121,23 +151,32 @@ final class BluejaySession: Swift.Sendable {
     /// Sends an event to the machine, and performs its effects.
     func decide(_ event: (inout BluejayMachine) -> [Effect]) { update { event(&$0.machine) } }
 
-    func request(_ kind: BluejayMachine.Kind, by caller: BluejayMachine.Caller, _ request: Request) {
-        update { core in core.machine.requested(core.add(request, kind), by: caller) }
+    /// Makes a request of the application. `completion` is called once, on the callback queue.
+    func request(_ work: Work, completion: @escaping (Outcome) -> Void) {
+        request(work, by: caller) { outcome in self.call { completion(outcome) } }
+    }
+
+    /// Makes a request. `settle` is called once.
+    func request(_ work: Work, by caller: BluejayMachine.Caller, settle: @escaping (Outcome) -> Void) {
+        update { core in core.machine.requested(core.add(work, settle), by: caller) }
     }
 
     private func finished(_ id: RequestID, _ outcome: Outcome) { decide { $0.finished(id, outcome) } }
 
-    private func perform(_ effect: Effect, _ observers: ConnectionObservers) {
+    private func perform(_ effect: Effect, _ observers: Registrations) {
         switch effect {
         case .call(let work):
             work()
         case .begin(let id):
-            core.withLock { $0.requests[id] }?.begin(id)
+            if let work = core.withLock({ $0.requests[id]?.work }) { begin(work, id) }
         case .settle(let id, let outcome, let mustStop):
-            let request = core.withLock { $0.requests.removeValue(forKey: id) }
-            if case .failure(let error) = outcome { log("A request has failed: \(error.localizedDescription)") }
-            request?.settle(outcome)
-            if mustStop { request?.stop(id) }
+            guard let (work, settle) = core.withLock({ $0.requests.removeValue(forKey: id) }) else { return }
+            if case .failure(let error) = outcome {
+                log("A request has failed: \(error.localizedDescription)")
+                if case .listen(let listen) = work { listen.end(with: error) }
+            }
+            settle(outcome)
+            if mustStop { stop(work, id) }
         case .endLink:
             log("Disconnecting.")
             peripheral?.disconnect()
@@ -152,10 +191,10 @@ final class BluejaySession: Swift.Sendable {
             endRestoration { $0.didFailToRestoreConnection(to: $1, error: error) }
         case .failTask(let error):
             // Unless that task has ended, and another one is running.
-            if state({ $0.taskFailure != nil }) { gate.fail(error) }
+            core.withLock { $0.machine.taskFailure == nil ? nil : $0.task }?.fail(error)
         case .reportAvailability(let isAvailable):
             log(isAvailable ? "Bluetooth is available." : "Bluetooth is not available.")
-            callbacks.notify(observers, of: \.connection) { $0.bluetoothAvailable(isAvailable) }
+            notify((any ConnectionObserver).self, observers) { $0.bluetoothAvailable(isAvailable) }
         case .reportConnected:
             reportConnected(observers)
         case .reportDisconnected(let error, let willReconnect):
@@ -163,10 +202,40 @@ final class BluejaySession: Swift.Sendable {
         }
     }
 
-    /// Calls user code, on the callback queue.
-    func call(_ work: @escaping () -> Void) { callbacks.call(work) }
+    // MARK: User code
 
-    private func log(_ text: @autoclosure () -> String) { callbacks.log(text()) }
+    /// Calls user code, on the callback queue.
+    func call(_ work: @escaping () -> Void) {
+        // The application's closures are made on one thread and called on the callback queue alone, one at a time.
+        nonisolated(unsafe) let work = work
+        callbackQueue.async { work() }
+    }
+
+    /// Calls the observers of one kind, or those of `registrations` that are still registered.
+    private func notify<Observer>(
+        _ kind: Observer.Type, _ registrations: Registrations? = nil, _ event: @escaping (Observer) -> Void
+    ) {
+        let registrations = registrations ?? core.withLock { $0.observers[kind] }
+        guard !registrations.isEmpty else { return }
+        call {
+            // Each time, because an observer may remove the next one.
+            for registration in registrations where self.core.withLock({ $0.observers.contains(registration) }) {
+                if let observer = registration.observer as? Observer {
+                    event(observer)
+                } else {
+                    self.core.withLock { $0.observers.remove(registration) }
+                }
+            }
+        }
+    }
+
+    /// Sends a line to the log observers. The text is made only if there is one.
+    private func log(_ text: @autoclosure () -> String) {
+        let registrations = core.withLock { $0.observers[(any LogObserver).self] }
+        guard !registrations.isEmpty else { return }
+        let text = text()
+        notify((any LogObserver).self, registrations) { $0.debug(text) }
+    }
 
     func timer(after seconds: TimeInterval, _ work: @escaping @Sendable () -> Void) -> ManagerTimer? {
         manager?.timer(after: seconds, work)
@@ -181,27 +250,26 @@ final class BluejaySession: Swift.Sendable {
         switch mode {
         case .new(let options):
             var managerOptions = options.managerOptions
-            managerOptions[CBCentralManagerOptionRestoreIdentifierKey] = options.backgroundRestore.identifier
+            managerOptions[CBCentralManagerOptionRestoreIdentifierKey] = options.backgroundRestore.parts.identifier
             if let policy { managerOptions["CentralManagerOptionPairingPolicyKey"] = policy }
             let manager = CentralManager(queue: nil, options: managerOptions, over: options.managerConfiguration)
             start(with: manager, options.backgroundRestore)
         case .use(let manager, let peripheral):
             if let policy { manager.pairingPolicy = policy }
             start(with: manager, .disable)
-            switch peripheral?.state {
-            case .connected, .connecting:
-                update { core in
-                    core.peripheral = peripheral
-                    return core.machine.reconnect()
-                }
-            case .disconnected, .disconnecting, nil:
-                break
+            guard peripheral?.state == .connected || peripheral?.state == .connecting else { return }
+            update { core in
+                core.peripheral = peripheral
+                return core.machine.reconnect()
             }
         }
     }
 
     private func start(with manager: CentralManager, _ mode: BackgroundRestoreMode) {
-        let (restoration, start) = (Restoration(mode), CancelToken())
+        let (identifier, listenRestorer, backgroundRestorer) = mode.parts
+        let start = CancelToken()
+        let restoration = Restoration(
+            isEnabled: identifier != nil, listenRestorer: listenRestorer, backgroundRestorer: backgroundRestorer)
         // Released after the lock.
         var last: CentralManager?
         defer { withExtendedLifetime(last) {} }
@@ -220,43 +288,38 @@ final class BluejaySession: Swift.Sendable {
                 core.start == start ? core.machine.availabilityChanged(state == .poweredOn) : []
             }
         }
-        watchPairingRequests()
+        followPairingObservers()
         if restoration.isEnabled { watchForRestoration(of: manager, start) }
     }
 
     /// Fails everything with `stopped`. Returns the manager, and the peripheral if it is connected.
     @discardableResult
     func stop() -> (manager: CentralManager, peripheral: Peripheral?)? {
-        var extracted: (manager: CentralManager, peripheral: Peripheral?)?
-        var start = CancelToken.uncancellable
-        var requestWatch: CancelToken?
+        var last: Core?
         update { core in
             guard let manager = core.manager else { return [] }
-            extracted = (manager, core.machine.connection == .connected ? core.peripheral : nil)
-            start = core.start
-            requestWatch = core.requestWatch.take()
+            last = core
+            core.requestWatch = nil
             // The effects of the stop need the manager and the peripheral.
             return core.machine.stopped() + [.call { self.forget(manager) }]
         }
-        guard let extracted else { return nil }
+        guard let last, let manager = last.manager else { return nil }
         log("Stopped.")
-        extracted.manager.whenStateChanges().cancel(start)
-        if let requestWatch { extracted.manager.whenPairingIsRequested().cancel(requestWatch) }
-        return extracted
+        manager.whenStateChanges().cancel(last.start)
+        if let requestWatch = last.requestWatch { manager.whenPairingIsRequested().cancel(requestWatch) }
+        return (manager, last.machine.connection == .connected ? last.peripheral : nil)
     }
 
     private func forget(_ manager: CentralManager) {
-        let dropped = core.withLock { core -> (CentralManager?, Peripheral?, DiscoveredPeripherals, PairingWatch?)? in
+        let dropped = core.withLock { core -> Core? in
             // It may have been started with the same manager again.
             guard core.manager === manager, !core.machine.isStarted else { return nil }
-            defer {
-                (core.manager, core.peripheral, core.discovered) = (nil, nil, DiscoveredPeripherals())
-                core.pairingWatch = nil
-            }
-            return (core.manager, core.peripheral, core.discovered, core.pairingWatch)
+            let dropped = core
+            (core.manager, core.peripheral, core.discovered) = (nil, nil, DiscoveredPeripherals())
+            core.pairingWatch = nil
+            return dropped
         }
-        dropped?.3?.end()
-        withExtendedLifetime(dropped) {}
+        dropped?.endPairingWatch()
     }
 
     // MARK: The connection
@@ -264,16 +327,23 @@ final class BluejaySession: Swift.Sendable {
     func connect(
         _ identifier: PeripheralIdentifier, timeout: Timeout, completion: @escaping (ConnectionResult) -> Void
     ) {
-        let request = Request(target: identifier.uuid) { _ in
-            guard let peripheral = self.peripheral(identifier) else {
-                return self.decide { $0.linkFailed(BluejayError.unexpectedPeripheral(identifier)) }
-            }
-            self.link(to: peripheral, timeout: timeout)
-        } settle: { outcome in
+        request(.connect(identifier, timeout), by: caller) { outcome in
             let result = ConnectionResult(self.connected(outcome, or: .stopped))
             self.call { completion(result) }
         }
-        self.request(.connect, by: caller, request)
+    }
+
+    func disconnect(isImmediate: Bool, completion: ((DisconnectionResult) -> Void)?) {
+        request(.disconnect(isImmediate: isImmediate), by: caller) { outcome in
+            guard let completion else { return }
+            let result = DisconnectionResult(self.connected(outcome, or: .notConnected))
+            self.call { completion(result) }
+        }
+    }
+
+    /// Returns the peripheral of a request that has succeeded.
+    private func connected(_ outcome: Outcome, or missing: BluejayError) -> Result<Peripheral, any Error> {
+        outcome.flatMap { _ in peripheral.map(Result.success) ?? .failure(missing) }
     }
 
     /// Returns the peripheral that a scan has found, or that BlueZ knows.
@@ -307,132 +377,95 @@ final class BluejaySession: Swift.Sendable {
         }
     }
 
-    func disconnect(isImmediate: Bool, completion: ((DisconnectionResult) -> Void)?) {
-        let request = Request { _ in
-        } settle: { outcome in
-            guard let completion else { return }
-            let result = DisconnectionResult(self.connected(outcome, or: .notConnected))
-            self.call { completion(result) }
+    private func reportConnected(_ observers: Registrations) {
+        let (peripheral, listens) = core.withLock { core in
+            defer { core.restoredListens = [] }
+            return (core.peripheral, core.restoredListens)
         }
-        self.request(.disconnect(isImmediate: isImmediate), by: caller, request)
-    }
-
-    /// Returns the peripheral of a request that has succeeded.
-    private func connected(_ outcome: Outcome, or missing: BluejayError) -> Result<Peripheral, any Error> {
-        outcome.flatMap { _ in peripheral.map(Result.success) ?? .failure(missing) }
-    }
-
-    private func reportConnected(_ observers: ConnectionObservers) {
-        let (peripheral, listens) = core.withLock { ($0.peripheral, $0.listens.takeRestored()) }
         guard let peripheral else { return }
         log("Connected to \(peripheral.name).")
-        for listen in listens { begin(listen, by: .application) }
+        for listen in listens { request(.listen(listen), by: .application) { _ in } }
         watchServices()
         endRestoration { $0.didRestoreConnection(to: $1) }
-        callbacks.notify(observers, of: \.connection) { $0.connected(peripheral) }
+        notify((any ConnectionObserver).self, observers) { $0.connected(peripheral) }
     }
 
-    private func reportDisconnected(_ observers: ConnectionObservers, _ error: (any Error)?, willReconnect: Bool) {
+    private func reportDisconnected(_ observers: Registrations, _ error: (any Error)?, willReconnect: Bool) {
         guard let peripheral else { return }
         log("Disconnected from \(peripheral.name).\(error.map { " " + $0.localizedDescription } ?? "")")
-        callbacks.notify(observers, of: \.connection) { $0.disconnected(peripheral) }
+        notify((any ConnectionObserver).self, observers) { $0.disconnected(peripheral) }
         call {
             let mode = self.handler?.didDisconnect(from: peripheral, with: error, willReconnect: willReconnect)
             self.decide { $0.handlerReturned(mode ?? .noChange) }
         }
     }
 
-    // MARK: Operations
+    // MARK: Requests
 
-    func read(
-        from identifier: CharacteristicIdentifier, by caller: BluejayMachine.Caller,
-        settle: @escaping (Outcome) -> Void
-    ) {
-        perform(on: identifier, by: caller, settle) { $0.read(identifier) }
-    }
-
-    func write(
-        _ data: Data, to identifier: CharacteristicIdentifier, type: CBCharacteristicWriteType,
-        by caller: BluejayMachine.Caller, settle: @escaping (Outcome) -> Void
-    ) {
-        perform(on: identifier, by: caller, settle) { peripheral in
-            peripheral.write(data, to: identifier, type: type).map(context: ImmediateContext()) { Data() }
-        }
-    }
-
-    /// Performs an operation on the peripheral, when its turn comes.
-    private func perform(
-        on identifier: CharacteristicIdentifier, by caller: BluejayMachine.Caller,
-        _ settle: @escaping (Outcome) -> Void, _ operation: @escaping (Peripheral) -> Future<Data>
-    ) {
-        let begin = { (id: RequestID) in
-            guard let peripheral = self.peripheral else {
-                return self.finished(id, .failure(BluejayError.notConnected))
+    /// Begins the work of a request, whose turn has come. The machine receives its end, at once or later.
+    private func begin(_ work: Work, _ id: RequestID) {
+        switch work {
+        case .scan(let scan):
+            begin(scan, id)
+        case .connect(let identifier, let timeout):
+            guard let peripheral = peripheral(identifier) else {
+                return decide { $0.linkFailed(BluejayError.unexpectedPeripheral(identifier)) }
             }
-            self.finish(id, with: operation(peripheral), of: identifier)
+            link(to: peripheral, timeout: timeout)
+        case .disconnect:
+            break  // The effect `endLink` begins it.
+        case .read(let identifier):
+            perform(id, on: peripheral, of: identifier) { $0.read(identifier) }
+        case .write(let data, let identifier, let type):
+            perform(id, on: peripheral, of: identifier) { $0.write(data, to: identifier, type: type) }
+        case .listen(let listen):
+            subscribe(listen, id)
+        case .endListen(let identifier, let error):
+            perform(id, on: peripheral, of: identifier) { peripheral in
+                core.withLock { $0.listens.removeValue(forKey: identifier) }?.end(with: error)
+                return peripheral.stopNotifications(identifier)
+            }
+        case .pair(let timeout):
+            perform(id, on: peripheral) { $0.pair(timeout: timeout.interval) }
+        case .unpair(let identifier):
+            perform(id, on: peripheral(identifier), or: .unexpectedPeripheral(identifier)) { $0.unpair() }
         }
-        request(.operation, by: caller, Request(begin: begin, settle: settle))
     }
 
-    private func finish(_ id: RequestID, with future: Future<Data>, of identifier: CharacteristicIdentifier) {
-        future.onComplete(context: ImmediateContext()) { [weak self] result in
+    /// Ends the work of a request that was settled before its end.
+    private func stop(_ work: Work, _ id: RequestID) {
+        switch work {
+        case .scan(let scan):
+            end(scan)?.stopScanning()
+            finished(id, .success(Data()))
+        case .listen(let listen):
+            abandon(listen)
+        case .pair:
+            peripheral?.cancelPairing()
+        case .connect, .disconnect, .read, .write, .endListen, .unpair:
+            break
+        }
+    }
+
+    /// Performs an operation, and finishes its request with the outcome, of which only bytes are a value of the request.
+    ///
+    /// - Parameters:
+    ///   - identifier: The characteristic of the operation, for its errors.
+    ///   - missing: The error if there is no peripheral.
+    private func perform<T>(
+        _ id: RequestID, on peripheral: Peripheral?, of identifier: CharacteristicIdentifier? = nil,
+        or missing: BluejayError = .notConnected, _ operation: (Peripheral) -> Future<T>
+    ) {
+        guard let peripheral else { return finished(id, .failure(missing)) }
+        operation(peripheral).onComplete(context: ImmediateContext()) { [weak self] result in
             switch result {
-            case .success(let data): self?.finished(id, .success(data))
+            case .success(let value): self?.finished(id, .success(value as? Data ?? Data()))
             case .failure(let error): self?.finished(id, .failure(BluejayError.documented(error, of: identifier)))
             }
         }
     }
 
-    // MARK: Pairing
-
-    func pair(timeout: Timeout, by caller: BluejayMachine.Caller, settle: @escaping (Outcome) -> Void) {
-        let begin = { (id: RequestID) in
-            guard let peripheral = self.peripheral else {
-                return self.finished(id, .failure(BluejayError.notConnected))
-            }
-            self.finish(id, with: peripheral.pair(timeout: timeout.interval))
-        }
-        let stop = { (_: RequestID) in self.peripheral?.cancelPairing() ?? () }
-        request(.pairing, by: caller, Request(begin: begin, stop: stop, settle: settle))
-    }
-
-    func unpair(
-        _ identifier: PeripheralIdentifier, by caller: BluejayMachine.Caller, settle: @escaping (Outcome) -> Void
-    ) {
-        let begin = { (id: RequestID) in
-            guard let peripheral = self.peripheral(identifier) else {
-                return self.finished(id, .failure(BluejayError.unexpectedPeripheral(identifier)))
-            }
-            self.finish(id, with: peripheral.unpair())
-        }
-        request(.unpairing, by: caller, Request(begin: begin, settle: settle))
-    }
-
-    private func finish(_ id: RequestID, with pairing: Future<Peripheral>) {
-        pairing.onComplete(context: ImmediateContext()) { [weak self] result in
-            switch result {
-            case .success: self?.finished(id, .success(Data()))
-            case .failure(let error): self?.finished(id, .failure(BluejayError.documented(error)))
-            }
-        }
-    }
-
     // MARK: Listens
-
-    /// - Parameter isSet: Called when the subscription has succeeded or failed; a failure ends the listen too.
-    func begin(
-        _ listen: Listen, by caller: BluejayMachine.Caller, isSet: @escaping (Outcome) -> Void = { _ in }
-    ) {
-        let request = Request { id in
-            self.subscribe(listen, id)
-        } stop: { _ in
-            self.abandon(listen)
-        } settle: { outcome in
-            if case .failure(let error) = outcome { listen.end(with: error) }
-            isSet(outcome)
-        }
-        self.request(.operation, by: caller, request)
-    }
 
     private func subscribe(_ listen: Listen, _ id: RequestID) {
         let identifier = listen.identifier
@@ -442,25 +475,22 @@ final class BluejaySession: Swift.Sendable {
             core.listens[identifier] = listen
             return (core.peripheral, replaced)
         }
-        guard let peripheral else { return finished(id, .failure(BluejayError.multipleListenTrapped)) }
-        replaced?.end(with: BluejayError.multipleListenReplaced)
-        let found = peripheral.characteristic(identifier, for: [.notify, .indicate])
-        let subscription = found.flatMap(context: ImmediateContext()) { characteristic in
-            try listen.subscribe(to: characteristic) { [weak self] error in
-                guard let self, remove(listen) else { return }
-                listen.end(with: BluejayError.documented(error, of: identifier))
+        perform(id, on: peripheral, of: identifier, or: .multipleListenTrapped) { peripheral in
+            replaced?.end(with: BluejayError.multipleListenReplaced)
+            let found = peripheral.characteristic(identifier, for: [.notify, .indicate])
+            let subscription = found.flatMap(context: ImmediateContext()) { characteristic in
+                try listen.subscribe(to: characteristic) { [weak self] error in
+                    guard let self, remove(listen) else { return }
+                    listen.end(with: BluejayError.documented(error, of: identifier))
+                }
             }
-        }
-        subscription.onComplete(context: ImmediateContext()) { [weak self] result in
-            guard let self else { return }
-            switch result {
-            case .failure: _ = remove(listen)
-            case .success:
+            subscription.onFailure(context: ImmediateContext()) { [weak self] _ in _ = self?.remove(listen) }
+            subscription.onSuccess(context: ImmediateContext()) { [weak self] in
                 // It may have been abandoned during the subscription.
-                if core.withLock({ $0.listens[identifier] == nil }) { listen.unsubscribe() }
+                if self?.core.withLock({ $0.listens[identifier] == nil }) == true { listen.unsubscribe() }
             }
+            return subscription
         }
-        finish(id, with: subscription.map(context: ImmediateContext()) { Data() }, of: identifier)
     }
 
     /// Returns whether this listen was the current one.
@@ -481,29 +511,20 @@ final class BluejaySession: Swift.Sendable {
 
     /// Ends all listens: the connection has ended, or Bluejay has stopped.
     private func endListens(_ error: any Error) {
-        let (listens, watch, peripheral, isStarted) = core.withLock { core in
-            defer { core.serviceWatch = nil }
-            return (core.listens.takeAll(), core.serviceWatch, core.peripheral, core.machine.isStarted)
+        let (last, isStarted) = core.withLock { core in
+            defer { (core.serviceWatch, core.listens, core.restoredListens) = (nil, [:], []) }
+            return (core, core.machine.isStarted)
         }
-        watch?.end()
-        for listen in listens {
+        if let watch = last.serviceWatch { watch.peripheral.whenServicesChange().cancel(watch.token) }
+        let listens = Array(last.listens.values) + last.restoredListens
+        // The order of a dictionary differs between processes.
+        for listen in listens.sorted(by: { $0.identifier.description < $1.identifier.description }) {
             listen.end(with: error)
             // Else BlueCapKit would subscribe again on the next connection. After a stop the subscriptions remain for the
             // next owner of the manager.
             guard isStarted else { continue }
             listen.unsubscribe()
-            peripheral?.forgetRestoredSubscription(to: listen.identifier)
-        }
-    }
-
-    /// - Parameter error: The last failure that the listen receives, if any.
-    func endListen(
-        to identifier: CharacteristicIdentifier, error: (any Error)?, by caller: BluejayMachine.Caller,
-        settle: @escaping (Outcome) -> Void
-    ) {
-        perform(on: identifier, by: caller, settle) { peripheral in
-            self.core.withLock { $0.listens.remove(identifier) }?.end(with: error)
-            return peripheral.stopNotifications(identifier).map(context: ImmediateContext()) { Data() }
+            last.peripheral?.forgetRestoredSubscription(to: listen.identifier)
         }
     }
 
@@ -515,23 +536,6 @@ final class BluejaySession: Swift.Sendable {
     }
 
     // MARK: Scans
-
-    func scan(_ scan: Scan) {
-        let request = Request { id in
-            self.begin(scan, id)
-        } stop: { id in
-            self.end(scan)?.stopScanning()
-            self.finished(id, .success(Data()))
-        } settle: { outcome in
-            self.call {
-                switch outcome {
-                case .success: scan.hasStopped(nil)
-                case .failure(let error): scan.hasStopped(error)
-                }
-            }
-        }
-        self.request(.scan, by: caller, request)
-    }
 
     private func begin(_ scan: Scan, _ id: RequestID) {
         guard let manager else { return finished(id, .failure(BluejayError.stopped)) }
@@ -592,34 +596,37 @@ final class BluejaySession: Swift.Sendable {
 
     // MARK: Background tasks
 
-    /// Runs a task with its number on the thread of background tasks.
-    func run<R>(_ task: @escaping @Sendable (Int) throws -> R, _ completion: @escaping (RunResult<R>) -> Void) {
-        let caller = caller
-        let (refusal, number) = core.withLock { core -> (BluejayError?, Int) in
+    /// Runs `work` on the thread of background tasks.
+    func run<R>(
+        _ work: @escaping @Sendable (BackgroundTask) throws -> R, _ completion: @escaping (RunResult<R>) -> Void
+    ) {
+        let (caller, task) = (caller, BackgroundTask())
+        let refusal = core.withLock { core in
             let refusal = core.machine.taskRequested(by: caller)
-            if refusal == nil {
-                core.task += 1
-                gate.announce()
-            }
-            return (refusal, core.task)
+            if refusal == nil { core.task = task }
+            return refusal
         }
         if let refusal { return call { completion(.failure(refusal)) } }
         // Called on the callback queue alone.
         nonisolated(unsafe) let completion = completion
         taskQueue.async { [self] in
-            gate.begin()
             let result: RunResult<R>
             do {
-                result = .success(try task(number))
+                result = .success(try work(task))
             } catch {
                 result = .failure(error)
             }
             update { core in
                 // The completion precedes the reports that the task has deferred.
-                [.call { self.call { completion(result) } }] + (core.task == number ? core.machine.taskEnded() : [])
+                [.call { self.call { completion(result) } }] + (core.task === task ? core.machine.taskEnded() : [])
             }
-            gate.end()
+            task.end()
         }
+    }
+
+    /// Waits until the background task waits for Bluetooth, or there is none.
+    func awaitBackgroundTask(limit: TimeInterval) -> Bool {
+        core.withLock { $0.task }?.awaitStillness(limit: limit) ?? true
     }
 
     // MARK: Restoration
@@ -627,15 +634,11 @@ final class BluejaySession: Swift.Sendable {
     private func watchForRestoration(of manager: CentralManager, _ start: CancelToken) {
         let restoration: Future<(peripherals: [Peripheral], scannedServices: [CBUUID], options: [String: AnyObject])> =
             manager.whenStateRestored()
-        restoration.onComplete(context: ImmediateContext()) { [weak self, weak manager] result in
-            switch result {
-            case .success((let peripherals, _, _)):
-                self?.restored(peripherals, of: start)
-            case .failure(let error):
-                // A manager that is released before it has restored fails too.
-                guard let self, core.withLock({ $0.start == start && $0.machine.isStarted }) else { return }
-                log("Nothing was restored: \(manager?.stateRestorationFailure ?? error.localizedDescription)")
-            }
+        restoration.onSuccess(context: ImmediateContext()) { [weak self] in self?.restored($0.peripherals, of: start) }
+        restoration.onFailure(context: ImmediateContext()) { [weak self, weak manager] error in
+            // A manager that is released before it has restored fails too.
+            guard let self, core.withLock({ $0.start == start && $0.machine.isStarted }) else { return }
+            log("Nothing was restored: \(manager?.stateRestorationFailure ?? error.localizedDescription)")
         }
     }
 
@@ -650,21 +653,17 @@ final class BluejaySession: Swift.Sendable {
             let effects = core.machine.reconnect()
             // The application may have connected the same peripheral, or asked for that.
             isUsed =
-                !effects.isEmpty || core.requests.values.contains { $0.target == peripheral.identifier }
+                !effects.isEmpty || core.requests.values.contains { $0.work.isConnection(to: peripheral.identifier) }
                 || core.peripheral === peripheral && core.machine.connection.isThereOrTried
             guard isUsed else { return [] }
             if !effects.isEmpty {
                 core.peripheral = peripheral
-                core.restoration.begin(attempt: core.machine.attempt)
+                if core.restoration.backgroundRestorer != nil { core.restoration.attempt = core.machine.attempt }
             }
             // The restorer is asked before the connection is reported.
             return [.call { self.call { self.askRestorer(about: listens, of: peripheral) } }] + effects
         }
-        if isUsed { limitRestoration() } else { peripheral.terminate() }
-    }
-
-    /// Starts the time within which the connection has to be back.
-    private func limitRestoration() {
+        guard isUsed else { return peripheral.terminate() }
         guard let attempt = core.withLock({ $0.restoration.attempt }) else { return }
         _ = timer(after: Restoration.limit) { [weak self] in
             // After that attempt it has no effect.
@@ -676,8 +675,8 @@ final class BluejaySession: Swift.Sendable {
     private func endRestoration(
         _ report: @escaping (any BackgroundRestorer, PeripheralIdentifier) -> BackgroundRestoreCompletion
     ) {
-        let (isEnded, peripheral) = core.withLock { ($0.restoration.end(), $0.peripheral) }
-        guard isEnded, let peripheral else { return }
+        let (attempt, peripheral) = core.withLock { ($0.restoration.attempt.take(), $0.peripheral) }
+        guard attempt != nil, let peripheral else { return }
         call {
             guard let restorer = self.core.withLock({ $0.restoration.backgroundRestorer }) else { return }
             if case .callback(let work) = report(restorer, PeripheralIdentifier(peripheral)) { work() }
@@ -703,51 +702,54 @@ final class BluejaySession: Swift.Sendable {
             guard core.machine.isStarted else { return (false, .stopped) }
             if core.machine.connection == .connected { return (true, nil) }
             guard core.machine.willBeConnected else { return (false, .notConnected) }
-            core.listens.addRestored(listen)
+            core.restoredListens.append(listen)
             return (false, nil)
         }
         if let failure { listen.deliver(.failure(failure)) }
-        if isConnected { begin(listen, by: caller) }
+        if isConnected { request(.listen(listen), by: caller) { _ in } }
     }
 
     /// Restores a listen whose values go to the ``ListenRestorer`` until the application listens, unless it has restored
     /// the listen itself.
     private func restoreUnhandledListen(to identifier: CharacteristicIdentifier, of peripheral: Peripheral) {
-        guard !core.withLock({ $0.listens.contains(identifier) }) else { return }
+        let isKnown = core.withLock { core in
+            core.listens[identifier] != nil || core.restoredListens.contains { $0.identifier == identifier }
+        }
+        guard !isKnown else { return }
         let reported = PeripheralIdentifier(peripheral)
         let listen = Listen(identifier, .replaceable, isUnhandled: true) { [weak self] outcome in
             // The restorer does not receive the failure that ends the listen.
             guard let self, case .success(let value) = outcome else { return }
-            call { self.askRestorer(about: value, on: identifier, from: reported) }
+            call {
+                let restorer = self.core.withLock { core in
+                    // The application may listen now.
+                    core.listens[identifier]?.isUnhandled == true ? core.restoration.listenRestorer : nil
+                }
+                let action: ListenRestoreAction? = restorer?.didReceiveUnhandledListen(
+                    from: reported, on: identifier, with: value)
+                if action == .stopListen { self.request(.endListen(identifier, nil), by: .application) { _ in } }
+            }
         }
         restoreListen(listen)
     }
 
-    /// Reports a value without a closure. Called on the callback queue.
-    private func askRestorer(
-        about value: Data, on identifier: CharacteristicIdentifier, from peripheral: PeripheralIdentifier
-    ) {
-        let (restorer, isUnhandled) = core.withLock { core in
-            // The application may listen now.
-            (core.restoration.listenRestorer, core.listens[identifier]?.isUnhandled == true)
-        }
-        guard let restorer, isUnhandled else { return }
-        switch restorer.didReceiveUnhandledListen(from: peripheral, on: identifier, with: value) {
-        case .promiseRestoration: break
-        case .stopListen: endListen(to: identifier, error: nil, by: .application) { _ in }
-        }
-    }
-
     // MARK: Observers
+
+    /// Adds or removes observers, and follows what they observe.
+    func changeObservers(_ change: (inout Observers) -> Void) {
+        core.withLock { change(&$0.observers) }
+        followPairingObservers()
+        watchServices()
+    }
 
     func register(_ observer: any ConnectionObserver) {
         update { core in
-            callbacks.change { $0.connection.add(observer) }
+            core.observers.add(observer, as: (any ConnectionObserver).self)
             let isAvailable = core.machine.isAvailable
             let peripheral = core.machine.connection == .connected ? core.peripheral : nil
-            let newest = callbacks.entries(\.connection).suffix(1)
+            let newest = core.observers[(any ConnectionObserver).self].suffix(1)
             let report: () -> Void = {
-                self.callbacks.notify(Array(newest), of: \.connection) { observer in
+                self.notify((any ConnectionObserver).self, Array(newest)) { observer in
                     if let isAvailable { observer.bluetoothAvailable(isAvailable) }
                     if let peripheral { observer.connected(peripheral) }
                 }
@@ -769,85 +771,105 @@ final class BluejaySession: Swift.Sendable {
         }
         let identifier = PeripheralIdentifier(peripheral)
         peripheral.readRSSI().onComplete(context: ImmediateContext()) { [weak self] result in
-            let (strength, error): (Int, (any Error)?) =
-                switch result {
-                case .success(let strength): (strength, nil)
-                case .failure(let error): (127, error)
-                }
-            self?.callbacks.notify(\.rssi) {
-                $0.didReadRSSI(from: identifier, RSSI: NSNumber(value: strength), error: error)
+            let strength = NSNumber(value: result.value ?? 127)
+            self?.notify((any RSSIObserver).self) {
+                $0.didReadRSSI(from: identifier, RSSI: strength, error: result.error)
             }
         }
     }
 
-    /// Gives the requests of pairings to the observers, while there are any.
-    func watchPairingRequests() {
-        let watch = CancelToken()
-        let manager = core.withLock { core -> CentralManager? in
-            guard core.machine.isStarted, core.requestWatch == nil, !callbacks.entries(\.pairing).isEmpty else {
-                return nil
+    /// Gives the requests of pairings to the observers while there are any: BlueCapKit rejects a request without a handler.
+    private func followPairingObservers() {
+        let (manager, begun, ended) = core.withLock { core -> (CentralManager?, CancelToken?, CancelToken?) in
+            if core.observers[(any PairingObserver).self].isEmpty {
+                return (core.manager, nil, core.requestWatch.take())
             }
-            core.requestWatch = watch
-            return core.manager
+            guard core.machine.isStarted, core.requestWatch == nil else { return (nil, nil, nil) }
+            core.requestWatch = CancelToken()
+            return (core.manager, core.requestWatch, nil)
         }
-        guard let manager else { return }
-        manager.whenPairingIsRequested().onSuccess(context: ImmediateContext(), cancelToken: watch) {
+        if let ended { manager?.whenPairingIsRequested().cancel(ended) }
+        guard let begun, let manager else { return }
+        manager.whenPairingIsRequested().onSuccess(context: ImmediateContext(), cancelToken: begun) {
             [weak self, weak manager] request in
-            if self?.giveToObservers(request, watch) == true { return }
+            if self?.giveToObservers(request, begun) == true { return }
             guard let requests = manager?.whenPairingIsRequested() else { return }
-            requests.cancel(watch)
+            requests.cancel(begun)
             // Else another handler answers it.
-            if !requests.isWatched(besides: watch) { request.reject() }
+            if !requests.isWatched(besides: begun) { request.reject() }
         }
-    }
-
-    /// Ends that if there is no observer any more: BlueCapKit rejects a request that has no handler.
-    func pairingObserverLeft() {
-        let (manager, watch) = core.withLock { core -> (CentralManager?, CancelToken?) in
-            guard callbacks.entries(\.pairing).isEmpty else { return (nil, nil) }
-            return (core.manager, core.requestWatch.take())
-        }
-        if let manager, let watch { manager.whenPairingIsRequested().cancel(watch) }
     }
 
     /// Returns false if no observer is left, or the session was stopped.
     private func giveToObservers(_ request: PairingRequest, _ watch: CancelToken) -> Bool {
         guard case .peripheral(let peripheral) = request.peer else { return false }
-        let isWatched = core.withLock { core in
-            guard core.requestWatch == watch else { return false }
-            let hasObserver = callbacks.entries(\.pairing).contains { $0.observer != nil }
-            if !hasObserver { core.requestWatch = nil }
-            return hasObserver
+        let observers = core.withLock { core -> [AnyObject] in
+            guard core.requestWatch == watch else { return [] }
+            // Released after the lock, since they may be the last references.
+            let observers = core.observers[(any PairingObserver).self].compactMap(\.observer)
+            if observers.isEmpty { core.requestWatch = nil }
+            return observers
         }
-        guard isWatched else { return false }
+        guard !observers.isEmpty else { return false }
         log("The pairing with \(peripheral.name) needs an answer.")
         let identifier = PeripheralIdentifier(peripheral)
-        callbacks.notify(\.pairing) { $0.didReceivePairingRequest(request, from: identifier) }
+        notify((any PairingObserver).self) { $0.didReceivePairingRequest(request, from: identifier) }
         return true
     }
 
     /// Reports the changes of the pairing of the peripheral in use.
     private func watchPairing(of peripheral: Peripheral) {
-        let watch = PairingWatch(peripheral, callbacks)
-        let (isNew, last) = core.withLock { core -> (Bool, PairingWatch?) in
-            guard core.pairingWatch?.peripheral !== peripheral else { return (false, nil) }
-            defer { core.pairingWatch = watch }
-            return (true, core.pairingWatch)
+        let token = CancelToken()
+        let last = core.withLock { core -> Core? in
+            guard core.pairingWatch?.peripheral !== peripheral else { return nil }
+            defer { core.pairingWatch = (peripheral, token) }
+            return core
         }
-        guard isNew else { return }
-        last?.end()
-        watch.begin()
+        guard let last else { return }
+        last.endPairingWatch()
+        peripheral.whenPairingChanges().onSuccess(context: ImmediateContext(), cancelToken: token) {
+            [weak self, weak peripheral] change in
+            guard let identifier = peripheral.map(PeripheralIdentifier.init) else { return }
+            self?.notify((any PairingObserver).self) { $0.didChangePairing(of: identifier, to: change) }
+        }
     }
 
     /// Follows the services of the connected peripheral, if there is an observer.
-    func watchServices() {
-        let watch = core.withLock { core -> ServiceWatch? in
-            guard core.machine.connection == .connected, let peripheral = core.peripheral,
-                !callbacks.entries(\.service).isEmpty, core.serviceWatch == nil
+    private func watchServices() {
+        let token = CancelToken()
+        let peripheral = core.withLock { core -> Peripheral? in
+            guard core.machine.connection == .connected, core.serviceWatch == nil, let peripheral = core.peripheral,
+                !core.observers[(any ServiceObserver).self].isEmpty
             else { return nil }
-            core.serviceWatch = ServiceWatch(peripheral, callbacks)
-            return core.serviceWatch
+            core.serviceWatch = (peripheral, token, nil)
+            return peripheral
         }
-        watch?.begin()
+        guard let peripheral else { return }
+        readServices(of: peripheral, token)
+        peripheral.whenServicesChange().onSuccess(context: ImmediateContext(), cancelToken: token) {
+            [weak self] peripheral in
+            self?.readServices(of: peripheral, token)
+        }
+    }
+
+    /// Reads the services, and reports which are gone since they were read last.
+    private func readServices(of peripheral: Peripheral, _ watch: CancelToken) {
+        let discovery: Future<Peripheral> = peripheral.discoverAllServices()
+        discovery.onSuccess(context: ImmediateContext()) { [weak self] peripheral in
+            guard let self else { return }
+            let present = peripheral.services
+            let known = core.withLock { core -> [Service]? in
+                guard core.serviceWatch?.token == watch else { return nil }
+                defer { core.serviceWatch?.known = present }
+                return core.serviceWatch?.known
+            }
+            guard let known else { return }
+            let gone = known.filter { service in !present.contains { $0 === service } }
+            let identifier = PeripheralIdentifier(peripheral)
+            let invalidated = gone.map { ServiceIdentifier(uuid: $0.uuid) }
+            notify((any ServiceObserver).self) {
+                $0.didModifyServices(from: identifier, invalidatedServices: invalidated)
+            }
+        }
     }
 }

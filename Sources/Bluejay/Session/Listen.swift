@@ -8,7 +8,7 @@ final class Listen: @unchecked Swift.Sendable {
         var isEnded = false
         /// The characteristic of the subscription, and its values.
         var characteristic: Characteristic?
-        var stream: FutureStream<(characteristic: Characteristic, data: Data?)>?
+        var stream: FutureStream<Data?>?
     }
 
     let identifier: CharacteristicIdentifier
@@ -34,8 +34,7 @@ final class Listen: @unchecked Swift.Sendable {
     func subscribe(
         to characteristic: Characteristic, failed: @escaping @Sendable (any Error) -> Void
     ) throws -> Future<Void> {
-        let stream: FutureStream<(characteristic: Characteristic, data: Data?)> =
-            characteristic.receiveNotificationUpdates(capacity: 0)
+        let stream: FutureStream<Data?> = characteristic.receiveNotificationUpdates(capacity: 0)
         let isActive = state.withLock { state in
             if !state.isEnded { (state.characteristic, state.stream) = (characteristic, stream) }
             return !state.isEnded
@@ -43,8 +42,8 @@ final class Listen: @unchecked Swift.Sendable {
         guard isActive else { throw BluejayError.cancelled }
         stream.onComplete(context: ImmediateContext(), cancelToken: token) { element in
             switch element {
-            case .success((_, let data?)): self.deliver(.success(data))
-            case .success((_, nil)): self.deliver(.failure(CharacteristicError.notificationsInterrupted))
+            case .success(let data?): self.deliver(.success(data))
+            case .success(nil): self.deliver(.failure(CharacteristicError.notificationsInterrupted))
             case .failure(let error): failed(error)
             }
         }
@@ -72,67 +71,16 @@ final class Listen: @unchecked Swift.Sendable {
     }
 }
 
-/// The listens of a session by characteristic, and those that wait for the connection to come back.
-struct ListenTable {
-    private var current: [CharacteristicIdentifier: Listen] = [:]
-    private var restored: [Listen] = []
-
-    subscript(identifier: CharacteristicIdentifier) -> Listen? {
-        get { current[identifier] }
-        set { current[identifier] = newValue }
-    }
-
-    func contains(_ identifier: CharacteristicIdentifier) -> Bool {
-        current[identifier] != nil || restored.contains { $0.identifier == identifier }
-    }
-
-    mutating func remove(_ identifier: CharacteristicIdentifier) -> Listen? {
-        current.removeValue(forKey: identifier)
-    }
-
-    mutating func addRestored(_ listen: Listen) { restored.append(listen) }
-
-    /// Removes and returns the listens that wait for the connection.
-    mutating func takeRestored() -> [Listen] {
-        defer { restored = [] }
-        return restored
-    }
-
-    /// Removes and returns all listens, in the order of their identifiers.
-    mutating func takeAll() -> [Listen] {
-        defer { self = ListenTable() }
-        return (Array(current.values) + restored).sorted { $0.identifier.description < $1.identifier.description }
-    }
-}
-
 /// The restoration of an earlier run of the program: the settings, and the connection until it is back or given up.
 struct Restoration {
     /// After how many seconds the restoration of the connection has failed, as in Bluejay 0.8.
     static let limit: TimeInterval = 15
 
-    private(set) var isEnabled = false
-    private(set) weak var listenRestorer: (any ListenRestorer)?
-    private(set) weak var backgroundRestorer: (any BackgroundRestorer)?
+    var isEnabled = false
+    weak var listenRestorer: (any ListenRestorer)?
+    weak var backgroundRestorer: (any BackgroundRestorer)?
     /// The machine's attempt to connect; `nil` if no connection is being restored.
-    private(set) var attempt: Int?
-
-    init() {}
-
-    init(_ mode: BackgroundRestoreMode) {
-        isEnabled = mode.identifier != nil
-        (listenRestorer, backgroundRestorer) = (mode.restorer, mode.backgroundRestorer)
-    }
-
-    /// Begins if there is an object to report to.
-    mutating func begin(attempt: Int) {
-        if backgroundRestorer != nil { self.attempt = attempt }
-    }
-
-    /// Returns whether a connection was being restored.
-    mutating func end() -> Bool {
-        defer { attempt = nil }
-        return attempt != nil
-    }
+    var attempt: Int?
 }
 
 extension BluejayError {
@@ -147,9 +95,12 @@ extension BluejayError {
         }
     }
 
-    /// Returns the documented error for an error of BlueCapKit, or the error itself if there is none.
-    static func documented(_ error: any Error, of characteristic: CharacteristicIdentifier) -> any Error {
-        switch error {
+    /// Returns the documented error for an error of an operation, or the error itself if there is none.
+    ///
+    /// - Parameter characteristic: The characteristic of the operation; `nil` for a pairing.
+    static func documented(_ error: any Error, of characteristic: CharacteristicIdentifier?) -> any Error {
+        guard let characteristic else { return documented(error) }
+        return switch error {
         case PeripheralError.disconnected: BluejayError.notConnected
         case PeripheralError.forcedDisconnect: BluejayError.explicitDisconnect
         case PeripheralError.serviceNotFound, PeripheralError.noServices:

@@ -56,9 +56,9 @@ final class Scan: @unchecked Swift.Sendable {
         return action
     }
 
-    func hasStopped(_ error: (any Error)?) {
+    func hasStopped(_ outcome: BluejaySession.Outcome) {
         isOver = true
-        stopped(discoveries, error)
+        if case .failure(let error) = outcome { stopped(discoveries, error) } else { stopped(discoveries, nil) }
     }
 }
 

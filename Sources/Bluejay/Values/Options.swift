@@ -43,11 +43,6 @@ public struct WarningOptions: Hashable, Swift.Sendable {
     public let notifyOnNotification: Bool
 
     /// Creates options, which have no effect on Linux.
-    ///
-    /// - Parameters:
-    ///   - notifyOnConnection: Whether iOS alerts the user to a connection.
-    ///   - notifyOnDisconnection: Whether iOS alerts the user to a disconnection.
-    ///   - notifyOnNotification: Whether iOS alerts the user to each notification.
     public init(notifyOnConnection: Bool, notifyOnDisconnection: Bool, notifyOnNotification: Bool) {
         self.notifyOnConnection = notifyOnConnection
         self.notifyOnDisconnection = notifyOnDisconnection

@@ -44,10 +44,7 @@ public enum WriteResult {
     case failure(any Error)
 
     init(_ outcome: Result<Data, any Error>) {
-        switch outcome {
-        case .success: self = .success
-        case .failure(let error): self = .failure(error)
-        }
+        if case .failure(let error) = outcome { self = .failure(error) } else { self = .success }
     }
 }
 
@@ -59,10 +56,7 @@ public enum PairingResult {
     case failure(any Error)
 
     init(_ outcome: Result<Data, any Error>) {
-        switch outcome {
-        case .success: self = .success
-        case .failure(let error): self = .failure(error)
-        }
+        if case .failure(let error) = outcome { self = .failure(error) } else { self = .success }
     }
 }
 
