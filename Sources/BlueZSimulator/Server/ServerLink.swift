@@ -1,8 +1,11 @@
 import Foundation
 
-/// A packet of a central that a program must answer.
+/// A packet of a central that a program answers.
 struct PacketID: Hashable, Sendable {
     let number: UInt64
+    let link: DeviceKey
+    /// False for a command.
+    let wantsResponse: Bool
 }
 
 /// A central's link to an adapter that serves, at the server's end.
