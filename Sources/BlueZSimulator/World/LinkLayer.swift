@@ -503,7 +503,7 @@ struct LinkLayer: Sendable {
         case .peripheral(let address)?:
             guard let peripheral = peripherals[address] else { return }
             if let refusal = peripheral.refusal(of: request, over: security.security(of: end)) {
-                return conclude(request, end, refusal)
+                return conclude(request, end, .error(refusal))
             }
             switch request.kind {
             case .read(let handle, _):
