@@ -6,10 +6,10 @@ import XCTest
 final class ServerExchangeTests: XCTestCase {
     /// The packets of a request, each answered with the next of these, and what it comes to.
     private func run(_ kind: AttributeRequest.Kind, mtu: Int = 23, _ answers: [AttributeResult]) -> [String] {
-        var exchange = ServerExchange(AttributeRequest(id: 1, kind: kind), mtu: mtu)
+        var exchange = ServerExchange(AttributeRequest(id: 1, kind: kind), mtu: mtu, configuration: 0x42)
         var words: [String] = []
         var rest = answers[...]
-        var step = exchange.begin(configuration: 0x42)
+        var step = exchange.begin()
         while case .send(let packet) = step {
             switch packet {
             case .read(_, let offset): words.append("read \(offset)")

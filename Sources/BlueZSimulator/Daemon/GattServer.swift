@@ -87,9 +87,7 @@ struct GattServer: Sendable {
     /// Announces the adapter's UUIDs, and indicates the handles to centrals that subscribe to Service Changed.
     private mutating func servicesChanged(_ services: [AttributeDatabase.Service], on index: Int, _ core: inout Core) {
         guard let database = applications.databases[index] else { return }
-        let serviceChanged =
-            database.services.first { $0.uuid == AttributeDatabase.genericAttribute }?
-            .characteristics.first?.valueHandle ?? 0
+        let serviceChanged = database.handle("2a05", descriptor: nil) ?? 0
         let uuids = database.services.filter { $0.application != nil }.map(\.uuid)
         core.set(\.servedUUIDs, to: uuids, of: index, announcing: .uuids)
         for service in services {
@@ -172,8 +170,8 @@ struct GattServer: Sendable {
             configuration = applications.databases[key.adapter]?.configurationHandle(of: characteristic + 1)
         case .read, .write: configuration = nil
         }
-        var exchange = ServerExchange(request, mtu: link.central.mtu)
-        let step = exchange.begin(configuration: configuration)
+        var exchange = ServerExchange(request, mtu: link.central.mtu, configuration: configuration)
+        let step = exchange.begin()
         links[key]?.exchange = exchange
         take(step, key, &core)
     }
