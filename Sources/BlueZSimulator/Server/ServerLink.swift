@@ -1,6 +1,6 @@
 import Foundation
 
-/// A packet of a central that a program answers.
+/// A packet of a central for which a program may be called.
 struct PacketID: Hashable, Sendable {
     let number: UInt64
     let link: DeviceKey

@@ -82,7 +82,7 @@ struct LinkLayer: Sendable {
         change(peripheral)
     }
 
-    /// Connected centrals learn of other services; their subscriptions end.
+    /// Changes a peripheral. If its services change, connected centrals discover them again and their subscriptions end.
     private mutating func change(_ peripheral: VirtualPeripheral) {
         let address = peripheral.address
         let isChanged = peripherals[address]?.change(to: peripheral) == true
@@ -391,7 +391,7 @@ struct LinkLayer: Sendable {
         links[end]?.isUp = true
     }
 
-    /// The security of a link that has just come up, of which both ends know.
+    /// Registers a link that has just come up with the Security Manager of both ends.
     private mutating func secure(_ end: CentralEnd) {
         guard let link = links[end] else { return }
         var initiator: SecurityManager.Party?

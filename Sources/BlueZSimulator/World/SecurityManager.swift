@@ -5,7 +5,7 @@ import Foundation
 struct SecurityManager: Sendable {
     typealias Side = PairingProcedure.Side
 
-    /// What the kernel knows of an adapter.
+    /// The state of an adapter in the kernel.
     struct Adapter: Hashable, Sendable {
         var address: VirtualAddress
         /// That of the default agent, or of the last one that there was.
@@ -35,7 +35,7 @@ struct SecurityManager: Sendable {
         var pairing: PairingProcedure?
         /// The result of the pairing, until the keys are distributed.
         var result: PairingProcedure.Step?
-        /// What virtual users are about to reply.
+        /// The replies of virtual users, until they are due.
         var answers: [Side: PairingProcedure.Answer] = [:]
         /// Whether it stays up if the pairing fails.
         var outlivesFailure = false
@@ -73,7 +73,7 @@ struct SecurityManager: Sendable {
 
     // MARK: Out
 
-    /// Returns what adapters and virtual centrals are to learn, and the links that are to end for lack of security.
+    /// Returns the events for adapters and virtual centrals, and the links that end because they are not secure enough.
     mutating func takeNews() -> (events: [LinkLayerEvent], ends: [CentralEnd]) {
         defer {
             events.removeAll(keepingCapacity: true)
