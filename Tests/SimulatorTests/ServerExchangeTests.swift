@@ -6,10 +6,10 @@ import XCTest
 final class ServerExchangeTests: XCTestCase {
     /// The packets of a request, each answered with the next of these, and what it comes to.
     private func run(_ kind: AttributeRequest.Kind, mtu: Int = 23, _ answers: [AttributeResult]) -> [String] {
-        var exchange = ServerExchange(AttributeRequest(id: 1, kind: kind), mtu: mtu)
+        var exchange = ServerExchange(AttributeRequest(id: 1, kind: kind), mtu: mtu, configuration: 0x42)
         var words: [String] = []
         var rest = answers[...]
-        var step = exchange.begin(configuration: 0x42)
+        var step = exchange.begin()
         while case .send(let packet) = step {
             switch packet {
             case .read(_, let offset): words.append("read \(offset)")
@@ -69,26 +69,29 @@ final class ServerExchangeTests: XCTestCase {
     }
 
     func testFlagsAndWhatTheyMean() {
-        let table: [([String], Set<CharacteristicFlag>, UInt16, UInt16)] = [
-            (["read"], [.read], 0x01, 0), (["write"], [.write], 0x02, 0),
-            (["write-without-response"], [.writeWithoutResponse], 0x02, 0), (["notify"], [.notify], 0, 0x02),
-            (["indicate"], [.indicate], 0, 0x02), (["broadcast"], [.broadcast], 0, 0),
-            (["encrypt-read"], [.read], 0x05, 0), (["encrypt-write"], [.write], 0x0A, 0),
-            (["encrypt-authenticated-read"], [.read], 0x11, 0), (["secure-write"], [.write], 0x82, 0),
-            (["encrypt-notify"], [.notify], 0, 0x08), (["secure-indicate"], [.indicate], 0, 0x80),
-            (["reliable-write"], [.reliableWrite, .extendedProperties], 0x02, 0),
-            (["writable-auxiliaries"], [.writableAuxiliaries, .extendedProperties], 0, 0),
-            (["authenticated-signed-writes"], [.authenticatedSignedWrites], 0x02, 0),
-            (["read", "write", "notify"], [.read, .write, .notify], 0x03, 0x02),
+        let no = LinkSecurity.none
+        let table: [([String], Set<CharacteristicFlag>, read: LinkSecurity?, write: LinkSecurity?, LinkSecurity)] = [
+            (["read"], [.read], no, nil, no), (["write"], [.write], nil, no, no),
+            (["write-without-response"], [.writeWithoutResponse], nil, no, no), (["notify"], [.notify], nil, nil, no),
+            (["indicate"], [.indicate], nil, nil, no), (["broadcast"], [.broadcast], nil, nil, no),
+            (["encrypt-read"], [.read], .encrypted, nil, no), (["encrypt-write"], [.write], nil, .encrypted, no),
+            (["encrypt-authenticated-read"], [.read], .authenticated, nil, no),
+            (["secure-write"], [.write], nil, .secure, no), (["encrypt-notify"], [.notify], nil, nil, .encrypted),
+            (["secure-indicate"], [.indicate], nil, nil, .secure),
+            (["reliable-write"], [.reliableWrite, .extendedProperties], nil, no, no),
+            (["writable-auxiliaries"], [.writableAuxiliaries, .extendedProperties], nil, nil, no),
+            (["authenticated-signed-writes"], [.authenticatedSignedWrites], nil, no, no),
+            (["read", "write", "notify"], [.read, .write, .notify], no, no, no),
         ]
-        for (texts, expected, permissions, subscribing) in table {
+        for (texts, expected, read, write, subscribing) in table {
             let flags = CharacteristicFlags.ofCharacteristic(
                 .strings(texts), hasSecuredSubscriptions: true)
             XCTAssertEqual(flags?.flags, expected, "\(texts)")
-            XCTAssertEqual(flags?.permissions.rawValue, permissions, "\(texts)")
-            XCTAssertEqual(flags?.subscribing.rawValue, subscribing, "\(texts)")
+            XCTAssertEqual(flags?.permissions, AttributePermissions(read: read, write: write), "\(texts)")
+            XCTAssertEqual(flags?.subscribing, subscribing, "\(texts)")
         }
         XCTAssertNil(CharacteristicFlags.ofDescriptor(.strings(["notify"])))
+        XCTAssertNil(CharacteristicFlags.ofDescriptor(.strings(["encrypt-broadcast"])))
         XCTAssertNil(CharacteristicFlags.ofCharacteristic(.string("read"), hasSecuredSubscriptions: true))
     }
 }

@@ -62,9 +62,7 @@ public struct DaemonError: Error, Hashable, Sendable {
         case ATTError.insufficientAuthorization: return notAuthorized
         case ATTError.requestNotSupported: return notSupported
         case 0: return failed("Operation failed")
-        default:
-            let digits = String(code, radix: 16)
-            return failed("Operation failed with ATT error: 0x" + (code < 0x10 ? "0" : "") + digits)
+        default: return failed("Operation failed with ATT error: 0x" + Hexadecimal.text([code]))
         }
     }
 

@@ -55,13 +55,8 @@ struct DaemonTraits: Hashable, Sendable {
     }
 
     // MARK: Objects
-    /// The properties that the version does not have.
-    var missingProperties: Set = [
-        "Adapter1.Manufacturer", "Adapter1.Version", "Adapter1.PowerState", "Adapter1.Connectable", "Device1.Bonded",
-        "Device1.AdvertisingFlags", "Device1.AdvertisingData", "Device1.CablePairing", "GattService1.Handle",
-        "GattCharacteristic1.Handle", "GattCharacteristic1.MTU", "GattDescriptor1.Handle",
-        "LEAdvertisingManager1.SupportedCapabilities", "LEAdvertisingManager1.SupportedFeatures",
-    ]
+    /// The properties that the version does not have; of an advertisement, those that it does not read.
+    var missingProperties = Set(changes.flatMap(\.properties))
     /// `BatteryProviderManager1`, which here refuses every call.
     var hasBatteryProviders = false
     /// `Bearer.LE1` of a device, which without `--experimental` has a signal and nothing else.
@@ -135,11 +130,6 @@ struct DaemonTraits: Hashable, Sendable {
     var hasAddressResolution = false
     var advertisingLength = AdvertisingLength.legacy
     var undiscoverableFlags = UndiscoverableFlags.none
-    /// The properties of an advertisement that the version does not read.
-    var missingAdvertisementProperties: Set = [
-        "ScanResponseServiceUUIDs", "ScanResponseSolicitUUIDs", "ScanResponseManufacturerData",
-        "ScanResponseServiceData", "ScanResponseData", "MinInterval", "MaxInterval", "TxPower",
-    ]
     /// Whether BlueZ writes the number of an advertisement to its property `Instance`, if it has one.
     var setsAdvertisementInstance = false
     var notificationSockets = NotificationSockets.shared
@@ -155,12 +145,21 @@ struct DaemonTraits: Hashable, Sendable {
         let version: BlueZVersion
         /// A phrase for the documentation, which lists all changes.
         let summary: String
+        /// The properties that come with it.
+        let properties: Set<String>
         let apply: @Sendable (inout DaemonTraits) -> Void
 
-        init(_ minor: Int, _ summary: String, _ apply: @escaping @Sendable (inout DaemonTraits) -> Void) {
+        init(
+            _ minor: Int, _ summary: String, adds properties: Set<String> = [],
+            _ change: @escaping @Sendable (inout DaemonTraits) -> Void = { _ in }
+        ) {
             version = BlueZVersion(5, minor)
             self.summary = summary
-            self.apply = apply
+            self.properties = properties
+            apply = {
+                $0.missingProperties.subtract(properties)
+                change(&$0)
+            }
         }
     }
 
@@ -173,13 +172,13 @@ struct DaemonTraits: Hashable, Sendable {
             $0.connectionFailure = "le-connection-abort-by-local"
             $0.connectionCancelled = "br-connection-canceled"
         },
-        Change(62, "`GattCharacteristic1.MTU`") { $0.missingProperties.remove("GattCharacteristic1.MTU") },
+        Change(62, "`GattCharacteristic1.MTU`", adds: ["GattCharacteristic1.MTU"]),
         Change(62, "the flags `encrypt-notify`, `encrypt-indicate` and their like, which before refuse the application")
         {
             $0.hasSecuredSubscriptions = true
         },
         Change(63, "a write of more than 510 bytes is refused") { $0.longestWrite = 510 },
-        Change(65, "`Device1.Bonded`") { $0.missingProperties.remove("Device1.Bonded") },
+        Change(65, "`Device1.Bonded`", adds: ["Device1.Bonded"]),
         Change(66, "a program's errors `0x80` to `0x9F` reach the central, before always `0x80`") {
             $0.passesApplicationErrors = true
         },
@@ -195,11 +194,9 @@ struct DaemonTraits: Hashable, Sendable {
         Change(67, "after an agent has refused a pairing for a value, the link stays up without any responses") {
             $0.stallsAfterRefusal = true
         },
-        Change(69, "`Handle` of services, characteristics and descriptors") {
-            $0.missingProperties.subtract([
-                "GattService1.Handle", "GattCharacteristic1.Handle", "GattDescriptor1.Handle",
-            ])
-        },
+        Change(
+            69, "`Handle` of services, characteristics and descriptors",
+            adds: ["GattService1.Handle", "GattCharacteristic1.Handle", "GattDescriptor1.Handle"]),
         Change(69, "advertisements of more than 31 bytes, with a `SecondaryChannel`") {
             $0.advertisingLength = .withSecondaryChannel
         },
@@ -212,14 +209,12 @@ struct DaemonTraits: Hashable, Sendable {
             $0.notificationSockets = .broadcast
         },
         Change(69, "a write socket per central") { $0.hasWriteSocketPerCentral = true },
-        Change(71, "`Adapter1.Manufacturer` and `Version`") {
-            $0.missingProperties.subtract(["Adapter1.Manufacturer", "Adapter1.Version"])
-        },
+        Change(71, "`Adapter1.Manufacturer` and `Version`", adds: ["Adapter1.Manufacturer", "Adapter1.Version"]),
         Change(71, "`BatteryProviderManager1`") { $0.hasBatteryProviders = true },
         Change(71, "a link is secured once for each request, and then the request fails with `NotPermitted`") {
             $0.retriesSecurityOnce = true
         },
-        Change(73, "`Adapter1.PowerState`") { $0.missingProperties.remove("Adapter1.PowerState") },
+        Change(73, "`Adapter1.PowerState`", adds: ["Adapter1.PowerState"]),
         Change(74, "characteristics without an explicit `Handle` refuse their application") { $0.needsHandles = true },
         Change(76, "advertisements of more than 31 bytes need no `SecondaryChannel`") {
             $0.advertisingLength = .controller
@@ -233,29 +228,31 @@ struct DaemonTraits: Hashable, Sendable {
             $0.notificationSockets = .routed
             $0.socketConfirmation = .none
         },
-        Change(77, "`SupportedCapabilities` and `SupportedFeatures` of `LEAdvertisingManager1`") {
-            $0.missingProperties.subtract([
-                "LEAdvertisingManager1.SupportedCapabilities", "LEAdvertisingManager1.SupportedFeatures",
-            ])
-        },
-        Change(77, "`MinInterval`, `MaxInterval` and `TxPower` of an advertisement are used") {
-            $0.missingAdvertisementProperties.subtract(["MinInterval", "MaxInterval", "TxPower"])
-        },
+        Change(
+            77, "`SupportedCapabilities` and `SupportedFeatures` of `LEAdvertisingManager1`",
+            adds: ["LEAdvertisingManager1.SupportedCapabilities", "LEAdvertisingManager1.SupportedFeatures"]),
+        Change(
+            77, "`MinInterval`, `MaxInterval` and `TxPower` of an advertisement are used",
+            adds: ["LEAdvertisement1.MinInterval", "LEAdvertisement1.MaxInterval", "LEAdvertisement1.TxPower"]),
         Change(77, "`Discoverable: false` sends flags of 4") { $0.undiscoverableFlags = .withoutClassic },
-        Change(78, "`Device1.AdvertisingFlags` and `AdvertisingData`") {
-            $0.missingProperties.subtract(["Device1.AdvertisingFlags", "Device1.AdvertisingData"])
-        },
+        Change(
+            78, "`Device1.AdvertisingFlags` and `AdvertisingData`",
+            adds: ["Device1.AdvertisingFlags", "Device1.AdvertisingData"]),
         Change(79, "`Pair` of a bonded device is `AlreadyExists`, before `ConnectionAttemptFailed` after five seconds")
         {
             $0.pairsOverWrongBearer = false
         },
-        Change(79, "`Adapter1.Connectable`") { $0.missingProperties.remove("Adapter1.Connectable") },
+        Change(79, "`Adapter1.Connectable`", adds: ["Adapter1.Connectable"]),
         Change(80, "`Discoverable: false` sends no flags in a broadcast, which before is refused") {
             $0.undiscoverableFlags = .withoutClassicInPeripherals
         },
-        Change(80, "`ScanResponseServiceUUIDs`, `…SolicitUUIDs`, `…ManufacturerData`, `…ServiceData`, `…Data`") {
-            $0.missingAdvertisementProperties = []
-        },
+        Change(
+            80, "`ScanResponseServiceUUIDs`, `…SolicitUUIDs`, `…ManufacturerData`, `…ServiceData`, `…Data`",
+            adds: [
+                "LEAdvertisement1.ScanResponseServiceUUIDs", "LEAdvertisement1.ScanResponseSolicitUUIDs",
+                "LEAdvertisement1.ScanResponseManufacturerData", "LEAdvertisement1.ScanResponseServiceData",
+                "LEAdvertisement1.ScanResponseData",
+            ]),
         Change(80, "services that BlueZ uses itself (`1800`) have objects, which cannot be written") {
             $0.showsClaimedServices = true
         },
@@ -283,8 +280,7 @@ struct DaemonTraits: Hashable, Sendable {
             $0.diesOfLostAcquisitions = false
         },
         Change(83, "`Device1.Disconnected` says why a link has ended") { $0.signalsDisconnections = true },
-        Change(83, "`Device1.CablePairing`; `AutoConnect` in `GetDiscoveryFilters`") {
-            $0.missingProperties.remove("Device1.CablePairing")
+        Change(83, "`Device1.CablePairing`; `AutoConnect` in `GetDiscoveryFilters`", adds: ["Device1.CablePairing"]) {
             $0.discoveryFilterKeys.append("AutoConnect")
         },
         Change(84, "`Bearer.LE1` with nothing but a signal `Disconnected`, sent before that of `Device1`") {

@@ -16,6 +16,11 @@ struct Property<Object>: Sendable {
         self.isWritable = isWritable
         self.value = value
     }
+
+    /// The property as introspection describes it.
+    var xml: String {
+        "<property name=\"\(name)\" type=\"\(signature)\" access=\"\(isWritable ? "readwrite" : "read")\"/>"
+    }
 }
 
 /// The properties of an interface that a version of BlueZ has without `--experimental`, in BlueZ's order.
@@ -41,7 +46,6 @@ struct PropertyTable<Object>: Sendable {
         return values
     }
 
-    var descriptions: [PropertyDescription] {
-        properties.map { PropertyDescription(name: $0.name, signature: $0.signature, isWritable: $0.isWritable) }
-    }
+    /// The properties as introspection describes them.
+    var xml: String { properties.map(\.xml).joined() }
 }

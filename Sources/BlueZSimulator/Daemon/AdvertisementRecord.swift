@@ -77,7 +77,7 @@ extension AdvertisementRecord {
         "MinInterval", "MaxInterval", "TxPower",
     ]
 
-    private func isKnown(_ name: String) -> Bool { !traits.missingAdvertisementProperties.contains(name) }
+    private func isKnown(_ name: String) -> Bool { !traits.missingProperties.contains("LEAdvertisement1." + name) }
 
     /// The advertising interval, in seconds.
     var interval: Double { minInterval == 0 ? Radio.hostInterval : Double(minInterval) * 0.000_625 }

@@ -5,7 +5,6 @@ import Foundation
 struct GattServer: Sendable {
     /// A packet that waits for a program.
     private struct PendingPacket: Sendable {
-        let link: DeviceKey
         let object: ObjectID
         /// What is kept if the program allows it.
         var prepared: ServerLink.PreparedWrite?
@@ -88,9 +87,7 @@ struct GattServer: Sendable {
     /// Announces the adapter's UUIDs, and indicates the handles to centrals that subscribe to Service Changed.
     private mutating func servicesChanged(_ services: [AttributeDatabase.Service], on index: Int, _ core: inout Core) {
         guard let database = applications.databases[index] else { return }
-        let serviceChanged =
-            database.services.first { $0.uuid == AttributeDatabase.genericAttribute }?
-            .characteristics.first?.valueHandle ?? 0
+        let serviceChanged = database.handle("2a05", descriptor: nil) ?? 0
         let uuids = database.services.filter { $0.application != nil }.map(\.uuid)
         core.set(\.servedUUIDs, to: uuids, of: index, announcing: .uuids)
         for service in services {
@@ -150,7 +147,7 @@ struct GattServer: Sendable {
         for alarm in [Alarm.confirmation(key), .confirmationTimeout(key), .resolveCentral(key)] {
             core.alarms.remove(alarm)
         }
-        for (packet, pending) in packets where pending.link == key {
+        for packet in packets.keys where packet.link == key {
             packets[packet] = nil
             if !diesOfAbandonedAnswers { core.alarms.remove(.packetTimeout(packet)) }
         }
@@ -167,14 +164,14 @@ struct GattServer: Sendable {
         let configuration: UInt16?
         switch request.kind {
         case .write(let handle, _, let bytes, .command):
-            _ = write(handle, bytes, over: key, packet: nil, &core)
+            _ = write(handle, bytes, nextPacket(over: key, wantsResponse: false), &core)
             return
         case .configure(let characteristic, _):
             configuration = applications.databases[key.adapter]?.configurationHandle(of: characteristic + 1)
         case .read, .write: configuration = nil
         }
-        var exchange = ServerExchange(request, mtu: link.central.mtu)
-        let step = exchange.begin(configuration: configuration)
+        var exchange = ServerExchange(request, mtu: link.central.mtu, configuration: configuration)
+        let step = exchange.begin()
         links[key]?.exchange = exchange
         take(step, key, &core)
     }
@@ -182,8 +179,7 @@ struct GattServer: Sendable {
     private mutating func take(_ step: ServerExchange.Step, _ key: DeviceKey, _ core: inout Core) {
         switch step {
         case .send(let packet):
-            let id = nextPacket()
-            if let result = result(of: packet, id, over: key, &core) { continueExchange(key, result, &core) }
+            if let result = result(of: packet, nextPacket(over: key), &core) { continueExchange(key, result, &core) }
         case .finish(let result):
             guard let link = links[key], let exchange = link.exchange else { return }
             links[key]?.exchange = nil
@@ -198,43 +194,41 @@ struct GattServer: Sendable {
         take(step, key, &core)
     }
 
-    private mutating func nextPacket() -> PacketID {
+    private mutating func nextPacket(over key: DeviceKey, wantsResponse: Bool = true) -> PacketID {
         packetCount += 1
-        return PacketID(number: packetCount)
+        return PacketID(number: packetCount, link: key, wantsResponse: wantsResponse)
     }
 
     /// Returns the result of a packet; nil if a program must be asked first.
-    private mutating func result(
-        of packet: ServerPacket, _ id: PacketID, over key: DeviceKey, _ core: inout Core
-    ) -> AttributeResult? {
+    private mutating func result(of packet: ServerPacket, _ id: PacketID, _ core: inout Core) -> AttributeResult? {
         switch packet {
-        case .read(let handle, let offset): return read(handle, offset, over: key, id, &core)
-        case .write(let handle, let bytes): return write(handle, bytes, over: key, packet: id, &core)
-        case .prepare(let handle, let offset, let bytes): return prepare(handle, offset, bytes, over: key, id, &core)
+        case .read(let handle, let offset): return read(handle, offset, id, &core)
+        case .write(let handle, let bytes): return write(handle, bytes, id, &core)
+        case .prepare(let handle, let offset, let bytes): return prepare(handle, offset, bytes, id, &core)
         case .execute(false):
-            links[key]?.prepared = []
+            links[id.link]?.prepared = []
             return .bytes([])
         case .execute(true):
-            let prepared = links[key]?.prepared ?? []
+            let prepared = links[id.link]?.prepared ?? []
             // Several values are a reliable write, which all of them must allow.
             if prepared.count > 1,
-                prepared.contains(where: { !applications.isReliable($0.handle, on: key.adapter) })
+                prepared.contains(where: { !applications.isReliable($0.handle, on: id.link.adapter) })
             {
-                links[key]?.prepared = []
+                links[id.link]?.prepared = []
                 return .error(ATTError.requestNotSupported)
             }
-            return execute(key, id, &core)
+            return execute(id, &core)
         }
     }
 
-    private func attribute(_ handle: UInt16, on index: Int) -> AttributeDatabase.Attribute? {
-        applications.databases[index]?.attributes[handle]
+    private func attribute(_ handle: UInt16, of packet: PacketID) -> AttributeDatabase.Attribute? {
+        applications.databases[packet.link.adapter]?.attributes[handle]
     }
 
     private mutating func read(
-        _ handle: UInt16, _ offset: Int, over key: DeviceKey, _ id: PacketID, _ core: inout Core
+        _ handle: UInt16, _ offset: Int, _ packet: PacketID, _ core: inout Core
     ) -> AttributeResult? {
-        guard let link = links[key], let attribute = attribute(handle, on: key.adapter) else {
+        guard let link = links[packet.link], let attribute = attribute(handle, of: packet) else {
             return .error(ATTError.invalidHandle)
         }
         if let code = attribute.permissions.refusal(ofWriting: false, over: link.security) { return .error(code) }
@@ -244,36 +238,36 @@ struct GattServer: Sendable {
             return .bytes(Array(bytes.dropFirst(offset).prefix(link.central.mtu - 1)))
         case .configuration: return .bytes((link.configurations[handle] ?? 0).bytes)
         case .object(let object):
-            ask(object, "ReadValue", [options(key, offset: offset, core)], id, key, &core) {
-                $0.server.readReturned(id, $1, &$0.core)
+            ask(object, "ReadValue", [options(packet.link, offset: offset, core)], packet, &core) {
+                $0.server.readReturned(packet, $1, &$0.core)
             }
             return nil
         }
     }
 
-    /// A write that is no part of a longer one. The packet is nil for a command, which has no response.
+    /// A write that is no part of a longer one.
     private mutating func write(
-        _ handle: UInt16, _ bytes: [UInt8], over key: DeviceKey, packet id: PacketID?, _ core: inout Core
+        _ handle: UInt16, _ bytes: [UInt8], _ packet: PacketID, _ core: inout Core
     ) -> AttributeResult? {
-        guard let attribute = attribute(handle, on: key.adapter) else { return .error(ATTError.invalidHandle) }
+        guard let attribute = attribute(handle, of: packet) else { return .error(ATTError.invalidHandle) }
         guard bytes.count <= core.traits.longestWrite else { return .error(ATTError.invalidLength) }
-        let security = links[key]?.security ?? .none
+        let security = links[packet.link]?.security ?? .none
         if let code = attribute.permissions.refusal(ofWriting: true, over: security) { return .error(code) }
         switch attribute.content {
         case .value: return .bytes([])
-        case .configuration(let value): return configure(handle, of: value, bytes, over: key, &core)
-        case .object(let object): return write(bytes, offset: 0, to: object, over: key, packet: id, &core)
+        case .configuration(let value): return configure(handle, of: value, bytes, over: packet.link, &core)
+        case .object(let object): return write(bytes, offset: 0, to: object, packet, &core)
         }
     }
 
     private mutating func prepare(
-        _ handle: UInt16, _ offset: Int, _ bytes: [UInt8], over key: DeviceKey, _ id: PacketID,
-        _ core: inout Core
+        _ handle: UInt16, _ offset: Int, _ bytes: [UInt8], _ packet: PacketID, _ core: inout Core
     ) -> AttributeResult? {
+        let key = packet.link
         guard let link = links[key], link.prepared.count < ServerLink.longestQueue else {
             return .error(Self.prepareQueueFull)
         }
-        guard let attribute = attribute(handle, on: key.adapter) else { return .error(ATTError.invalidHandle) }
+        guard let attribute = attribute(handle, of: packet) else { return .error(ATTError.invalidHandle) }
         let limit = ServerExchange.longestValue
         guard bytes.count + 4 <= limit else { return .error(ATTError.invalidLength) }
         guard offset <= limit else { return .error(ATTError.invalidOffset) }
@@ -286,13 +280,10 @@ struct GattServer: Sendable {
             guard applications[object]?.needsAuthorization == true, core.tree.devices[key]?.isTrusted != true else {
                 break
             }
-            packets[id] = PendingPacket(
-                link: key, object: object,
-                prepared: ServerLink.PreparedWrite(handle: handle, offset: offset, bytes: bytes))
-            ask(
-                object, "WriteValue", [.bytes([]), options(key, offset: offset, isAuthorizing: true, core)], id, key,
-                &core
-            ) { $0.server.writeReturned(id, $1, &$0.core) }
+            packets[packet] = PendingPacket(
+                object: object, prepared: ServerLink.PreparedWrite(handle: handle, offset: offset, bytes: bytes))
+            let arguments = [.bytes([]), options(key, offset: offset, isAuthorizing: true, core)]
+            ask(object, "WriteValue", arguments, packet, &core) { $0.server.writeReturned(packet, $1, &$0.core) }
             return nil
         }
         links[key]?.prepare(handle, offset, bytes)
@@ -300,16 +291,15 @@ struct GattServer: Sendable {
     }
 
     /// Executes what is prepared, one value after another.
-    private mutating func execute(_ key: DeviceKey, _ id: PacketID, _ core: inout Core) -> AttributeResult? {
+    private mutating func execute(_ packet: PacketID, _ core: inout Core) -> AttributeResult? {
+        let key = packet.link
         while let next = links[key]?.prepared.first {
             links[key]?.prepared.removeFirst()
             guard let object = applications.object(of: next.handle, on: key.adapter) else { continue }
             applications.change(object) { $0.isAuthorized = false }
-            packets[id] = PendingPacket(link: key, object: object, isExecuting: true)
-            guard
-                let result = write(next.bytes, offset: next.offset, to: object, over: key, packet: id, &core)
-            else { return nil }
-            packets[id] = nil
+            packets[packet] = PendingPacket(object: object, isExecuting: true)
+            guard let result = write(next.bytes, offset: next.offset, to: object, packet, &core) else { return nil }
+            packets[packet] = nil
             if case .error = result {
                 links[key]?.prepared = []
                 return result
@@ -325,17 +315,17 @@ struct GattServer: Sendable {
 
     /// Calls an object of a program for a packet that waits for it.
     private mutating func ask(
-        _ object: ObjectID, _ member: String, _ arguments: [BusValue], _ id: PacketID, _ key: DeviceKey,
-        _ core: inout Core, _ handler: @escaping ReplyHandler
+        _ object: ObjectID, _ member: String, _ arguments: [BusValue], _ packet: PacketID, _ core: inout Core,
+        _ handler: @escaping ReplyHandler
     ) {
         guard applications[object.application] != nil else { return }
-        wait(for: object, id, key, &core)
+        wait(for: object, packet, &core)
         applications.call(object, member, &core, arguments, reply: .values, handler)
     }
 
-    private mutating func wait(for object: ObjectID, _ id: PacketID, _ key: DeviceKey, _ core: inout Core) {
-        if packets[id] == nil { packets[id] = PendingPacket(link: key, object: object) }
-        core.alarms.set(.packetTimeout(id), to: core.now + Self.packetTimeout)
+    private mutating func wait(for object: ObjectID, _ packet: PacketID, _ core: inout Core) {
+        if packets[packet] == nil { packets[packet] = PendingPacket(object: object) }
+        core.alarms.set(.packetTimeout(packet), to: core.now + Self.packetTimeout)
     }
 
     /// `ATTRIBUTE_TIMEOUT` of `src/shared/gatt-db.c`, in seconds.
@@ -355,22 +345,22 @@ struct GattServer: Sendable {
     }
 
     /// Gives a packet its result.
-    private mutating func answer(_ id: PacketID, _ result: AttributeResult, _ core: inout Core) {
-        guard let pending = packets.removeValue(forKey: id) else { return }
-        core.alarms.remove(.packetTimeout(id))
+    private mutating func answer(_ packet: PacketID, _ result: AttributeResult, _ core: inout Core) {
+        guard let pending = packets.removeValue(forKey: packet) else { return }
+        core.alarms.remove(.packetTimeout(packet))
         var result = result
         if case .bytes = result {
             if let prepared = pending.prepared {
-                links[pending.link]?.prepare(prepared.handle, prepared.offset, prepared.bytes)
+                links[packet.link]?.prepare(prepared.handle, prepared.offset, prepared.bytes)
             }
             if pending.isExecuting {
-                guard let next = execute(pending.link, id, &core) else { return }
+                guard let next = execute(packet, &core) else { return }
                 result = next
             }
         } else if pending.isExecuting {
-            links[pending.link]?.prepared = []
+            links[packet.link]?.prepared = []
         }
-        continueExchange(pending.link, result, &core)
+        continueExchange(packet.link, result, &core)
     }
 
     /// A program has not answered in time, or the central has disconnected before it did.
@@ -384,7 +374,7 @@ struct GattServer: Sendable {
     }
 
     mutating func readReturned(_ packet: PacketID, _ reply: ClientReply, _ core: inout Core) {
-        guard let pending = packets[packet], let link = links[pending.link] else { return }
+        guard packets[packet] != nil, let link = links[packet.link] else { return }
         guard case .bytes(let bytes)? = reply.value else {
             return answer(packet, .error(reply.code(ATTError.readNotPermitted, core.traits)), &core)
         }
@@ -404,56 +394,48 @@ struct GattServer: Sendable {
     // MARK: Writing
 
     private mutating func write(
-        _ bytes: [UInt8], offset: Int, to object: ObjectID, over key: DeviceKey, packet id: PacketID?,
-        _ core: inout Core
+        _ bytes: [UInt8], offset: Int, to object: ObjectID, _ packet: PacketID, _ core: inout Core
     ) -> AttributeResult? {
         guard let served = applications[object] else { return .error(ATTError.unlikely) }
         let isPerCentral = core.traits.hasWriteSocketPerCentral
-        if let socket = served.writeSockets.first(where: { !isPerCentral || $0.central == key }) {
+        if let socket = served.writeSockets.first(where: { !isPerCentral || $0.central == packet.link }) {
             core.perform(.transmit(socket.id, bytes))
             return .bytes([])
         }
         if served.offersWriteSocket {
-            acquireWrite(object, bytes, key, id, &core)
+            acquireWrite(object, bytes, packet, &core)
             return nil
         }
         // If commands are allowed too, BlueZ responds without asking (`chrc_write_cb` gives no queue).
-        if served.flags.contains(.writeWithoutResponse) {
-            writeValue(bytes, offset: offset, to: object, over: key, packet: nil, &core)
-            return .bytes([])
-        }
-        writeValue(bytes, offset: offset, to: object, over: key, packet: id, &core)
-        return nil
+        let isWaiting = packet.wantsResponse && !served.flags.contains(.writeWithoutResponse)
+        writeValue(bytes, offset: offset, to: object, packet, isWaiting: isWaiting, &core)
+        return isWaiting ? nil : .bytes([])
     }
 
-    /// Calls `WriteValue`; without a packet it asks for no reply.
+    /// Calls `WriteValue`; if the packet does not wait for the reply, it asks for none.
     private mutating func writeValue(
-        _ bytes: [UInt8], offset: Int, to object: ObjectID, over key: DeviceKey, packet id: PacketID?,
-        _ core: inout Core
+        _ bytes: [UInt8], offset: Int, to object: ObjectID, _ packet: PacketID, isWaiting: Bool, _ core: inout Core
     ) {
-        let arguments = [.bytes(bytes), options(key, offset: offset, core)]
-        guard let id else { return applications.call(object, "WriteValue", &core, arguments) }
-        ask(object, "WriteValue", arguments, id, key, &core) { $0.server.writeReturned(id, $1, &$0.core) }
+        let arguments = [.bytes(bytes), options(packet.link, offset: offset, core)]
+        guard isWaiting else { return applications.call(object, "WriteValue", &core, arguments) }
+        ask(object, "WriteValue", arguments, packet, &core) { $0.server.writeReturned(packet, $1, &$0.core) }
     }
 
     /// Asks a program for a socket, once for all writes that wait for it.
     private mutating func acquireWrite(
-        _ object: ObjectID, _ bytes: [UInt8], _ key: DeviceKey, _ id: PacketID?, _ core: inout Core
+        _ object: ObjectID, _ bytes: [UInt8], _ packet: PacketID, _ core: inout Core
     ) {
-        let packet = id ?? nextPacket()
         let isAsked = applications[object]?.waitingForSocket.isEmpty == false
-        applications.change(object) {
-            $0.waitingForSocket.append(WaitingWrite(packet: packet, link: key, bytes: bytes))
-        }
-        if id != nil { wait(for: object, packet, key, &core) }
+        applications.change(object) { $0.waitingForSocket.append(WaitingWrite(packet: packet, bytes: bytes)) }
+        if packet.wantsResponse { wait(for: object, packet, &core) }
         guard !isAsked else { return }
-        applications.call(object, "AcquireWrite", &core, [options(key, core)], reply: .socket) {
-            $0.server.writeSocketReturned(object, packet, key, $1, &$0.core)
+        applications.call(object, "AcquireWrite", &core, [options(packet.link, core)], reply: .socket) {
+            $0.server.writeSocketReturned(object, packet, $1, &$0.core)
         }
     }
 
     mutating func writeSocketReturned(
-        _ object: ObjectID, _ packet: PacketID, _ key: DeviceKey, _ reply: ClientReply, _ core: inout Core
+        _ object: ObjectID, _ packet: PacketID, _ reply: ClientReply, _ core: inout Core
     ) {
         guard let waiting = applications[object]?.waitingForSocket else {
             if case .socket(let socket) = reply { core.perform(.closeSocket(socket)) }
@@ -461,7 +443,7 @@ struct GattServer: Sendable {
         }
         if case .socket(let socket) = reply {
             applications.change(object) { characteristic in
-                characteristic.writeSockets.append(ServedSocket(id: socket, central: key))
+                characteristic.writeSockets.append(ServedSocket(id: socket, central: packet.link))
                 characteristic.waitingForSocket = []
             }
             for write in waiting {
@@ -477,10 +459,9 @@ struct GattServer: Sendable {
         }
         applications.change(object) { $0.waitingForSocket = [] }
         for write in waiting {
-            let isAnswered = packets[write.packet] != nil
-            guard isAnswered || links[write.link] != nil else { continue }
-            writeValue(
-                write.bytes, offset: 0, to: object, over: write.link, packet: isAnswered ? write.packet : nil, &core)
+            let isWaiting = packets[write.packet] != nil
+            guard isWaiting || links[write.packet.link] != nil else { continue }
+            writeValue(write.bytes, offset: 0, to: object, write.packet, isWaiting: isWaiting, &core)
         }
     }
 

@@ -257,3 +257,8 @@ extension InterfaceState {
         InterfaceState(name: InterfaceName.battery, properties: [NamedValue(name: "Percentage", value: .byte(level))])
     }
 }
+
+extension Property<UInt8> {
+    /// The only one of `Battery1`.
+    static let percentage = Self("Percentage", "y", BusValue.byte)
+}

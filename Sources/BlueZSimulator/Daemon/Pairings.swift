@@ -119,8 +119,8 @@ struct Pairings: Sendable {
         }
     }
 
-    /// A link has ended, and its end is announced. The agent is told, and then a call of `Pair` fails, in the order of the radio
-    /// tests. Keys that are not kept end with the link.
+    /// A link has ended, and its end is announced: calls `Cancel` of the agent, then fails a call of `Pair`, in the order of the
+    /// radio tests. Keys that are not kept end with the link.
     mutating func linkEnded(_ key: DeviceKey, _ agents: inout Agents, _ core: inout Core) {
         core.flush()
         agents.cancelRequest(about: key, &core)

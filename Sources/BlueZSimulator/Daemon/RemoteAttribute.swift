@@ -116,8 +116,5 @@ struct RemoteTable: Sendable {
         AttributeDatabase.genericAccess, "00001812-0000-1000-8000-00805f9b34fb",
     ]
 
-    private static func digits(_ handle: UInt16) -> String {
-        let text = String(handle, radix: 16)
-        return String(repeating: "0", count: 4 - text.utf8.count) + text
-    }
+    private static func digits(_ handle: UInt16) -> String { Hexadecimal.text(handle.bytes.reversed()) }
 }

@@ -116,7 +116,7 @@ struct ApplicationBuilder {
             guard
                 database.insert(
                     descriptor: AttributeDatabase.configuration,
-                    permissions: item.flags.subscribing.union([.read, .write]),
+                    permissions: AttributePermissions(read: LinkSecurity.none, write: item.flags.subscribing),
                     content: .configuration(of: characteristic.valueHandle), in: &service)
             else { return false }
         }
@@ -124,7 +124,7 @@ struct ApplicationBuilder {
         if extended != 0 {
             guard
                 database.insert(
-                    descriptor: AttributeDatabase.extendedProperties, permissions: .read,
+                    descriptor: AttributeDatabase.extendedProperties, permissions: .reading,
                     content: .value([extended, 0]), in: &service)
             else { return false }
         }
@@ -187,73 +187,54 @@ struct ApplicationBuilder {
 struct CharacteristicFlags: Hashable, Sendable {
     /// Those that a central discovers.
     var flags: Set<CharacteristicFlag> = []
-    var permissions: AttributePermissions = []
-    /// The permissions of the descriptor for subscriptions.
-    var subscribing: AttributePermissions = []
+    var permissions = AttributePermissions()
+    /// The security that subscriptions need.
+    var subscribing = LinkSecurity.none
     var wantsAuthorization = false
 
-    /// Nil if the value is no list of flags, if one of them is unknown, or if the list is empty, as with BlueZ.
+    /// Nil if the value is no list of flags, if one of them is unknown or needs a later version, or if the list is empty, as
+    /// with BlueZ.
     static func ofCharacteristic(_ value: BusValue, hasSecuredSubscriptions: Bool) -> CharacteristicFlags? {
-        guard let texts = value.strings, !texts.isEmpty else { return nil }
-        var flags = CharacteristicFlags()
-        for text in texts { guard flags.add(text) else { return nil } }
-        let isSecured = !flags.subscribing.isDisjoint(with: [.writeEncrypted, .writeAuthenticated, .writeSecure])
-        guard hasSecuredSubscriptions || !isSecured else { return nil }
+        guard var flags = read(value), hasSecuredSubscriptions || flags.subscribing == .none else { return nil }
         if flags.flags.extendedPropertyBits != 0 { flags.flags.insert(.extendedProperties) }
         return flags
     }
 
     static func ofDescriptor(_ value: BusValue) -> CharacteristicFlags? {
+        read(value).flatMap { $0.flags.isSubset(of: [.read, .write]) ? $0 : nil }
+    }
+
+    private static func read(_ value: BusValue) -> CharacteristicFlags? {
         guard let texts = value.strings, !texts.isEmpty else { return nil }
         var flags = CharacteristicFlags()
-        for text in texts {
-            guard descriptorFlags.contains(text), flags.add(text) else { return nil }
-        }
+        for text in texts { guard flags.add(text) else { return nil } }
         return flags
     }
 
-    private static let descriptorFlags: Set<String> = [
-        "read", "write", "encrypt-read", "encrypt-write", "encrypt-authenticated-read", "encrypt-authenticated-write",
-        "secure-read", "secure-write", "authorize",
-    ]
-
     private mutating func add(_ text: String) -> Bool {
-        switch text {
-        case "broadcast": flags.insert(.broadcast)
-        case "read": take(.read, .read)
-        case "write-without-response": take(.writeWithoutResponse, .write)
-        case "write": take(.write, .write)
-        case "notify": subscribe(.notify, .write)
-        case "indicate": subscribe(.indicate, .write)
-        case "authenticated-signed-writes": take(.authenticatedSignedWrites, .write)
-        case "extended-properties": flags.insert(.extendedProperties)
-        case "reliable-write": take(.reliableWrite, .write)
-        case "writable-auxiliaries": flags.insert(.writableAuxiliaries)
-        case "encrypt-read": take(.read, [.read, .readEncrypted])
-        case "encrypt-write": take(.write, [.write, .writeEncrypted])
-        case "encrypt-authenticated-read": take(.read, [.read, .readAuthenticated])
-        case "encrypt-authenticated-write": take(.write, [.write, .writeAuthenticated])
-        case "secure-read": take(.read, [.read, .readSecure])
-        case "secure-write": take(.write, [.write, .writeSecure])
-        case "authorize": wantsAuthorization = true
-        case "encrypt-notify": subscribe(.notify, .writeEncrypted)
-        case "encrypt-authenticated-notify": subscribe(.notify, .writeAuthenticated)
-        case "secure-notify": subscribe(.notify, .writeSecure)
-        case "encrypt-indicate": subscribe(.indicate, .writeEncrypted)
-        case "encrypt-authenticated-indicate": subscribe(.indicate, .writeAuthenticated)
-        case "secure-indicate": subscribe(.indicate, .writeSecure)
-        default: return false
+        if text == "authorize" {
+            wantsAuthorization = true
+            return true
         }
+        let secured = Self.prefixes.first { text.hasPrefix($0.key) }
+        let security = secured?.value ?? .none
+        guard let flag = CharacteristicFlag(rawValue: String(text.dropFirst(secured?.key.count ?? 0))) else {
+            return false
+        }
+        switch flag {
+        case .read: permissions.allow(\.read, over: security)
+        case .write: permissions.allow(\.write, over: security)
+        case .notify, .indicate: subscribing = max(subscribing, security)
+        case _ where secured != nil: return false
+        case .writeWithoutResponse, .authenticatedSignedWrites, .reliableWrite: permissions.allow(\.write, over: .none)
+        case .broadcast, .extendedProperties, .writableAuxiliaries: break
+        }
+        flags.insert(flag)
         return true
     }
 
-    private mutating func take(_ flag: CharacteristicFlag, _ permission: AttributePermissions) {
-        flags.insert(flag)
-        permissions.formUnion(permission)
-    }
-
-    private mutating func subscribe(_ flag: CharacteristicFlag, _ permission: AttributePermissions) {
-        flags.insert(flag)
-        subscribing.formUnion(permission)
-    }
+    /// The prefixes of flags that demand a security of the link.
+    private static let prefixes: KeyValuePairs<String, LinkSecurity> = [
+        "encrypt-authenticated-": .authenticated, "encrypt-": .encrypted, "secure-": .secure,
+    ]
 }

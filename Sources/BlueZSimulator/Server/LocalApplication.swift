@@ -51,8 +51,6 @@ struct ServedSocket: Hashable, Sendable {
 /// A write that is sent to a socket as soon as there is one.
 struct WaitingWrite: Hashable, Sendable {
     var packet: PacketID
-    /// The link of the central.
-    var link: DeviceKey
     var bytes: [UInt8]
 }
 

@@ -387,44 +387,33 @@ struct ObjectID: Hashable, Sendable {
     let path: String
 }
 
-/// The operations that an attribute allows, and the security that they need.
-struct AttributePermissions: OptionSet, Hashable, Sendable {
-    let rawValue: UInt16
-    static let read = Self(rawValue: 0x01)
-    static let write = Self(rawValue: 0x02)
-    static let readEncrypted = Self(rawValue: 0x04)
-    static let writeEncrypted = Self(rawValue: 0x08)
-    static let readAuthenticated = Self(rawValue: 0x10)
-    static let writeAuthenticated = Self(rawValue: 0x20)
-    static let readSecure = Self(rawValue: 0x40)
-    static let writeSecure = Self(rawValue: 0x80)
+/// The security that a link needs for reading and writing an attribute; nil for what the attribute does not allow.
+struct AttributePermissions: Hashable, Sendable {
+    var read: LinkSecurity?
+    var write: LinkSecurity?
 
-    init(rawValue: UInt16) { self.rawValue = rawValue }
+    static let reading = Self(read: LinkSecurity.none)
 
-    init(_ flags: Set<CharacteristicFlag>, _ security: AttributeSecurity) {
-        self = flags.contains(.read) ? .read : []
-        if flags.contains(.write) { insert(.write) }
-        if security.read > .none { insert(Self.reading[security.read.rawValue - 1]) }
-        if security.write > .none { insert(Self.writing[security.write.rawValue - 1]) }
+    /// Allows an operation over links of at least this security.
+    mutating func allow(_ operation: WritableKeyPath<Self, LinkSecurity?>, over security: LinkSecurity) {
+        self[keyPath: operation] = max(self[keyPath: operation] ?? LinkSecurity.none, security)
     }
 
-    /// By the level of security that they need.
-    private static let reading: [Self] = [.readEncrypted, .readAuthenticated, .readSecure]
-    private static let writing: [Self] = [.writeEncrypted, .writeAuthenticated, .writeSecure]
-
-    /// The security that a link needs for reading or writing.
-    func security(forWriting: Bool) -> LinkSecurity {
-        let levels = forWriting ? Self.writing : Self.reading
-        return levels.lastIndex { contains($0) }.flatMap { LinkSecurity(rawValue: $0 + 1) } ?? LinkSecurity.none
-    }
-
-    /// The error code for reading or writing over a link; nil if that is allowed (`check_permissions`).
+    /// The error code for reading or writing over a link; nil if that is allowed, as it is if neither has a permission
+    /// (`check_permissions`).
     func refusal(ofWriting: Bool, over security: LinkSecurity) -> UInt8? {
-        guard !isEmpty else { return nil }
-        guard contains(ofWriting ? .write : .read) else {
+        guard self != Self() else { return nil }
+        guard let needed = ofWriting ? write : read else {
             return ofWriting ? ATTError.writeNotPermitted : ATTError.readNotPermitted
         }
-        return self.security(forWriting: ofWriting).refusal(over: security)
+        return needed.refusal(over: security)
+    }
+}
+
+extension AttributePermissions {
+    init(_ flags: Set<CharacteristicFlag>, _ security: AttributeSecurity) {
+        read = flags.contains(.read) || security.read > .none ? security.read : nil
+        write = flags.contains(.write) || security.write > .none ? security.write : nil
     }
 }
 

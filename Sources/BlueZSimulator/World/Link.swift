@@ -99,13 +99,85 @@ struct AttributeRequest: Hashable, Sendable {
         case .read(_, let offset):
             guard case .success(let bytes) = outcome else { return 1 }
             return max(0, bytes.count - offset) / (mtu - 1) + 1
-        case .write(_, let offset, let bytes, let type):
-            guard offset > 0 || type == .reliable || bytes.count > mtu - 3 else { return 1 }
-            // Prepared in parts of a packet less opcode, handle and offset; then executed.
-            return max(1, (bytes.count + mtu - 6) / (mtu - 5)) + 1
-        case .configure:
-            return 1
+        case .write, .configure:
+            return ServerExchange(self, mtu: mtu, configuration: 0).queue.count
         }
+    }
+}
+
+/// One packet of the attribute protocol that goes to a server.
+enum ServerPacket: Hashable, Sendable {
+    case read(handle: UInt16, offset: Int)
+    case write(handle: UInt16, [UInt8])
+    case prepare(handle: UInt16, offset: Int, [UInt8])
+    case execute(Bool)
+}
+
+/// A request of a central: one packet after another, as BlueZ's own client sends them (`src/shared/gatt-client.c`).
+struct ServerExchange: Hashable, Sendable {
+    enum Step: Hashable, Sendable {
+        case send(ServerPacket)
+        case finish(AttributeResult)
+    }
+
+    let id: UInt64
+    private let mtu: Int
+    /// The packet that is under way, and those that follow if it succeeds.
+    private(set) var queue: [ServerPacket]
+    private var collected: [UInt8] = []
+    /// The error of a part that was refused.
+    private var refusal: UInt8?
+    /// The number of packets so far.
+    private(set) var packets = 0
+
+    /// The length of the longest attribute, in bytes.
+    static let longestValue = Limits.valueLength.upperBound
+
+    /// - Parameter configuration: The handle of the descriptor that a subscription is written to.
+    init(_ request: AttributeRequest, mtu: Int, configuration: UInt16?) {
+        id = request.id
+        self.mtu = mtu
+        switch request.kind {
+        case .read(let handle, let offset): queue = [.read(handle: handle, offset: offset)]
+        case .write(let handle, let offset, let bytes, let type):
+            queue = [.write(handle: handle, bytes)]
+            guard offset > 0 || type == .reliable || bytes.count > mtu - 3 else { return }
+            // Prepared in parts of a packet less opcode, handle and offset; then executed.
+            let size = mtu - 5
+            queue = stride(from: 0, to: max(1, bytes.count), by: size).map { start in
+                .prepare(handle: handle, offset: offset + start, Array(bytes.dropFirst(start).prefix(size)))
+            }
+            queue.append(.execute(true))
+        case .configure(_, let bits): queue = configuration.map { [.write(handle: $0, [bits, 0])] } ?? []
+        }
+    }
+
+    /// Returns the first packet.
+    mutating func begin() -> Step { queue.isEmpty ? .finish(.error(ATTError.invalidHandle)) : send() }
+
+    /// Takes the response to a packet, and returns the next.
+    mutating func answered(_ result: AttributeResult) -> Step {
+        switch (queue.removeFirst(), result) {
+        case (.read(let handle, let offset), .bytes(let bytes)):
+            collected += bytes
+            let end = offset + bytes.count
+            guard !bytes.isEmpty, bytes.count >= mtu - 1, end < Self.longestValue else {
+                return .finish(.bytes(collected))
+            }
+            queue = [.read(handle: handle, offset: end)]
+        case (.prepare, .error(let code)):
+            refusal = code
+            queue = [.execute(false)]
+        case (.execute(false), _): return .finish(.error(refusal ?? ATTError.unlikely))
+        case (_, .error): return .finish(result)
+        case (_, .bytes): if queue.isEmpty { return .finish(.bytes([])) }
+        }
+        return send()
+    }
+
+    private mutating func send() -> Step {
+        packets += 1
+        return .send(queue[0])
     }
 }
 

@@ -23,7 +23,7 @@ struct LinkLayer: Sendable {
     private var events: [LinkLayerEvent] = []
     private var questions: [Question] = []
     /// The time of what is being done.
-    var now: TimeInterval = 0
+    var now: TimeInterval = 0 { didSet { security.now = now } }
 
     /// How links to adapters behave: BlueZ asks for the largest packets.
     private static let adapterLink = VirtualLink(mtu: 517)
@@ -82,7 +82,7 @@ struct LinkLayer: Sendable {
         change(peripheral)
     }
 
-    /// Connected centrals learn of other services; their subscriptions end.
+    /// Changes a peripheral. If its services change, connected centrals discover them again and their subscriptions end.
     private mutating func change(_ peripheral: VirtualPeripheral) {
         let address = peripheral.address
         let isChanged = peripherals[address]?.change(to: peripheral) == true
@@ -188,9 +188,9 @@ struct LinkLayer: Sendable {
             guard links[end]?.isUp == true, case .adapter(let key) = end else { return }
             events.append(.servicesChanged(key))
         case .secure(let key, let goal, let capability):
-            security.secure(key, to: goal, capability: capability, now: now)
+            security.secure(key, to: goal, capability: capability)
         case .answer(let key, let answer, let keepsLink):
-            security.answer(answer, of: key, keepsLink: keepsLink, now: now)
+            security.answer(answer, of: key, keepsLink: keepsLink)
         case .cancelPairing(let key): security.cancel(key)
         case .forget(let key, let isStored):
             security.forget(identity(of: key.address), by: key.adapter, isStored: isStored)
@@ -201,7 +201,7 @@ struct LinkLayer: Sendable {
 
     /// A virtual central encrypts its link, with the keys that it has or with a pairing.
     mutating func pair(_ end: CentralEnd) {
-        security.secure(end, to: .encrypted, now: now)
+        security.raise(end, to: .encrypted)
         takeSecurityNews()
     }
 
@@ -231,7 +231,7 @@ struct LinkLayer: Sendable {
     mutating func timePassed(to limit: TimeInterval) {
         if let next = security.nextDeadline, next <= limit, next < deadlines.next ?? .infinity {
             now = next
-            security.timePassed(to: next)
+            security.timePassed()
             return takeSecurityNews()
         }
         guard let due = deadlines.popDue(at: limit) else { return }
@@ -391,26 +391,25 @@ struct LinkLayer: Sendable {
         links[end]?.isUp = true
     }
 
-    /// The security of a link that has just come up, of which both ends know.
+    /// Registers a link that has just come up with the Security Manager of both ends.
     private mutating func secure(_ end: CentralEnd) {
         guard let link = links[end] else { return }
-        let latency = parameters(of: end).callLatency
-        switch (end, link.server) {
-        case (.adapter(let key), .peripheral(let address)):
+        var initiator: SecurityManager.Party?
+        if case .adapter(let key) = end { initiator = .adapter(key) }
+        let responder: SecurityManager.Party
+        var isBonded = false
+        switch link.server {
+        case .peripheral(let address):
             guard let peripheral = peripherals[address]?.peripheral else { return }
-            security.linkWentUp(
-                end, from: .adapter(key), to: .device(peripheral.identity, peripheral.security), latency: latency,
-                isBonded: false, now: now)
-        case (.adapter(let key), .adapter(let server, _)):
-            security.linkWentUp(
-                end, from: .adapter(key), to: .adapter(server), latency: latency, isBonded: false, now: now)
-        case (.virtual, .adapter(let server, let central)):
-            let features = central.security ?? VirtualSecurity()
-            security.linkWentUp(
-                end, from: .device(features.privacy?.identity ?? server.address, features), to: .adapter(server),
-                latency: latency, isBonded: central.isBonded, now: now)
-        case (.virtual, .peripheral): break
+            responder = .device(peripheral.identity, peripheral.security)
+        case .adapter(let server, let central):
+            if let own = central.security { initiator = .device(own.privacy?.identity ?? server.address, own) }
+            responder = .adapter(server)
+            isBonded = central.isBonded
         }
+        guard let initiator else { return }
+        security.linkWentUp(
+            end, from: initiator, to: responder, latency: parameters(of: end).callLatency, isBonded: isBonded)
         takeSecurityNews()
     }
 
@@ -504,7 +503,7 @@ struct LinkLayer: Sendable {
         case .peripheral(let address)?:
             guard let peripheral = peripherals[address] else { return }
             if let refusal = peripheral.refusal(of: request, over: security.security(of: end)) {
-                return conclude(request, end, refusal)
+                return conclude(request, end, .error(refusal))
             }
             switch request.kind {
             case .read(let handle, _):

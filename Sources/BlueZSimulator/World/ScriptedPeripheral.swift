@@ -44,34 +44,26 @@ struct ScriptedPeripheral: Sendable {
 
     // MARK: Requests
 
-    /// Returns the answer to what is not allowed over a link of this security; nil for what is.
-    func refusal(of request: AttributeRequest, over security: LinkSecurity) -> AttributeAnswer? {
-        if let refusal = refusal(of: request) { return refusal }
-        let needed: LinkSecurity? =
-            switch request.kind {
-            case .read(let handle, _): database.attributes[handle]?.permissions.security(forWriting: false)
-            case .write(let handle, _, _, _): database.attributes[handle]?.permissions.security(forWriting: true)
-            case .configure(let characteristic, _):
-                database.configurationHandle(of: characteristic + 1).flatMap {
-                    database.attributes[$0]?.permissions.security(forWriting: true)
-                }
-            }
-        return needed?.refusal(over: security).map { .error($0) }
-    }
-
-    private func refusal(of request: AttributeRequest) -> AttributeAnswer? {
+    /// Returns the error code for what is not allowed over a link of this security; nil for what is.
+    func refusal(of request: AttributeRequest, over security: LinkSecurity) -> UInt8? {
         switch request.kind {
         case .read(let handle, _):
-            guard let flags = flags(of: handle) else { return .error(ATTError.invalidHandle) }
-            return flags.contains(.read) ? nil : .error(ATTError.readNotPermitted)
+            guard let flags = flags(of: handle) else { return ATTError.invalidHandle }
+            guard flags.contains(.read) else { return ATTError.readNotPermitted }
+            return database.attributes[handle]?.permissions.read?.refusal(over: security)
         case .write(let handle, _, let bytes, let type):
-            guard let flags = flags(of: handle) else { return .error(ATTError.invalidHandle) }
-            guard Limits.valueLength.contains(bytes.count) else { return .error(ATTError.invalidLength) }
+            guard let flags = flags(of: handle) else { return ATTError.invalidHandle }
+            guard Limits.valueLength.contains(bytes.count) else { return ATTError.invalidLength }
             let needed: CharacteristicFlag = type == .command ? .writeWithoutResponse : .write
-            let isAllowed = flags.contains(needed) || (type == .reliable && flags.contains(.reliableWrite))
-            return isAllowed ? nil : .error(ATTError.writeNotPermitted)
+            guard flags.contains(needed) || type == .reliable && flags.contains(.reliableWrite) else {
+                return ATTError.writeNotPermitted
+            }
+            return database.attributes[handle]?.permissions.write?.refusal(over: security)
         case .configure(let characteristic, _):
-            return database.characteristic(withValue: characteristic + 1) == nil ? .error(ATTError.invalidHandle) : nil
+            let value = characteristic + 1
+            guard database.characteristic(withValue: value) != nil else { return ATTError.invalidHandle }
+            guard let handle = database.configurationHandle(of: value) else { return nil }
+            return database.attributes[handle]?.permissions.write?.refusal(over: security)
         }
     }
 

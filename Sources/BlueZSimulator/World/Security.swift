@@ -215,12 +215,8 @@ extension LinkSecurity: Codable {
     private enum Name: String, CaseIterable { case none, encrypted, authenticated, secure }
 
     public init(from decoder: any Decoder) throws {
-        switch try decoder.choice(of: Name.self) {
-        case .none: self = .none
-        case .encrypted: self = .encrypted
-        case .authenticated: self = .authenticated
-        case .secure: self = .secure
-        }
+        let name = try decoder.choice(of: Name.self)
+        self = Self.allCases.first { Name.allCases[$0.rawValue] == name } ?? .none
     }
 
     public func encode(to encoder: any Encoder) throws {

@@ -5,7 +5,7 @@ import Foundation
 struct SecurityManager: Sendable {
     typealias Side = PairingProcedure.Side
 
-    /// What the kernel knows of an adapter.
+    /// The state of an adapter in the kernel.
     struct Adapter: Hashable, Sendable {
         var address: VirtualAddress
         /// That of the default agent, or of the last one that there was.
@@ -35,7 +35,7 @@ struct SecurityManager: Sendable {
         var pairing: PairingProcedure?
         /// The result of the pairing, until the keys are distributed.
         var result: PairingProcedure.Step?
-        /// What virtual users are about to reply.
+        /// The replies of virtual users, until they are due.
         var answers: [Side: PairingProcedure.Answer] = [:]
         /// Whether it stays up if the pairing fails.
         var outlivesFailure = false
@@ -58,6 +58,8 @@ struct SecurityManager: Sendable {
     private static let missingKeysLimit = 0.02
 
     private(set) var keys = KeyStore()
+    /// The time of what is being done.
+    var now: TimeInterval = 0
     /// By the number in `hciN`.
     var adapters: [Int: Adapter] = [:]
     /// A fault: why the next pairings with a device fail.
@@ -71,7 +73,7 @@ struct SecurityManager: Sendable {
 
     // MARK: Out
 
-    /// Returns what adapters and virtual centrals are to learn, and the links that are to end for lack of security.
+    /// Returns the events for adapters and virtual centrals, and the links that end because they are not secure enough.
     mutating func takeNews() -> (events: [LinkLayerEvent], ends: [CentralEnd]) {
         defer {
             events.removeAll(keepingCapacity: true)
@@ -130,8 +132,7 @@ struct SecurityManager: Sendable {
     ///
     /// - Parameter isBonded: Whether both devices have keys of a pairing before the simulator began.
     mutating func linkWentUp(
-        _ end: CentralEnd, from initiator: Party, to responder: Party, latency: TimeInterval, isBonded: Bool,
-        now: TimeInterval
+        _ end: CentralEnd, from initiator: Party, to responder: Party, latency: TimeInterval, isBonded: Bool
     ) {
         var link = Link(initiator: initiator, responder: responder, latency: latency)
         for case .adapter(let key) in [initiator, responder] {
@@ -143,11 +144,11 @@ struct SecurityManager: Sendable {
             keys.add(central, server, .encrypted, isBonded: true)
         }
         if case .device = initiator, keys.key(of: central, for: server) != nil {
-            raise(end, to: .encrypted, now)
+            raise(end, to: .encrypted)
         }
         if case .device(_, let security) = responder, security.requestsSecurity {
             let demandsMITM = security.wantsMITM && features(of: .initiator, link).capability != .noInputNoOutput
-            raise(end, to: demandsMITM ? .authenticated : .encrypted, now)
+            raise(end, to: demandsMITM ? .authenticated : .encrypted)
         }
     }
 
@@ -166,24 +167,22 @@ struct SecurityManager: Sendable {
     /// peripheral of the link, it requests this from the central.
     ///
     /// - Parameter capability: The capability of the agent of a program that pairs; nil for the capability of the link.
-    mutating func secure(_ key: DeviceKey, to goal: LinkSecurity, capability: PairingCapability?, now: TimeInterval) {
+    mutating func secure(_ key: DeviceKey, to goal: LinkSecurity, capability: PairingCapability?) {
         let served = links.first { $0.value.responder == .adapter(key) }?.key
         guard let end = links[.adapter(key)] == nil ? served : .adapter(key) else { return }
         if let capability { links[end]?.capabilities[key] = capability }
-        raise(end, to: goal, now)
+        raise(end, to: goal)
     }
 
-    /// Raises the security of a virtual central's link to `goal`.
-    mutating func secure(_ end: CentralEnd, to goal: LinkSecurity, now: TimeInterval) { raise(end, to: goal, now) }
-
-    private mutating func raise(_ end: CentralEnd, to goal: LinkSecurity, _ now: TimeInterval) {
+    /// Raises the security of a link to `goal`.
+    mutating func raise(_ end: CentralEnd, to goal: LinkSecurity) {
         guard var link = links[end], link.goal == nil else { return }
         guard link.security < goal else { return notify(link.initiator, at: end, .secured(link.security)) }
         link.goal = goal
         links[end] = link
         let (central, server) = (address(of: link.initiator), address(of: link.responder))
         if let key = keys.key(of: central, for: server), key.security >= goal {
-            return schedule(.encryption(end), after: 2 * link.latency, now)
+            return schedule(.encryption(end), after: 2 * link.latency)
         }
         var pairing = PairingProcedure(
             initiator: features(of: .initiator, link), responder: features(of: .responder, link),
@@ -194,7 +193,7 @@ struct SecurityManager: Sendable {
             pairing.number = number
         }
         links[end]?.pairing = pairing
-        schedule(.start(end), after: 2 * link.latency, now)
+        schedule(.start(end), after: 2 * link.latency)
     }
 
     private func features(of side: Side, _ link: Link) -> PairingProcedure.Party {
@@ -212,7 +211,7 @@ struct SecurityManager: Sendable {
         }
     }
 
-    private mutating func encryptionDue(_ end: CentralEnd, _ now: TimeInterval) {
+    private mutating func encryptionDue(_ end: CentralEnd) {
         guard let link = links[end] else { return }
         links[end]?.goal = nil
         switch keys.encryption(from: address(of: link.initiator), to: address(of: link.responder)) {
@@ -229,11 +228,11 @@ struct SecurityManager: Sendable {
     ///
     /// - Parameter keepsLink: Whether the link stays up if the pairing fails.
     mutating func answer(
-        _ answer: PairingProcedure.Answer, of key: DeviceKey, keepsLink: Bool, now: TimeInterval
+        _ answer: PairingProcedure.Answer, of key: DeviceKey, keepsLink: Bool
     ) {
         guard let (end, side) = pairing(of: key) else { return }
         links[end]?.outlivesFailure = keepsLink
-        take(answer, of: side, at: end, now)
+        take(answer, of: side, at: end)
     }
 
     /// An adapter cancels a pairing. The link stays up.
@@ -248,7 +247,7 @@ struct SecurityManager: Sendable {
         return nil
     }
 
-    private mutating func startDue(_ end: CentralEnd, _ now: TimeInterval) {
+    private mutating func startDue(_ end: CentralEnd) {
         guard let link = links[end] else { return }
         for side in Side.allCases {
             let device = address(of: link[side])
@@ -256,30 +255,30 @@ struct SecurityManager: Sendable {
             failures[device]?.removeFirst()
             return conclude(end, .fail(failure))
         }
-        perform(links[end]?.pairing?.begin(now: now) ?? [], at: end, now)
+        perform(links[end]?.pairing?.begin(now: now) ?? [], at: end)
     }
 
     private mutating func take(
-        _ answer: PairingProcedure.Answer, of side: Side, at end: CentralEnd, _ now: TimeInterval
+        _ answer: PairingProcedure.Answer, of side: Side, at end: CentralEnd
     ) {
-        perform(links[end]?.pairing?.answered(answer, by: side, now: now) ?? [], at: end, now)
+        perform(links[end]?.pairing?.answered(answer, by: side, now: now) ?? [], at: end)
     }
 
-    private mutating func perform(_ steps: [PairingProcedure.Step], at end: CentralEnd, _ now: TimeInterval) {
+    private mutating func perform(_ steps: [PairingProcedure.Step], at end: CentralEnd) {
         if let deadline = links[end]?.pairing?.deadline { deadlines.set(.timeout(end), to: deadline) }
         for step in steps {
             switch step {
-            case .ask(let side, let question): ask(side, question, at: end, now)
+            case .ask(let side, let question): ask(side, question, at: end)
             case .succeed:
                 links[end]?.result = step
-                schedule(.finish(end), after: 4 * (links[end]?.latency ?? 0), now)
+                schedule(.finish(end), after: 4 * (links[end]?.latency ?? 0))
             case .fail: conclude(end, step)
             }
         }
     }
 
     private mutating func ask(
-        _ side: Side, _ question: PairingProcedure.Question, at end: CentralEnd, _ now: TimeInterval
+        _ side: Side, _ question: PairingProcedure.Question, at end: CentralEnd
     ) {
         guard let link = links[end] else { return }
         switch link[side] {
@@ -293,7 +292,7 @@ struct SecurityManager: Sendable {
             }
             guard let (answer, delay) = security.user.answer(to: question) else { return }
             links[end]?.answers[side] = answer
-            schedule(.answer(end, side), after: delay, now)
+            schedule(.answer(end, side), after: delay)
         }
     }
 
@@ -327,27 +326,27 @@ struct SecurityManager: Sendable {
     // MARK: Time
 
     /// What takes no time happens at once.
-    private mutating func schedule(_ due: Due, after delay: TimeInterval, _ now: TimeInterval) {
-        if delay <= 0 { perform(due, now) } else { deadlines.set(due, to: now + delay) }
+    private mutating func schedule(_ due: Due, after delay: TimeInterval) {
+        if delay <= 0 { perform(due) } else { deadlines.set(due, to: now + delay) }
     }
 
     /// Does the first thing that is due.
-    mutating func timePassed(to now: TimeInterval) {
-        if let due = deadlines.popDue(at: now) { perform(due.key, now) }
+    mutating func timePassed() {
+        if let due = deadlines.popDue(at: now) { perform(due.key) }
     }
 
-    private mutating func perform(_ due: Due, _ now: TimeInterval) {
+    private mutating func perform(_ due: Due) {
         switch due {
-        case .encryption(let end): encryptionDue(end, now)
-        case .start(let end): startDue(end, now)
+        case .encryption(let end): encryptionDue(end)
+        case .start(let end): startDue(end)
         case .answer(let end, let side):
-            if let answer = links[end]?.answers[side] { take(answer, of: side, at: end, now) }
+            if let answer = links[end]?.answers[side] { take(answer, of: side, at: end) }
         case .finish(let end): if let result = links[end]?.result { conclude(end, result) }
         case .end(let end): ends.append(end)
         case .timeout(let end):
             // The keys are being distributed.
             guard links[end]?.result == nil else { return }
-            perform(links[end]?.pairing?.timePassed(to: now) ?? [], at: end, now)
+            perform(links[end]?.pairing?.timePassed(to: now) ?? [], at: end)
         }
     }
 }
