@@ -36,7 +36,7 @@ final class HandOverTests: XCTestCase {
         let stage = try HandOverStage(brokers: brokers, prefix: "walk\(walk)", seed: seed)
         defer { stage.end() }
         let subscriber = try await Subscriber(brokers, ["walk\(walk)/+/value/#", "walk\(walk)/+/gap/#"])
-        let path = Path(metres: HandOverStage.places.last!, seconds: 60, using: &numbers)
+        let path = Path(places: HandOverStage.places, seconds: 60, using: &numbers)
         stage.move(to: path.place(at: 0))
         try stage.start()
 
@@ -103,14 +103,15 @@ private struct Path {
     /// The time in seconds at which the last pause, which is long enough for a hand-over, ends.
     private(set) var end = 0.0
 
-    init(metres: Double, seconds: Double, using numbers: inout SeededNumbers) {
-        var (time, place) = (0.0, numbers.time(0...metres))
+    /// Each leg leads from the range of one gateway to that of another, where that one leads clearly.
+    init(places: [Double], seconds: Double, using numbers: inout SeededNumbers) {
+        var gateway = Int.random(in: places.indices, using: &numbers)
+        var (time, place) = (0.0, places[gateway] + numbers.time(-4...4))
         while time < seconds {
-            // The first leg begins when a gateway has had the time to connect.
-            time += time == 0 ? 14 : numbers.time(5...20)
-            // At least a third of the way, so that another gateway leads.
-            var goal = numbers.time(0...metres)
-            while abs(goal - place) < metres / 3 { goal = numbers.time(0...metres) }
+            // The first leg begins when a gateway has had the time to connect; after it the device stays for a hand-over.
+            time += legs.isEmpty ? 14 : legs.count == 1 ? 22 : numbers.time(5...20)
+            gateway = (gateway + Int.random(in: 1..<places.count, using: &numbers)) % places.count
+            let goal = places[gateway] + numbers.time(-4...4)
             let speed = numbers.time(2...5)
             legs.append((time, place, goal, speed))
             time += abs(goal - place) / speed
