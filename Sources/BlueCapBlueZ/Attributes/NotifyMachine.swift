@@ -9,7 +9,7 @@
 /// | acquiring | an `AcquireNotify` under way | acquired, the last unsubscribe |
 /// | on | a session, or a socket | notifyingChanged, socketClosed, the last unsubscribe |
 /// | interrupted | perhaps a session, without values | notifyingChanged, subscribe, timerFired, the last unsubscribe |
-/// | stopping | a `StopNotify` under way | stopped |
+/// | stopping | a `StopNotify` under way, or to be sent after the end of the link | stopped |
 ///
 /// Every state also ends with `removed`. The first subscriber determines the transport; the others share it. `StopNotify` is
 /// called after the end of the link too, although no session is left: otherwise BlueZ would subscribe again by itself on the next

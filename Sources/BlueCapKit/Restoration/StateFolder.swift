@@ -7,7 +7,8 @@ import Glibc
 /// A state determines what to connect to, and what to serve. So it is trusted only if the folder and the file belong to
 /// this user, are no links, and cannot be written by others. What does not comply is set aside.
 ///
-/// The folders above are not examined: who can write there can remove the folder, but cannot give away what is his own.
+/// The folders above are not examined: a user who can write to them can remove the folder, but cannot replace it by a
+/// folder that belongs to this user.
 struct StateFolder: Sendable {
     /// Why a folder or a file is not trusted.
     enum Distrust: Equatable, Sendable {
