@@ -36,21 +36,25 @@ final class GatewayStage {
     /// The device notifies a number, which counts from 0 for each subscription, at this interval in seconds.
     init(every interval: TimeInterval, cluster: NatsCluster? = nil) async throws {
         simulator = try Simulator.onPrivateBus(room: .empty)
-        simulator.add(
-            VirtualPeripheral(
-                Self.address, advertisement: Advertisement(localName: "Tag"), interval: 0.1,
-                services: [
-                    VirtualService(
-                        "180D",
-                        characteristics: [
-                            VirtualCharacteristic("2A37", [.notify], notifications: .counter(size: 4, every: interval)),
-                            VirtualCharacteristic("2A39", [.write], value: []),
-                            VirtualCharacteristic("2A38", [.read], value: [1]),
-                        ])
-                ]))
+        simulator.add(Self.device(every: interval))
         mosquitto = if cluster == nil { try await MosquittoBroker() } else { nil }
         brokers = cluster?.addresses ?? mosquitto.map { [$0.address] } ?? []
         directory = try TemporaryDirectory()
+    }
+
+    /// A device that notifies a number, can be read and can be written.
+    static func device(every interval: TimeInterval) -> VirtualPeripheral {
+        VirtualPeripheral(
+            address, advertisement: Advertisement(localName: "Tag"), interval: 0.1,
+            services: [
+                VirtualService(
+                    "180D",
+                    characteristics: [
+                        VirtualCharacteristic("2A37", [.notify], notifications: .counter(size: 4, every: interval)),
+                        VirtualCharacteristic("2A39", [.write], value: []),
+                        VirtualCharacteristic("2A38", [.read], value: [1]),
+                    ])
+            ])
     }
 
     var broker: MosquittoBroker {
@@ -76,9 +80,7 @@ final class GatewayStage {
             limits: {inFlight: \(inFlight)}
             """
         let file = try directory.write("gateway.yaml", configuration)
-        let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-            .deletingLastPathComponent().appendingPathComponent("bluecap-gateway")
-        let words = command([program.path, "--config", file])
+        let words = command([builtProgram("bluecap-gateway"), "--config", file])
         process = try ServerProcess(
             words[0], Array(words.dropFirst()), environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address],
             log: directory.url.appendingPathComponent("gateway-\(starts).log"))

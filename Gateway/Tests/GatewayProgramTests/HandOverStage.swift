@@ -43,8 +43,6 @@ final class HandOverStage {
     }
 
     func start() throws {
-        let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-            .deletingLastPathComponent().appendingPathComponent("bluecap-gateway")
         for (index, name) in Self.names.enumerated() {
             let configuration = """
                 name: \(name)
@@ -64,7 +62,8 @@ final class HandOverStage {
             let file = try directory.write("\(name).yaml", configuration)
             processes.append(
                 try ServerProcess(
-                    program.path, ["--config", file], environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address],
+                    builtProgram("bluecap-gateway"), ["--config", file],
+                    environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address],
                     log: directory.url.appendingPathComponent("\(name).log")))
         }
     }

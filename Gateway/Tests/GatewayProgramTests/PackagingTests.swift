@@ -8,10 +8,7 @@ final class PackagingTests: XCTestCase {
     private let gateway = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
 
-    private var program: String {
-        URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
-            .appendingPathComponent("bluecap-gateway").path
-    }
+    private let program = builtProgram("bluecap-gateway")
 
     private func finish(_ process: ServerProcess) async throws -> String {
         let status = try await process.status(limit: .seconds(60))

@@ -12,17 +12,7 @@ final class ProgramStage {
     init(adapterIsPowered: Bool = true) throws {
         simulator = try Simulator.onPrivateBus(
             room: .empty, adapters: [VirtualAdapter(isPowered: adapterIsPowered)])
-        simulator.add(
-            VirtualPeripheral(
-                "C0:FF:EE:00:00:01", advertisement: Advertisement(localName: "Tag"), interval: 0.1,
-                services: [
-                    VirtualService(
-                        "180D",
-                        characteristics: [
-                            VirtualCharacteristic("2A37", [.notify], notifications: .counter(size: 4, every: 0.05)),
-                            VirtualCharacteristic("2A38", [.read], value: [1]),
-                        ])
-                ]))
+        simulator.add(GatewayStage.device(every: 0.05))
         directory = try TemporaryDirectory()
     }
 
@@ -40,10 +30,8 @@ final class ProgramStage {
     /// Starts the program.
     func run(_ arguments: [String], environment: [String: String] = [:]) throws -> ServerProcess {
         count += 1
-        let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-            .deletingLastPathComponent().appendingPathComponent("bluecap-gateway")
         return try ServerProcess(
-            program.path, arguments,
+            builtProgram("bluecap-gateway"), arguments,
             environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address].merging(environment) { $1 },
             log: directory.url.appendingPathComponent("gateway-\(count).log"))
     }

@@ -188,7 +188,7 @@ final class UserTests: XCTestCase {
         XCTAssertEqual(folder[.posixPermissions] as? Int, 0o700)
         let file = try FileManager.default.attributesOfItem(atPath: path)
         XCTAssertEqual(file[.posixPermissions] as? Int, 0o600)
-        // A folder in which nobody may write, one that is missing with the folder in which it is, and a file.
+        // A folder of the kernel, in which no file can be made; a folder whose parent is missing too; and a file.
         for path in ["/proc/store.sqlite", stage.directory.path("a/b/store.sqlite"), path + "/store.sqlite"] {
             let process = try stage.start(simplest(broker.address) + "store: {path: \(path)}\n")
             let status = try await process.status()

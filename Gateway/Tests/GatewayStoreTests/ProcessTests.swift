@@ -9,7 +9,7 @@ import XCTest
 final class ProcessTests: XCTestCase {
     func testWhatAKilledProcessHadStoredIsThere() throws {
         let kills = ProcessInfo.processInfo.environment["BLUECAP_LONG"] == nil ? 20 : 200
-        let writer = try Child.writer()
+        let writer = builtProgram("outbox-writer")
         let path = try temporaryFolder(self).appendingPathComponent("outbox.sqlite").path
         var generator = SeededNumbers(SeededNumbers.seed)
         print("BLUECAP_SEED=\(SeededNumbers.seed)")
@@ -59,7 +59,7 @@ final class ProcessTests: XCTestCase {
     }
 
     func testOnAFullFileSystemWhatWasStoredStaysAndSpaceIsUsedAgain() throws {
-        let writer = try Child.writer()
+        let writer = builtProgram("outbox-writer")
         let folder = try temporaryFolder(self)
         // The mount belongs to the child's namespace and ends with it.
         let child = try Child(
@@ -102,7 +102,7 @@ final class ProcessTests: XCTestCase {
             "/usr/bin/faketime",
             [
                 "-m", "--exclude-monotonic", "-f", "+0d", "/usr/bin/env", "-u", "FAKETIME",
-                "FAKETIME_TIMESTAMP_FILE=\(clock.path)", "FAKETIME_NO_CACHE=1", try Child.writer(), "step",
+                "FAKETIME_TIMESTAMP_FILE=\(clock.path)", "FAKETIME_NO_CACHE=1", builtProgram("outbox-writer"), "step",
                 folder.appendingPathComponent("outbox.sqlite").path, "3600",
             ])
         var envelopes: [Envelope] = []

@@ -1,6 +1,7 @@
 import Foundation
 import GatewayCore
 import GatewayStore
+import GatewayTestSupport
 import Logging
 import XCTest
 
@@ -94,15 +95,5 @@ final class Child {
         try? input.fileHandleForWriting.close()
         if process.isRunning { Foundation.kill(process.processIdentifier, SIGKILL) }
         process.waitUntilExit()
-    }
-
-    /// `outbox-writer`, which is built beside the tests.
-    static func writer() throws -> String {
-        let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-        let path = program.deletingLastPathComponent().appendingPathComponent("outbox-writer").path
-        guard FileManager.default.isExecutableFile(atPath: path) else {
-            throw XCTSkip("\(path) is missing: build it with swift build --build-tests")
-        }
-        return path
     }
 }

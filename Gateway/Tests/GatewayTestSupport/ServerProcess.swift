@@ -99,6 +99,12 @@ public final class ServerProcess: EndsWithTest, @unchecked Sendable {
     public var output: String { String(decoding: ((try? Data(contentsOf: log)) ?? Data()).suffix(2000), as: UTF8.self) }
 }
 
+/// Returns the path of a program that was built with the tests.
+public func builtProgram(_ name: String) -> String {
+    URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+        .appendingPathComponent(name).path
+}
+
 /// A thread that never ends and starts all programs: Linux kills a child with `PR_SET_PDEATHSIG` when the thread that has
 /// started it ends, and threads of Swift's pool may end before the test.
 private final class Spawner: @unchecked Sendable {
