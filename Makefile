@@ -76,11 +76,11 @@ build-optimized: dependencies-build ## Build the library and the tool as program
 
 test: dependencies-build dependencies-test python ## Run all tests but the radio tests
 	swift build --build-tests
-	Scripts/run-tests 2>&1 | Scripts/count-tests
+	Scripts/run-tests
 
 test-fast: dependencies-build ## Run the tests that start no other program: less than a minute after the build
 	swift build --build-tests
-	Scripts/run-tests --fast 2>&1 | Scripts/count-tests
+	Scripts/run-tests --fast
 
 explore: dependencies-build ## Play the random tests with new seeds: SECONDS=120, SEEDS=500, FILTER="Module.Class"
 	swift build --build-tests
@@ -106,7 +106,7 @@ check-api: dependencies-build ## Compare the public API with that of the last re
 test-service: dependencies-build ## Test the package ServiceLifecycle: managers as services, and its example with a signal
 	swift build --product bluecap
 	swift build --package-path ServiceLifecycle --build-tests
-	swift test --package-path ServiceLifecycle --skip-build --disable-swift-testing 2>&1 | Scripts/count-tests
+	Scripts/run-tests --build ServiceLifecycle/.build/debug
 	.build/debug/bluecap simulate -- timeout --preserve-status --kill-after 30 5 ServiceLifecycle/.build/debug/BatteryService
 
 gateway: dependencies-build dependencies-gateway ## Run a broker, the gateway and its page with simulated peripherals: SECONDS=20 PORT=8080
@@ -116,12 +116,12 @@ gateway: dependencies-build dependencies-gateway ## Run a broker, the gateway an
 
 gateway-test: dependencies-build dependencies-gateway dependencies-gateway-test ## Test the package Gateway, with real brokers on this machine
 	swift build --package-path Gateway --build-tests
-	Scripts/run-tests --build Gateway/.build/debug --processes 2 2>&1 | Scripts/count-tests
+	Scripts/run-tests --build Gateway/.build/debug --processes 2
 
 gateway-soak: dependencies-build dependencies-gateway dependencies-gateway-test ## Play the long forms of the tests of Gateway: 200 kills, memory over ten minutes, and more random walks
 	swift build --package-path Gateway --build-tests
 	BLUECAP_LONG=1 BLUECAP_KILLS=200 BLUECAP_OUTAGE=60 BLUECAP_WALKS=5000 BLUECAP_MESSAGES=100000 \
-		Scripts/run-tests --build Gateway/.build/debug --processes 2 2>&1 | Scripts/count-tests
+		Scripts/run-tests --build Gateway/.build/debug --processes 2
 	@grep -hE '^([0-9]+ kills|200 values|seed [0-9]+: .* links|Broker|Cluster|Disk|Clock|bluetoothd|full|recovered|reused).*[0-9]' Gateway/.build/debug/test-logs/*.log
 
 gateway-scale: dependencies-build dependencies-gateway dependencies-gateway-test ## Measure many gateways with Mosquitto and a cluster: GATEWAYS=2 DEVICES=5 SECONDS=5
@@ -132,20 +132,20 @@ gateway-scale: dependencies-build dependencies-gateway dependencies-gateway-test
 
 test-optimized: dependencies-build dependencies-test python ## Run the tests as programs are shipped, built with -c release
 	swift build -c release --build-tests -Xswiftc -enable-testing --scratch-path .build/optimized
-	Scripts/run-tests --build .build/optimized/release 2>&1 | Scripts/count-tests
+	Scripts/run-tests --build .build/optimized/release
 
 test-arm64: dependencies-build dependencies-arm64 ## Compile for arm64, and run the tests of pure values there, emulated
-	Scripts/arm64-test 2>&1 | Scripts/count-tests
+	Scripts/arm64-test
 
 test-tsan: dependencies-build dependencies-test python ## Run the tests under the thread sanitizer
 	swift build --build-tests --sanitize thread --scratch-path .build/thread
-	Scripts/run-tests --build .build/thread/debug 2>&1 | Scripts/count-tests
+	Scripts/run-tests --build .build/thread/debug
 
 # Without its search for leaks: it does not know the forms in which Swift keeps addresses (weak references, payloads of
 # enums), and takes what is held there for lost. And without its own stacks for local variables: tests count the depth of the stack.
 test-asan: dependencies-build dependencies-test python ## Run the tests under the address sanitizer
 	swift build --build-tests --sanitize address -Xswiftc -use-ld=lld --scratch-path .build/address
-	ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 Scripts/run-tests --build .build/address/debug 2>&1 | Scripts/count-tests
+	ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 Scripts/run-tests --build .build/address/debug
 
 soak: dependencies-build dependencies-test ## Flood a scan for ten minutes, connect twenty thousand times with faults
 	swift build --build-tests
@@ -155,7 +155,7 @@ soak: dependencies-build dependencies-test ## Flood a scan for ten minutes, conn
 coverage: dependencies-build dependencies-test python ## Run the tests and say which lines they miss
 	swift build --build-tests --enable-code-coverage --scratch-path .build/coverage
 	rm -f .build/coverage/*.profraw
-	LLVM_PROFILE_FILE="$$PWD/.build/coverage/%p.profraw" Scripts/run-tests --build .build/coverage/debug 2>&1 | Scripts/count-tests
+	LLVM_PROFILE_FILE="$$PWD/.build/coverage/%p.profraw" Scripts/run-tests --build .build/coverage/debug
 	"$(LLVM)/llvm-profdata" merge -o .build/coverage/tests.profdata .build/coverage/*.profraw
 	"$(LLVM)/llvm-cov" report --ignore-filename-regex '(Tests|checkouts)/' \
 	    -instr-profile .build/coverage/tests.profdata .build/coverage/debug/BlueCapPackageTests.xctest
@@ -180,7 +180,7 @@ docs: dependencies-build ## Build the documentation and the guides as one site i
 	Scripts/docs
 
 docs-open: ## Show the site that make docs has built, in a browser if there is one: PORT=8000
-	Scripts/docs-open $(PORT)
+	Scripts/docs open $(PORT)
 
 picture: dependencies-build ## Draw README's picture of the live table, from the tool's own output
 	swift build --product bluecap
