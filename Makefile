@@ -48,7 +48,7 @@ deb: $(TOOL) dependencies-deb ## Make a Debian package of the tool in .build/deb
 	Scripts/deb $(TOOL)
 
 deb-test: deb dependencies-deb-test ## Install that package on new systems of Debian 12 and 13, and run it there
-	Scripts/deb-test
+	Scripts/deb --test
 
 consumer-test: dependencies-build ## Use the library in a new package: what it fetches, builds and runs
 	swift build --product bluecap

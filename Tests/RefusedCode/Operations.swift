@@ -1,4 +1,4 @@
-// Code that does not compile, or with a warning, and what the compiler has to say: see Scripts/refused-code.
+// Code that does not compile, or with a warning, and what the compiler has to say: see Scripts/code-blocks.
 
 import BlueCapKit
 import Foundation
