@@ -74,9 +74,22 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
+/// The programs of Examples, and the module that each uses: what the README shows; tests run them and hold the README to them.
+let examples: KeyValuePairs = [
+    "Connect": "BlueCapKit", "Follow": "BlueCapKit", "HeartRate": "Bluejay", "HeartRateMonitor": "CoreBluetooth",
+    "Pair": "BlueCapKit", "PairWithQuestions": "BlueCapKit", "ReadBattery": "BlueCapKit", "Scan": "BlueCapKit",
+    "Script": "BlueCapKit", "ServeBattery": "BlueCapKit",
+]
+
 if !isDependency {
     package.products.append(.executable(name: "bluecap", targets: ["bluecap"]))
     package.dependencies.append(.package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"))
+    package.targets += examples.map { name, module in
+        // The code for iOS is in the language mode of most such programs.
+        .executableTarget(
+            name: "\(name)Example", dependencies: [.init(stringLiteral: module)], path: "Examples/\(name)",
+            swiftSettings: module == "CoreBluetooth" ? [.swiftLanguageMode(.v5)] : strict)
+    }
     package.targets += [
         .executableTarget(
             name: "bluecap",
@@ -86,33 +99,6 @@ if !isDependency {
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
-
-        // What the README shows; a test runs it and holds the README to it.
-        .executableTarget(
-            name: "ScanExample", dependencies: ["BlueCapKit"], path: "Examples/Scan", swiftSettings: strict),
-        .executableTarget(
-            name: "ReadBatteryExample", dependencies: ["BlueCapKit"], path: "Examples/ReadBattery",
-            swiftSettings: strict),
-        .executableTarget(
-            name: "ConnectExample", dependencies: ["BlueCapKit"], path: "Examples/Connect", swiftSettings: strict),
-        .executableTarget(
-            name: "ScriptExample", dependencies: ["BlueCapKit"], path: "Examples/Script", swiftSettings: strict),
-        .executableTarget(
-            name: "FollowExample", dependencies: ["BlueCapKit"], path: "Examples/Follow", swiftSettings: strict),
-        .executableTarget(
-            name: "HeartRateExample", dependencies: ["Bluejay"], path: "Examples/HeartRate", swiftSettings: strict),
-        .executableTarget(
-            name: "ServeBatteryExample", dependencies: ["BlueCapKit"], path: "Examples/ServeBattery",
-            swiftSettings: strict),
-        .executableTarget(
-            name: "PairExample", dependencies: ["BlueCapKit"], path: "Examples/Pair", swiftSettings: strict),
-        .executableTarget(
-            name: "PairWithQuestionsExample", dependencies: ["BlueCapKit"], path: "Examples/PairWithQuestions",
-            swiftSettings: strict),
-        // Code for iOS, in the language mode of most such programs.
-        .executableTarget(
-            name: "HeartRateMonitorExample", dependencies: ["CoreBluetooth"], path: "Examples/HeartRateMonitor",
-            swiftSettings: [.swiftLanguageMode(.v5)]),
 
         .target(
             name: "TestSupport",
@@ -127,13 +113,6 @@ if !isDependency {
         .target(name: "TestPrograms", path: "Tests/TestPrograms", swiftSettings: strict),
         .testTarget(
             name: "FuturesTests", dependencies: ["BlueCapFutures", "TestPrograms", "TestRandomness"],
-            swiftSettings: strict),
-        // Code written for the documented API, in the language mode it was written in.
-        .testTarget(
-            name: "FuturesSwift5Tests", dependencies: ["BlueCapFutures"],
-            swiftSettings: [.treatAllWarnings(as: .error), .swiftLanguageMode(.v5)]),
-        .testTarget(
-            name: "ReactorTests", dependencies: ["BlueCapReactor", "BlueCapFutures", "TestRandomness"],
             swiftSettings: strict),
         .testTarget(
             name: "DBusTests",
@@ -159,15 +138,9 @@ if !isDependency {
         .testTarget(
             name: "BlueCapKitTests",
             dependencies: [
-                "BlueCapKit", "BlueCapBlueZ", "BlueZSimulator", "BlueCapDBus", "BlueCapFutures", "BlueCapGATT",
-                "BlueCapReactor",
-                "TestRandomness", "TestSupport", .product(name: "Logging", package: "swift-log"),
-            ],
-            swiftSettings: strict),
-        .testTarget(
-            name: "BlueCapMetricsTests",
-            dependencies: [
-                "BlueCapMetrics", "BlueCapKit", "BlueZSimulator", "BlueCapFutures",
+                "BlueCapKit", "BlueCapBlueZ", "BlueCapDBus", "BlueCapFutures", "BlueCapGATT", "BlueCapMetrics",
+                "BlueCapReactor", "BlueZSimulator", "TestPrograms", "TestRandomness", "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
             ],
@@ -176,35 +149,28 @@ if !isDependency {
             name: "BluejayTests",
             dependencies: ["Bluejay", "BlueCapKit", "BlueZSimulator", "TestPrograms", "TestRandomness"],
             swiftSettings: strict),
-        .testTarget(
-            name: "CoreBluetoothTests", dependencies: ["CoreBluetooth", "BlueCapKit", "BlueZSimulator"],
-            swiftSettings: strict),
         // Programs for iOS.
         .target(
             name: "CoreBluetoothPrograms", dependencies: ["CoreBluetooth"], path: "Tests/CoreBluetoothPrograms",
             swiftSettings: [.swiftLanguageMode(.v5)]),
         .testTarget(
-            name: "CoreBluetoothProgramTests",
+            name: "CoreBluetoothTests",
             dependencies: [
                 "CoreBluetooth", "CoreBluetoothPrograms", "HeartRateMonitorExample", "BlueCapKit", "BlueZSimulator",
             ],
-            swiftSettings: [.swiftLanguageMode(.v5)]),
+            swiftSettings: strict),
         .testTarget(
             name: "ToolTests",
             dependencies: [
-                "bluecap", "ScanExample", "ReadBatteryExample", "ConnectExample", "ScriptExample", "FollowExample",
-                "HeartRateExample", "HeartRateMonitorExample", "ServeBatteryExample", "PairExample",
-                "PairWithQuestionsExample",
-                "BlueCapKit", "BlueZSimulator", "TestPrograms", "TestRandomness", "TestSupport",
+                "bluecap", "BlueCapKit", "BlueZSimulator", "TestPrograms", "TestRandomness", "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
+            ] + examples.map { .init(stringLiteral: "\($0.key)Example") },
             swiftSettings: strict),
         .testTarget(
             name: "WireTests",
             dependencies: [
                 "BlueCapKit", "BlueZSimulator", "BlueCapDBus", "BlueCapReactor", "BlueCapFutures", "TestPrograms",
-                "TestRandomness",
-                "TestSupport",
+                "TestRandomness", "TestSupport",
             ],
             swiftSettings: strict),
         // What the documents declare and show; Documentation/reference/Conformance.md says what is tested where.
@@ -213,20 +179,12 @@ if !isDependency {
             exclude: ["documented-items.txt"], swiftSettings: strict),
         // The same in the language mode the documents were written for (`Documented` is a link).
         .testTarget(
-            name: "ConformanceSwift5Tests", dependencies: ["BlueCapKit", "BlueZSimulator", "Bluejay"],
+            name: "Swift5Tests", dependencies: ["BlueCapFutures", "BlueCapKit", "BlueZSimulator", "Bluejay"],
             swiftSettings: [.treatAllWarnings(as: .error), .swiftLanguageMode(.v5)]),
         .testTarget(
             name: "RadioTests",
             dependencies: [
                 "BlueCapKit", "BlueZSimulator", "CoreBluetooth", "CoreBluetoothPrograms", "HeartRateMonitorExample",
-                "TestSupport",
-            ],
-            swiftSettings: strict),
-        .testTarget(
-            name: "RegressionTests",
-            dependencies: [
-                "BlueCapKit", "BlueZSimulator", "BlueCapDBus", "BlueCapFutures", "BlueCapReactor", "TestPrograms",
-                "TestRandomness",
                 "TestSupport",
             ],
             swiftSettings: strict),

@@ -1,1 +1,1 @@
-../ConformanceSwift5Tests/PeripheralStylesTests.swift
+../Swift5Tests/PeripheralStylesTests.swift

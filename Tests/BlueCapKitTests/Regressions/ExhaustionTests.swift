@@ -18,7 +18,7 @@ final class ExhaustionTests: XCTestCase, StartsPrograms {
         // The output is of interest only if the test fails.
         let script = #"output=$("$0" "$1" 2>&1) || { printf '%s\n' "$output" >&2; exit 1; }"#
         let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path
-        let test = "RegressionTests." + name.replacingOccurrences(of: ".", with: "/")
+        let test = "BlueCapKitTests." + name.replacingOccurrences(of: ".", with: "/")
         XCTAssertNoThrow(try CommandRun.output(of: "env", [isAlone + "=1", "sh", "-c", script, program, test]))
     }
 

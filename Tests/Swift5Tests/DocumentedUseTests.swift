@@ -1,17 +1,17 @@
-// Code that was written for the documented API, compiled in the Swift 5 language mode. Only the import has changed.
+// Code that was written for the documented API, compiled in the Swift 5 language mode. Only the import has changed, and the types are private.
 // That it compiles is half the test.
 import Dispatch
 import Foundation
 import BlueCapFutures
 import XCTest
 
-enum AppError: Error {
+private enum AppError: Error {
     case invalidValue
     case recovered
 }
 
 /// A class with a completion block, as the documents have it.
-class AsyncRequester {
+private class AsyncRequester {
     var value: Int? = 1
 
     func request(completion: @escaping (Int?, Error?) -> Void) {
@@ -19,7 +19,7 @@ class AsyncRequester {
     }
 }
 
-extension AsyncRequester {
+private extension AsyncRequester {
     func futureRequest() -> Future<Int?> {
         return future(method: request)
     }
@@ -30,7 +30,7 @@ extension AsyncRequester {
 }
 
 /// A context written before `Sendable` existed.
-struct CountingContext: ExecutionContext {
+private struct CountingContext: ExecutionContext {
     class Counter { var count = 0 }
     let counter = Counter()
 
@@ -41,7 +41,7 @@ struct CountingContext: ExecutionContext {
 }
 
 /// A type of elements that is not Sendable.
-class Peripheral {
+private class Peripheral {
     let name: String
     init(name: String) { self.name = name }
 }

@@ -50,9 +50,11 @@ final class ProgramTests: XCTestCase {
     private func runMainQueue() {
         for _ in 0..<3 {
             // The queue is served in the order of its blocks.
-            var isDone = false
-            DispatchQueue.main.async { isDone = true }
-            while !isDone { _ = RunLoop.main.run(mode: .default, before: Date(timeIntervalSinceNow: 0.01)) }
+            let last = DispatchWorkItem {}
+            DispatchQueue.main.async(execute: last)
+            while last.wait(timeout: .now()) == .timedOut {
+                _ = RunLoop.main.run(mode: .default, before: Date(timeIntervalSinceNow: 0.01))
+            }
             simulator.run()
         }
     }
