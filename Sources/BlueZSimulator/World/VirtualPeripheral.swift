@@ -102,13 +102,13 @@ public struct VirtualPeripheral: Hashable, Sendable {
 /// `"appearsAfter": 0, "disappearsAfter": 30, "isRemembered": false, "advertisesWhileConnected": false, "linkLimit": 1,`
 /// `"services": […], "link": {…}, "security": {…}}`.
 extension VirtualPeripheral: Codable {
-    private enum Key: String, CodingKey, CaseIterable {
+    private enum CodingKeys: String, CodingKey, CaseIterable {
         case address, addressType, name, rssi, advertisement, interval, appearsAfter, disappearsAfter, isRemembered
         case advertisesWhileConnected, linkLimit, services, link, security
     }
 
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.strictContainer(keyedBy: Key.self)
+        let container = try decoder.strictContainer(keyedBy: CodingKeys.self)
         self.init(
             try container.decode(VirtualAddress.self, forKey: .address),
             addressType: try container.decodeIfPresent(AddressType.self, forKey: .addressType) ?? .public,
@@ -125,24 +125,6 @@ extension VirtualPeripheral: Codable {
         advertisesWhileConnected =
             try container.decodeIfPresent(Bool.self, forKey: .advertisesWhileConnected) ?? false
         linkLimit = try container.number(Limits.links, forKey: .linkLimit) ?? 1
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: Key.self)
-        try container.encode(address, forKey: .address)
-        try container.encode(addressType, forKey: .addressType)
-        if name != advertisement.localName { try container.encodeIfPresent(name, forKey: .name) }
-        try container.encode(rssi, forKey: .rssi)
-        try container.encode(advertisement, forKey: .advertisement)
-        try container.encode(interval, forKey: .interval)
-        if appearsAfter != 0 { try container.encode(appearsAfter, forKey: .appearsAfter) }
-        try container.encodeIfPresent(disappearsAfter, forKey: .disappearsAfter)
-        if isRemembered { try container.encode(isRemembered, forKey: .isRemembered) }
-        if advertisesWhileConnected { try container.encode(true, forKey: .advertisesWhileConnected) }
-        if linkLimit != 1 { try container.encode(linkLimit, forKey: .linkLimit) }
-        if !services.isEmpty { try container.encode(services, forKey: .services) }
-        if link != VirtualLink() { try container.encode(link, forKey: .link) }
-        if security != VirtualSecurity() { try container.encode(security, forKey: .security) }
     }
 }
 

@@ -195,12 +195,12 @@ public enum NotificationSource: Hashable, Sendable {
 /// In JSON only `uuid` is required: `{"uuid": "180d", "isPrimary": true, "handle": 16, "includes": ["180f"],`
 /// `"appearsAfter": 0, "characteristics": […]}`.
 extension VirtualService: Codable {
-    private enum Key: String, CodingKey, CaseIterable {
+    private enum CodingKeys: String, CodingKey, CaseIterable {
         case uuid, isPrimary, handle, characteristics, includes, appearsAfter, isAnnounced
     }
 
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.strictContainer(keyedBy: Key.self)
+        let container = try decoder.strictContainer(keyedBy: CodingKeys.self)
         self.init(
             try container.uuid(forKey: .uuid),
             isPrimary: try container.decodeIfPresent(Bool.self, forKey: .isPrimary) ?? true,
@@ -210,17 +210,6 @@ extension VirtualService: Codable {
             handle: try container.number(Limits.handles, forKey: .handle).map { UInt16($0) },
             appearsAfter: try container.number(Limits.seconds, forKey: .appearsAfter) ?? 0,
             isAnnounced: try container.decodeIfPresent(Bool.self, forKey: .isAnnounced) ?? true)
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: Key.self)
-        try container.encode(uuid, forKey: .uuid)
-        if !isPrimary { try container.encode(isPrimary, forKey: .isPrimary) }
-        try container.encodeIfPresent(handle, forKey: .handle)
-        if !characteristics.isEmpty { try container.encode(characteristics, forKey: .characteristics) }
-        if !includes.isEmpty { try container.encode(includes, forKey: .includes) }
-        if appearsAfter != 0 { try container.encode(appearsAfter, forKey: .appearsAfter) }
-        if !isAnnounced { try container.encode(isAnnounced, forKey: .isAnnounced) }
     }
 }
 
