@@ -44,21 +44,7 @@ public struct VirtualPeripheral: Hashable, Sendable {
     /// How it pairs.
     public var security: VirtualSecurity
 
-    /// Creates a peripheral. Numbers outside their range become the nearest bound.
-    ///
-    /// - Parameters:
-    ///   - address: Its address, unique in the simulator.
-    ///   - addressType: Whether the address is public or random.
-    ///   - name: Its name for tests and files; `nil` for the name of the advertisement.
-    ///   - rssi: Its strength at the adapters, in dBm.
-    ///   - advertisement: What it sends.
-    ///   - interval: Seconds between two advertisements.
-    ///   - appearsAfter: Seconds since the simulator began until it is switched on.
-    ///   - disappearsAfter: Seconds since the simulator began until it is switched off; `nil` if it stays on.
-    ///   - isRemembered: Whether BlueZ has it stored and it does not advertise.
-    ///   - services: What it offers once connected, without generic access and generic attribute.
-    ///   - link: The times and the packet size of its link.
-    ///   - security: How it pairs.
+    /// Creates a peripheral with these properties; without a `name` it has that of its advertisement.
     public init(
         _ address: VirtualAddress, addressType: AddressType = .public, name: String? = nil,
         rssi: RSSICourse = .constant(-60), advertisement: Advertisement = Advertisement(),
@@ -147,16 +133,7 @@ public struct VirtualLink: Hashable, Sendable {
     /// Until an attempt to connect fails if the peripheral is out of range; about 40 s with BlueZ and its kernel.
     public var connectTimeout: TimeInterval { didSet { connectTimeout = Limits.seconds.nearest(to: connectTimeout) } }
 
-    /// Creates the times, in seconds, and the packet size of a link. Numbers outside their range become the nearest bound.
-    ///
-    /// - Parameters:
-    ///   - connectLatency: From `Connect` until the link is up.
-    ///   - resolveLatency: From the link until BlueZ has read the attributes.
-    ///   - exportDelay: Between the exports of two attributes' objects, which are late then; 0 for all of them before
-    ///     `ServicesResolved`.
-    ///   - callLatency: For each request and its response.
-    ///   - mtu: The largest packet of the attribute protocol in bytes.
-    ///   - connectTimeout: Until an attempt to connect fails if the peripheral is out of range.
+    /// Creates the times, in seconds, and the packet size of a link.
     public init(
         connectLatency: TimeInterval = 0.05, resolveLatency: TimeInterval = 0.1, exportDelay: TimeInterval = 0,
         callLatency: TimeInterval = 0.005, mtu: Int = 247, connectTimeout: TimeInterval = 40
