@@ -112,7 +112,7 @@ public final class CentralLink: Sendable {
         _ characteristic: AttributeSelector, descriptor: String? = nil, offset: Int = 0,
         completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)? = nil
     ) -> CentralRequest {
-        request(characteristic, descriptor, completion) { .read(handle: $0, offset: offset) }
+        request(.read(offset: offset), characteristic, descriptor, completion)
     }
 
     /// Writes a characteristic or one of its descriptors. What does not fit one packet is prepared and executed. A command
@@ -122,9 +122,7 @@ public final class CentralLink: Sendable {
         _ bytes: [UInt8], to characteristic: AttributeSelector, descriptor: String? = nil, offset: Int = 0,
         type: VirtualWriteType = .request, completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)? = nil
     ) -> CentralRequest {
-        request(characteristic, descriptor, completion) {
-            .write(handle: $0, offset: offset, bytes: bytes, type: type)
-        }
+        request(.write(offset: offset, bytes: bytes, type: type), characteristic, descriptor, completion)
     }
 
     /// Subscribes to a characteristic's notifications, or to its indications.
@@ -133,7 +131,7 @@ public final class CentralLink: Sendable {
         to characteristic: AttributeSelector, indications: Bool = false,
         completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)? = nil
     ) -> CentralRequest {
-        request(characteristic, nil, completion) { .configure(characteristic: $0 - 1, bits: indications ? 2 : 1) }
+        request(.configure(indications ? 2 : 1), characteristic, AttributeDatabase.configuration, completion)
     }
 
     /// Ends a subscription.
@@ -142,7 +140,7 @@ public final class CentralLink: Sendable {
         from characteristic: AttributeSelector,
         completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)? = nil
     ) -> CentralRequest {
-        request(characteristic, nil, completion) { .configure(characteristic: $0 - 1, bits: 0) }
+        request(.configure(0), characteristic, AttributeDatabase.configuration, completion)
     }
 
     /// Encrypts the link: with the keys that it has of the adapter, or else with a pairing, for which the adapter asks an agent.
@@ -181,11 +179,9 @@ public final class CentralLink: Sendable {
         for request in requests { settle(request, .failure(.disconnected)) }
     }
 
-    /// - Parameter kind: makes the request with the attribute's handle.
     private func request(
-        _ characteristic: AttributeSelector, _ descriptor: String?,
-        _ completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)?,
-        _ kind: (UInt16) -> AttributeRequest.Kind
+        _ kind: AttributeRequest.Kind, _ characteristic: AttributeSelector, _ descriptor: String?,
+        _ completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)?
     ) -> CentralRequest {
         let request = CentralRequest(completion)
         let handle = stage.look {
@@ -201,7 +197,7 @@ public final class CentralLink: Sendable {
             settle(request, .failure(handle == nil && state == .connected ? .notFound : .disconnected))
             return request
         }
-        let asked = AttributeRequest(id: id, kind: kind(handle))
+        let asked = AttributeRequest(id: id, handle: handle, kind: kind)
         stage.decide { $0.linkLayer.receive(asked, over: end) }
         if asked.isCommand {
             contents.withLock { $0.requests[id] = nil }

@@ -35,6 +35,11 @@ struct Applications: Sendable {
         if case .object(let object)? = databases[index]?.attributes[handle]?.content { object } else { nil }
     }
 
+    /// Returns the object whose subscriptions are written to a descriptor.
+    func object(notifiedBy handle: UInt16, on index: Int) -> ObjectID? {
+        databases[index]?.place(of: handle).flatMap { object(of: $0.characteristic.valueHandle, on: index) }
+    }
+
     /// All characteristics and descriptors, in the order of their applications and paths.
     private var objects: [(id: ObjectID, object: ServedObject)] {
         all.flatMap { application in

@@ -195,7 +195,7 @@ struct Daemon: Sendable {
         case .central(.adapter(let key), .response(let id, let result)): client.responded(key, id, result, &core)
         case .discovered(let key, let services, let name): client.discovered(services, name: name, of: key, &core)
         case .servicesChanged(let key): client.servicesChanged(of: key, &core)
-        case .centralCame(let key, let identity): server.centralCame(key, identity, &core)
+        case .centralCame(let key, let central, let end): server.centralCame(key, central, end, &core)
         case .centralLeft(let key, let reason): centralLeft(key, reason)
         case .asked(let key, let request): server.serve(request, over: key, &core)
         case .central(_, .security): return
@@ -273,7 +273,7 @@ struct Daemon: Sendable {
     /// Ends the link of a central, if there is one.
     private mutating func hangUp(_ key: DeviceKey, _ reason: LinkEndCause = .local) {
         guard let link = server.links[key] else { return }
-        core.order(.hangUp(link.central.end))
+        core.order(.hangUp(link.end))
         centralLeft(key, reason)
     }
 

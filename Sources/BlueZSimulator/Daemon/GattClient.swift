@@ -25,7 +25,7 @@ struct GattClient: Sendable {
         /// The handle of the declaration.
         let handle: UInt16
         let isSubscription: Bool
-        let kind: AttributeRequest.Kind
+        let request: AttributeRequest
         /// The error of a request that is sent again when the link is more secure.
         var refusal: UInt8?
         /// Whether it has been sent again.
@@ -87,7 +87,7 @@ struct GattClient: Sendable {
             return change(key) { $0.reading?.calls.append(call.id) }
         }
         change(key) { $0.reading = ReadOperation(offset: offset, calls: [call.id]) }
-        send(.read(handle: attribute.requestHandle, offset: offset), key, &core) { $0.concludeRead(key, $1, &$2) }
+        send(.read(offset: offset), key, &core) { $0.concludeRead(key, $1, &$2) }
     }
 
     private mutating func concludeRead(_ key: AttributeKey, _ result: AttributeResult, _ core: inout Core) {
@@ -125,13 +125,12 @@ struct GattClient: Sendable {
         let type =
             attribute.isDescriptor
             ? .request : try Self.writeType(options["type"]?.text, offset: offset, flags: attribute.flags)
-        let request = AttributeRequest.Kind.write(
-            handle: attribute.requestHandle, offset: offset, bytes: bytes, type: type)
+        let request = AttributeRequest.Kind.write(offset: offset, bytes: bytes, type: type)
         guard type != .command else {
             guard let mtu = core.tree.devices[key.device]?.mtu, bytes.count <= mtu - 3 else {
                 throw .failed("Failed to initiate write")
             }
-            sendUntimed(request, key.device, &core)
+            sendUntimed(request, to: attribute.requestHandle, key.device, &core)
             // It is queued, which is the last that BlueZ reports about it.
             return core.reply(call.id)
         }
@@ -196,7 +195,7 @@ struct GattClient: Sendable {
         guard let attribute = attribute(key), attribute.armed.isEmpty else { return }
         if attribute.isConfigured, links[key.device] != nil {
             change(key) { $0.isConfigured = false }
-            send(.configure(characteristic: key.handle, bits: 0), key, &core) { _, _, _ in }
+            configure(0, key, &core) { _, _, _ in }
         }
         setNotifying(false, key, &core)
     }
@@ -222,8 +221,7 @@ struct GattClient: Sendable {
         }
         change(key) { $0.isConfigured = true }
         // A second client at the same time writes the same again, so that the replies keep their order.
-        let request = AttributeRequest.Kind.configure(characteristic: key.handle, bits: attribute.configurationBits)
-        send(request, key, isSubscription: true, &core) {
+        configure(attribute.configurationBits, key, &core) {
             $0.concludeSubscription(key, owner: client, call: call, $1, &$2)
         }
     }
@@ -288,7 +286,7 @@ struct GattClient: Sendable {
             attribute.notifySocket = .pending
             attribute.isConfigured = true
         }
-        send(.configure(characteristic: key.handle, bits: attribute.configurationBits), key, &core) {
+        configure(attribute.configurationBits, key, &core) {
             $0.concludeAcquisition(key, owner: call.client, call: call.id, $1, &$2)
         }
     }
@@ -371,7 +369,7 @@ struct GattClient: Sendable {
             let mtu = core.tree.devices[key.device]?.mtu
         else { return }
         for bytes in packets where !bytes.isEmpty && bytes.count <= mtu - 3 {
-            sendUntimed(.write(handle: handle, offset: 0, bytes: bytes, type: .command), key.device, &core)
+            sendUntimed(.write(offset: 0, bytes: bytes, type: .command), to: handle, key.device, &core)
         }
     }
 
@@ -416,25 +414,35 @@ struct GattClient: Sendable {
 
     // MARK: Requests
 
+    private mutating func configure(
+        _ bits: UInt8, _ key: AttributeKey, _ core: inout Core, _ conclude: @escaping Conclusion
+    ) {
+        send(.configure(bits), key, isSubscription: true, &core, conclude)
+    }
+
     private mutating func send(
         _ kind: AttributeRequest.Kind, _ key: AttributeKey, isSubscription: Bool = false, _ core: inout Core,
         _ conclude: @escaping Conclusion
     ) {
-        guard let link = links[key.device] else { return }
+        guard let link = links[key.device], let attribute = attribute(key) else { return }
         if link.requests.isEmpty, !link.isStalled {
             core.alarms.set(.requestTimeout(key.device), to: core.now + Self.requestTimeout)
         }
         requestCount += 1
+        let handle = isSubscription ? attribute.configurationHandle : attribute.requestHandle
+        let request = AttributeRequest(id: requestCount, handle: handle, kind: kind)
         links[key.device]?.requests[requestCount] = Request(
-            handle: key.handle, isSubscription: isSubscription, kind: kind, conclude: conclude)
-        if !link.isStalled { core.order(.request(key.device, AttributeRequest(id: requestCount, kind: kind))) }
+            handle: key.handle, isSubscription: isSubscription, request: request, conclude: conclude)
+        if !link.isStalled { core.order(.request(key.device, request)) }
     }
 
     /// Sends a command, or a request of BlueZ's own, whose response is not waited for.
-    private mutating func sendUntimed(_ kind: AttributeRequest.Kind, _ key: DeviceKey, _ core: inout Core) {
+    private mutating func sendUntimed(
+        _ kind: AttributeRequest.Kind, to handle: UInt16, _ key: DeviceKey, _ core: inout Core
+    ) {
         requestCount += 1
         guard links[key]?.isStalled == false else { return }
-        core.order(.request(key, AttributeRequest(id: requestCount, kind: kind)))
+        core.order(.request(key, AttributeRequest(id: requestCount, handle: handle, kind: kind)))
     }
 
     /// In seconds; then the link is given up (core specification 5.3, volume 3, part F, 3.3.3).
@@ -449,7 +457,7 @@ struct GattClient: Sendable {
             links[key]?.requests[id]?.refusal = code
             // There is no reply then, also if the link is encrypted and the request succeeds.
             let attribute = AttributeKey(device: key, handle: request.handle)
-            if case .configure = request.kind, self.attribute(attribute)?.notifySocket == .pending,
+            if request.isSubscription, self.attribute(attribute)?.notifySocket == .pending,
                 !core.traits.answersRefusedAcquisitions
             {
                 lose(attribute)
@@ -487,7 +495,7 @@ struct GattClient: Sendable {
         for (id, request) in link.requests.sorted(by: { $0.key < $1.key }) where request.refusal != nil {
             links[key]?.requests[id]?.refusal = nil
             links[key]?.requests[id]?.isRetried = true
-            core.order(.request(key, AttributeRequest(id: id, kind: request.kind)))
+            core.order(.request(key, request.request))
         }
     }
 
@@ -735,7 +743,7 @@ struct GattClient: Sendable {
         guard let device = core.tree.devices[key], device.batteryLevel == nil, !device.isDisconnecting,
             let level = batteryCharacteristic(of: key), level.flags.contains(.read)
         else { return }
-        sendUntimed(.read(handle: level.valueHandle, offset: 0), key, &core)
+        sendUntimed(.read(offset: 0), to: level.valueHandle, key, &core)
         links[key]?.batteryReads.insert(requestCount)
     }
 
@@ -746,8 +754,8 @@ struct GattClient: Sendable {
         else { return }
         setBatteryLevel(level, of: key, &core)
         guard device.batteryLevel == nil else { return }
-        if let battery = batteryCharacteristic(of: key), battery.canNotify {
-            sendUntimed(.configure(characteristic: battery.handle, bits: 1), key, &core)
+        if let handle = batteryCharacteristic(of: key)?.configurationHandle {
+            sendUntimed(.configure(1), to: handle, key, &core)
         }
         core.flush()
         core.emit(.interfacesAdded(path: device.path, interfaces: [.battery(level)]))

@@ -96,7 +96,7 @@ struct GattServer: Sendable {
                 confirmation: .none, &core)
         }
         for (key, link) in links.sorted(by: { $0.key < $1.key }) where key.adapter == index {
-            core.order(.announceServices(link.central.end))
+            core.order(.announceServices(link.end))
         }
     }
 
@@ -106,14 +106,14 @@ struct GattServer: Sendable {
     // MARK: Links
 
     /// A central has connected. It gets an object of a device, as each device does.
-    mutating func centralCame(_ key: DeviceKey, _ central: CentralIdentity, _ core: inout Core) {
-        guard core.tree.adapters[key.adapter]?.isPowered == true else { return core.order(.hangUp(central.end)) }
+    mutating func centralCame(_ key: DeviceKey, _ central: VirtualCentral, _ end: CentralEnd, _ core: inout Core) {
+        guard core.tree.adapters[key.adapter]?.isPowered == true else { return core.order(.hangUp(end)) }
         if core.tree.devices[key] == nil {
             core.addDevice(key, central.addressType)
             core.flush()
         }
         links[key] = ServerLink(
-            central: central, isBonded: core.tree.devices[key]?.isBonded == true,
+            central: central, end: end, isBonded: core.tree.devices[key]?.isBonded == true,
             configurations: bonded.removeValue(forKey: key) ?? [:])
         core.change(key) { $0.isConnected = true }
         if central.isBonded {
@@ -160,17 +160,11 @@ struct GattServer: Sendable {
     /// A central sends a request, or a command, which does not wait for earlier requests.
     mutating func serve(_ request: AttributeRequest, over key: DeviceKey, _ core: inout Core) {
         guard let link = links[key] else { return }
-        // One `switch` over the kind: with several, Swift 6.3.1's optimizer crashes.
-        let configuration: UInt16?
-        switch request.kind {
-        case .write(let handle, _, let bytes, .command):
-            _ = write(handle, bytes, nextPacket(over: key, wantsResponse: false), &core)
+        if case .write(_, let bytes, .command) = request.kind {
+            _ = write(request.handle, bytes, nextPacket(over: key, wantsResponse: false), &core)
             return
-        case .configure(let characteristic, _):
-            configuration = applications.databases[key.adapter]?.configurationHandle(of: characteristic + 1)
-        case .read, .write: configuration = nil
         }
-        var exchange = ServerExchange(request, mtu: link.central.mtu, configuration: configuration)
+        var exchange = ServerExchange(request, mtu: link.central.mtu)
         let step = exchange.begin()
         links[key]?.exchange = exchange
         take(step, key, &core)
@@ -183,7 +177,7 @@ struct GattServer: Sendable {
         case .finish(let result):
             guard let link = links[key], let exchange = link.exchange else { return }
             links[key]?.exchange = nil
-            core.order(.respond(link.central.end, id: exchange.id, result, packets: exchange.packets))
+            core.order(.respond(link.end, id: exchange.id, result, packets: exchange.packets))
         }
     }
 
@@ -255,7 +249,7 @@ struct GattServer: Sendable {
         if let code = attribute.permissions.refusal(ofWriting: true, over: security) { return .error(code) }
         switch attribute.content {
         case .value: return .bytes([])
-        case .configuration(let value): return configure(handle, of: value, bytes, over: packet.link, &core)
+        case .configuration: return configure(handle, bytes, over: packet.link, &core)
         case .object(let object): return write(bytes, offset: 0, to: object, packet, &core)
         }
     }
@@ -469,12 +463,12 @@ struct GattServer: Sendable {
 
     /// A central writes the descriptor for subscriptions (`gatt_ccc_write_cb`, `ccc_write_cb`).
     private mutating func configure(
-        _ handle: UInt16, of valueHandle: UInt16, _ bytes: [UInt8], over key: DeviceKey, _ core: inout Core
+        _ handle: UInt16, _ bytes: [UInt8], over key: DeviceKey, _ core: inout Core
     ) -> AttributeResult {
         guard let link = links[key], (1...2).contains(bytes.count) else { return .error(ATTError.invalidLength) }
         let value = UInt16(bytes)
         guard value != link.configurations[handle] ?? 0 else { return .bytes([]) }
-        if let object = applications.object(of: valueHandle, on: key.adapter) {
+        if let object = applications.object(notifiedBy: handle, on: key.adapter) {
             if let code = subscribe(object, value, over: key, &core) { return .error(code) }
         }
         links[key]?.configurations[handle] = value
@@ -540,10 +534,7 @@ struct GattServer: Sendable {
             bonded[key] = link.configurations
         } else {
             for handle in link.configurations.filter({ $0.value != 0 }).keys.sorted() {
-                guard
-                    case .configuration(let value)? = applications.databases[key.adapter]?.attributes[handle]?.content,
-                    let object = applications.object(of: value, on: key.adapter)
-                else { continue }
+                guard let object = applications.object(notifiedBy: handle, on: key.adapter) else { continue }
                 // The versions with a socket per central close the oldest one here (bluez#1452).
                 applications.unsubscribe(object, by: nil, &core)
             }
@@ -606,7 +597,7 @@ struct GattServer: Sendable {
         let uuid = applications.databases[key.adapter]?.characteristic(withValue: handle)?.uuid ?? ""
         let value = CentralValue(
             characteristic: uuid, handle: handle, bytes: bytes, isIndication: isIndication, seconds: core.now)
-        core.order(.deliver(link.central.end, value))
+        core.order(.deliver(link.end, value))
     }
 
     /// Sends the next indication; the one after it is sent when this one is confirmed.

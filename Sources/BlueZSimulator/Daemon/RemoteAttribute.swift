@@ -6,6 +6,8 @@ struct RemoteAttribute: Sendable {
     let uuid: String
     /// The handle that requests carry: of the value, or of the descriptor.
     let requestHandle: UInt16
+    /// The handle of the descriptor that subscriptions are written to; 0 if there is none.
+    var configurationHandle: UInt16 = 0
     /// Those of a characteristic; empty for other attributes.
     let flags: Set<CharacteristicFlag>
     /// Whether it belongs to a service that BlueZ keeps for itself.
@@ -97,6 +99,7 @@ struct RemoteTable: Sendable {
                 characteristic.handle, path, InterfaceName.characteristic,
                 properties.characteristic.values(of: (characteristic, servicePath)), uuid: characteristic.uuid,
                 requestHandle: characteristic.valueHandle, flags: characteristic.flags)
+            attributes[characteristic.handle]?.configurationHandle = characteristic.configurationHandle ?? 0
             for descriptor in characteristic.descriptors {
                 add(
                     descriptor.handle, path + "/desc" + Self.digits(descriptor.handle), InterfaceName.descriptor,

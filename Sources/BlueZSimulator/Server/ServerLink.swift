@@ -10,7 +10,8 @@ struct PacketID: Hashable, Sendable {
 
 /// A central's link to an adapter that serves, at the server's end.
 struct ServerLink: Hashable, Sendable {
-    let central: CentralIdentity
+    let central: VirtualCentral
+    let end: CentralEnd
     var security = LinkSecurity.none
     /// Whether BlueZ keeps its subscriptions when the link ends.
     var isBonded = false

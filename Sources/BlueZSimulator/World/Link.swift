@@ -22,7 +22,7 @@ struct Link: Sendable {
         /// A virtual peripheral.
         case peripheral(VirtualAddress)
         /// An adapter, and the address of the central; bluetoothd serves the attributes of programs.
-        case adapter(DeviceKey, CentralIdentity)
+        case adapter(DeviceKey, VirtualCentral)
     }
 
     let server: Server
@@ -35,7 +35,7 @@ struct Link: Sendable {
     private var following: [CentralValue] = []
     /// The number of requests so far that want a response.
     private(set) var requestCount = 0
-    /// By the handle of the characteristic's declaration.
+    /// By the handle of the descriptor that they are written to.
     var subscriptions: [UInt16: Subscription] = [:]
 
     struct Subscription: Sendable {
@@ -81,26 +81,28 @@ struct Link: Sendable {
 /// A request of the attribute protocol, or several that belong together.
 struct AttributeRequest: Hashable, Sendable {
     enum Kind: Hashable, Sendable {
-        case read(handle: UInt16, offset: Int)
-        case write(handle: UInt16, offset: Int, bytes: [UInt8], type: VirtualWriteType)
-        /// A subscription, by the handle of the characteristic's declaration: 0 off, 1 notifications, 2 indications.
-        case configure(characteristic: UInt16, bits: UInt8)
+        case read(offset: Int)
+        case write(offset: Int, bytes: [UInt8], type: VirtualWriteType)
+
+        /// Writes the descriptor for subscriptions: 0 for none, 1 for notifications, 2 for indications.
+        static func configure(_ bits: UInt8) -> Kind { .write(offset: 0, bytes: [bits, 0], type: .request) }
     }
 
     var id: UInt64
+    /// The handle of the value or the descriptor.
+    var handle: UInt16
     var kind: Kind
 
     /// Whether it gets no response.
-    var isCommand: Bool { if case .write(_, _, _, .command) = kind { true } else { false } }
+    var isCommand: Bool { if case .write(_, _, .command) = kind { true } else { false } }
 
     /// The number of packets that the central sends.
     func packets(mtu: Int, outcome: AttributeAnswer.Outcome) -> Int {
         switch kind {
-        case .read(_, let offset):
+        case .read(let offset):
             guard case .success(let bytes) = outcome else { return 1 }
             return max(0, bytes.count - offset) / (mtu - 1) + 1
-        case .write, .configure:
-            return ServerExchange(self, mtu: mtu, configuration: 0).queue.count
+        case .write: return ServerExchange(self, mtu: mtu).queue.count
         }
     }
 }
@@ -133,13 +135,13 @@ struct ServerExchange: Hashable, Sendable {
     /// The length of the longest attribute, in bytes.
     static let longestValue = Limits.valueLength.upperBound
 
-    /// - Parameter configuration: The handle of the descriptor that a subscription is written to.
-    init(_ request: AttributeRequest, mtu: Int, configuration: UInt16?) {
+    init(_ request: AttributeRequest, mtu: Int) {
         id = request.id
         self.mtu = mtu
+        let handle = request.handle
         switch request.kind {
-        case .read(let handle, let offset): queue = [.read(handle: handle, offset: offset)]
-        case .write(let handle, let offset, let bytes, let type):
+        case .read(let offset): queue = [.read(handle: handle, offset: offset)]
+        case .write(let offset, let bytes, let type):
             queue = [.write(handle: handle, bytes)]
             guard offset > 0 || type == .reliable || bytes.count > mtu - 3 else { return }
             // Prepared in parts of a packet less opcode, handle and offset; then executed.
@@ -148,12 +150,11 @@ struct ServerExchange: Hashable, Sendable {
                 .prepare(handle: handle, offset: offset + start, Array(bytes.dropFirst(start).prefix(size)))
             }
             queue.append(.execute(true))
-        case .configure(_, let bits): queue = configuration.map { [.write(handle: $0, [bits, 0])] } ?? []
         }
     }
 
     /// Returns the first packet.
-    mutating func begin() -> Step { queue.isEmpty ? .finish(.error(ATTError.invalidHandle)) : send() }
+    mutating func begin() -> Step { send() }
 
     /// Takes the response to a packet, and returns the next.
     mutating func answered(_ result: AttributeResult) -> Step {
@@ -185,19 +186,6 @@ struct ServerExchange: Hashable, Sendable {
 enum AttributeResult: Hashable, Sendable {
     case bytes([UInt8])
     case error(UInt8)
-}
-
-/// A central as an adapter that serves sees it.
-struct CentralIdentity: Hashable, Sendable {
-    var end: CentralEnd
-    var addressType: AddressType
-    /// Its own name, which BlueZ reads.
-    var name: String?
-    /// Whether it is bonded with each adapter.
-    var isBonded = false
-    /// Nil for an adapter.
-    var security: VirtualSecurity?
-    var mtu: Int
 }
 
 /// A command of bluetoothd to the link layer.
@@ -248,7 +236,7 @@ enum LinkLayerEvent: Hashable, Sendable {
     case servicesChanged(DeviceKey)
 
     // To an adapter that is the server, by it and the central's address.
-    case centralCame(DeviceKey, CentralIdentity)
+    case centralCame(DeviceKey, VirtualCentral, CentralEnd)
     case centralLeft(DeviceKey, LinkEndCause)
     case asked(DeviceKey, AttributeRequest)
 

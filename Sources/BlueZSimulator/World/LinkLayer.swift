@@ -9,7 +9,8 @@ struct LinkLayer: Sendable {
         case drop(CentralEnd)
         case discovery(CentralEnd)
         case response(CentralEnd)
-        case notification(CentralEnd, characteristic: UInt16)
+        /// The next value of a subscription, by the handle of the descriptor that it is written to.
+        case notification(CentralEnd, UInt16)
     }
 
     var radio = Radio()
@@ -88,9 +89,7 @@ struct LinkLayer: Sendable {
         let isChanged = peripherals[address]?.change(to: peripheral) == true
         settleAdvertising(of: address)
         for end in isChanged ? linksUp(to: address) : [] {
-            for characteristic in links[end]?.subscriptions.keys.sorted() ?? [] {
-                deadlines.remove(.notification(end, characteristic: characteristic))
-            }
+            for handle in links[end]?.subscriptions.keys.sorted() ?? [] { deadlines.remove(.notification(end, handle)) }
             links[end]?.subscriptions = [:]
             if case .adapter(let key) = end { events.append(.servicesChanged(key)) }
         }
@@ -133,7 +132,9 @@ struct LinkLayer: Sendable {
         }
         var isSent = false
         for end in linksUp(to: address) {
-            guard let subscription = links[end]?.subscriptions[characteristic] else { continue }
+            guard let handle = declaration.configurationHandle,
+                let subscription = links[end]?.subscriptions[handle]
+            else { continue }
             let value = CentralValue(
                 characteristic: declaration.uuid, handle: declaration.valueHandle,
                 bytes: Array(bytes.prefix(parameters(of: end).mtu - 3)), isIndication: subscription.bits == 2,
@@ -246,7 +247,7 @@ struct LinkLayer: Sendable {
         case .drop(let end): drop(end, .timeout)
         case .discovery(let end): discoveryDue(end)
         case .response(let end): responseDue(end)
-        case .notification(let end, let characteristic): notificationDue(end, characteristic)
+        case .notification(let end, let handle): notificationDue(end, handle)
         }
     }
 
@@ -258,28 +259,30 @@ struct LinkLayer: Sendable {
     /// Has a method of a peripheral's behaviour called, with the peripheral and the time. Returns whether it has a
     /// behaviour.
     @discardableResult
-    private mutating func ask(
+    private mutating func ask<Answer: Sendable>(
         _ peripheral: ScriptedPeripheral,
-        _ method: @escaping @Sendable (any PeripheralBehavior, VirtualPeripheral, TimeInterval) -> Verdict?
+        _ method: @escaping @Sendable (any PeripheralBehavior, VirtualPeripheral, TimeInterval) -> Answer,
+        then conclude: (@Sendable (inout LinkLayer, Answer) -> Void)? = nil
     ) -> Bool {
         guard let behavior = radio.residents[peripheral.peripheral.address]?.behavior else { return false }
-        questions.append { [peripheral = peripheral.peripheral, now] in method(behavior, peripheral, now) }
+        questions.append { [peripheral = peripheral.peripheral, now] in
+            let answer = method(behavior, peripheral, now)
+            guard let conclude else { return nil }
+            return { conclude(&$0, answer) }
+        }
         return true
     }
 
     private mutating func notify(_ peripheral: ScriptedPeripheral, isUp: Bool) {
-        ask(peripheral) { behavior, peripheral, now in
-            behavior.linkChanged(of: peripheral, isUp: isUp, at: now)
-            return nil
-        }
+        ask(peripheral) { $0.linkChanged(of: $1, isUp: isUp, at: $2) }
     }
 
-    private mutating func notify(_ peripheral: ScriptedPeripheral, of characteristic: UInt16, isOn: Bool) {
-        guard let attribute = peripheral.attribute(characteristic + 1) else { return }
-        ask(peripheral) { behavior, peripheral, now in
-            behavior.subscriptionChanged(to: attribute, of: peripheral, isOn: isOn, at: now)
-            return nil
-        }
+    /// - Parameter handle: That of the descriptor that the subscription is written to.
+    private mutating func notify(_ peripheral: ScriptedPeripheral, of handle: UInt16, isOn: Bool) {
+        guard let characteristic = peripheral.database.place(of: handle)?.characteristic,
+            let attribute = peripheral.attribute(characteristic.valueHandle)
+        else { return }
+        ask(peripheral) { $0.subscriptionChanged(to: attribute, of: $1, isOn: isOn, at: $2) }
     }
 
     // MARK: Connecting
@@ -290,10 +293,7 @@ struct LinkLayer: Sendable {
         for (earlier, link) in links {
             if case .virtual = earlier, case .adapter(server, _) = link.server { disconnect(earlier) }
         }
-        let identity = CentralIdentity(
-            end: end, addressType: central.addressType, name: central.name, isBonded: central.isBonded,
-            security: central.security, mtu: central.mtu)
-        begin(end, Link(to: .adapter(server, identity)), timeout: central.connectTimeout)
+        begin(end, Link(to: .adapter(server, central)), timeout: central.connectTimeout)
     }
 
     private mutating func connect(_ key: DeviceKey) {
@@ -306,9 +306,8 @@ struct LinkLayer: Sendable {
             return begin(end, Link(to: .peripheral(address)), timeout: timing.connectTimeout)
         }
         guard let central = hosts.values.first(where: { $0.adapter == key.adapter }) else { return }
-        let identity = CentralIdentity(
-            end: end, addressType: .public, name: central.name, mtu: Self.adapterLink.mtu)
         let server = DeviceKey(adapter: host.adapter, address: central.address)
+        let identity = VirtualCentral(central.address, name: central.name, mtu: Self.adapterLink.mtu)
         begin(end, Link(to: .adapter(server, identity)), timeout: Self.adapterLink.connectTimeout)
     }
 
@@ -343,10 +342,8 @@ struct LinkLayer: Sendable {
             guard let peripheral = peripherals[address], let start = peripheral.reachable(atOrAfter: now) else {
                 return
             }
-            let isAsked =
-                peripheral.faults.refusals == 0 && start <= now
-                && ask(peripheral) { .connection(end, $0.connectRequested(to: $1, at: $2)) }
-            if isAsked { return }
+            let isFree = peripheral.faults.refusals == 0 && start <= now
+            if isFree, ask(peripheral, { $0.connectRequested(to: $1, at: $2) }, then: { $0.take($1, end) }) { return }
             schedule(.connection(end), after: start - now + latency)
         }
     }
@@ -359,10 +356,10 @@ struct LinkLayer: Sendable {
     private mutating func connectionDue(_ end: CentralEnd) {
         guard let link = links[end], !link.isUp else { return }
         switch link.server {
-        case .adapter(let server, let identity):
+        case .adapter(let server, let central):
             guard accepts(server.adapter) else { return }
             comeUp(end)
-            events += [.centralCame(server, identity), .central(end, .connected(Self.adapterLink))]
+            events += [.centralCame(server, central, end), .central(end, .connected(Self.adapterLink))]
             secure(end)
         case .peripheral(let address):
             guard let peripheral = peripherals[address], peripheral.centrals.contains(end), case .adapter(let key) = end
@@ -403,7 +400,9 @@ struct LinkLayer: Sendable {
             guard let peripheral = peripherals[address]?.peripheral else { return }
             responder = .device(peripheral.identity, peripheral.security)
         case .adapter(let server, let central):
-            if let own = central.security { initiator = .device(own.privacy?.identity ?? server.address, own) }
+            if case .virtual = end {
+                initiator = .device(central.security.privacy?.identity ?? central.address, central.security)
+            }
             responder = .adapter(server)
             isBonded = central.isBonded
         }
@@ -443,9 +442,9 @@ struct LinkLayer: Sendable {
     ) {
         var peripheral: ScriptedPeripheral?
         if case .peripheral(let address) = link.server { peripheral = peripherals[address] }
-        for characteristic in link.subscriptions.keys.sorted() {
-            deadlines.remove(.notification(end, characteristic: characteristic))
-            if let peripheral { notify(peripheral, of: characteristic, isOn: false) }
+        for handle in link.subscriptions.keys.sorted() {
+            deadlines.remove(.notification(end, handle))
+            if let peripheral { notify(peripheral, of: handle, isOn: false) }
         }
         events.append(.central(end, .disconnected(cause)))
         switch link.server {
@@ -505,42 +504,48 @@ struct LinkLayer: Sendable {
             if let refusal = peripheral.refusal(of: request, over: security.security(of: end)) {
                 return conclude(request, end, .error(refusal))
             }
+            guard let attribute = peripheral.attribute(request.handle) else { return }
+            let isAsked: Bool
+            let usual: AttributeAnswer
             switch request.kind {
-            case .read(let handle, _):
-                let value = peripheral.database.value(of: handle) ?? []
-                guard let attribute = peripheral.attribute(handle),
-                    ask(
-                        peripheral,
-                        { .attribute(end, request, $0.read(attribute, of: $1, value: value, at: $2)) })
-                else { return conclude(request, end, .value(value)) }
-            case .write(let handle, _, let bytes, let type):
-                guard let attribute = peripheral.attribute(handle),
-                    ask(
-                        peripheral,
-                        { .attribute(end, request, $0.write(bytes, to: attribute, of: $1, type: type, at: $2)) })
-                else { return conclude(request, end, .done) }
-            case .configure: conclude(request, end, .done)
+            case .read:
+                var value = peripheral.database.value(of: request.handle) ?? []
+                if peripheral.isConfiguration(request.handle) {
+                    value = [links[end]?.subscriptions[request.handle]?.bits ?? 0, 0]
+                }
+                usual = .value(value)
+                isAsked = ask(peripheral) { [value] in
+                    $0.read(attribute, of: $1, value: value, at: $2)
+                } then: {
+                    $0.conclude(request, end, $1)
+                }
+            case .write(_, let bytes, let type):
+                usual = .done
+                isAsked =
+                    !peripheral.isConfiguration(request.handle)
+                    && ask(peripheral) {
+                        $0.write(bytes, to: attribute, of: $1, type: type, at: $2)
+                    } then: {
+                        $0.conclude(request, end, $1)
+                    }
             }
+            if !isAsked { conclude(request, end, usual) }
         case nil: break
         }
     }
 
-    /// Takes what a behaviour has returned.
-    mutating func take(_ verdict: Verdict) {
-        switch verdict {
-        case .attribute(let end, let request, let answer): conclude(request, end, answer)
-        case .connection(let end, let answer):
-            guard case .peripheral(let address)? = links[end]?.server, links[end]?.isUp == false,
-                peripherals[address]?.centrals.contains(end) == true
-            else { return }
-            let latency = parameters(of: end).connectLatency
-            switch answer {
-            case .accept(let delay): schedule(.connection(end), after: latency + max(0, delay))
-            case .refuse:
-                peripherals[address]?.faults.refusals += 1
-                schedule(.connection(end), after: latency)
-            case .ignore: break
-            }
+    /// Takes the answer of a behaviour to an attempt to connect.
+    private mutating func take(_ answer: ConnectionAnswer, _ end: CentralEnd) {
+        guard case .peripheral(let address)? = links[end]?.server, links[end]?.isUp == false,
+            peripherals[address]?.centrals.contains(end) == true
+        else { return }
+        let latency = parameters(of: end).connectLatency
+        switch answer {
+        case .accept(let delay): schedule(.connection(end), after: latency + max(0, delay))
+        case .refuse:
+            peripherals[address]?.faults.refusals += 1
+            schedule(.connection(end), after: latency)
+        case .ignore: break
         }
     }
 
@@ -587,45 +592,41 @@ struct LinkLayer: Sendable {
         if let next = links[end]?.request { begin(next, end) }
     }
 
-    /// Does what a request that succeeded asks for: subscribes, and writes the value of a peripheral.
+    /// Does what a write to a peripheral asks for, when it has succeeded: subscribes, or stores the value.
     private mutating func complete(_ request: AttributeRequest, _ end: CentralEnd) {
-        switch (request.kind, links[end]?.server) {
-        case (.configure(let characteristic, let bits), let server?):
-            links[end]?.subscriptions[characteristic] = bits == 0 ? nil : Link.Subscription(bits: bits)
-            if case .peripheral(let address) = server { configure(characteristic, bits, end, at: address) }
-        case (.write(let handle, let offset, let bytes, _), .peripheral(let address)?):
-            guard let value = peripherals[address]?.write(bytes, at: offset, of: handle),
-                let echo = peripherals[address]?.database.place(of: handle)?.characteristic.echo
-            else { return }
-            notify(echo, value, at: address)
-        default: break
+        guard case .write(let offset, let bytes, _) = request.kind,
+            case .peripheral(let address)? = links[end]?.server, let peripheral = peripherals[address]
+        else { return }
+        let place = peripheral.database.place(of: request.handle)
+        guard !peripheral.isConfiguration(request.handle) else {
+            return configure(request.handle, bytes.first ?? 0, end, peripheral, place?.characteristic.notifications)
         }
+        let value = peripherals[address]?.write(bytes, at: offset, of: request.handle) ?? []
+        if let echo = place?.characteristic.echo { notify(echo, value, at: address) }
     }
 
     // MARK: Subscriptions
 
     private mutating func configure(
-        _ handle: UInt16, _ bits: UInt8, _ end: CentralEnd, at address: VirtualAddress
+        _ handle: UInt16, _ bits: UInt8, _ end: CentralEnd, _ peripheral: ScriptedPeripheral,
+        _ source: NotificationSource?
     ) {
-        guard let peripheral = peripherals[address],
-            let characteristic = peripheral.database.characteristic(withValue: handle + 1)
-        else { return }
-        if let descriptor = characteristic.configurationHandle { setValue([bits, 0], of: descriptor, at: address) }
+        links[end]?.subscriptions[handle] = bits == 0 ? nil : Link.Subscription(bits: bits)
         notify(peripheral, of: handle, isOn: bits != 0)
-        let due = Due.notification(end, characteristic: handle)
-        guard bits != 0, let source = characteristic.notifications else { return deadlines.remove(due) }
-        deadlines.set(due, to: now + source.interval)
+        guard bits != 0, let source else { return deadlines.remove(.notification(end, handle)) }
+        deadlines.set(.notification(end, handle), to: now + source.interval)
     }
 
     /// Sends the next of the values that a characteristic sends unasked.
-    private mutating func notificationDue(_ end: CentralEnd, _ characteristic: UInt16) {
-        guard let link = links[end], let subscription = link.subscriptions[characteristic],
+    private mutating func notificationDue(_ end: CentralEnd, _ handle: UInt16) {
+        guard let link = links[end], let subscription = link.subscriptions[handle],
             case .peripheral(let address) = link.server,
-            let source = peripherals[address]?.database.characteristic(withValue: characteristic + 1)?.notifications
+            let characteristic = peripherals[address]?.database.place(of: handle)?.characteristic,
+            let source = characteristic.notifications
         else { return }
-        links[end]?.subscriptions[characteristic]?.sent += 1
-        deadlines.set(.notification(end, characteristic: characteristic), to: now + source.interval)
-        notify(characteristic, source.value(at: subscription.sent), at: address)
+        links[end]?.subscriptions[handle]?.sent += 1
+        deadlines.set(.notification(end, handle), to: now + source.interval)
+        notify(characteristic.handle, source.value(at: subscription.sent), at: address)
     }
 
     private mutating func discoveryDue(_ end: CentralEnd) {

@@ -150,11 +150,5 @@ public enum ConnectionAnswer: Hashable, Sendable {
     case ignore
 }
 
-/// A call of a behaviour, which is made outside of every lock; nil if the behaviour decides nothing.
-typealias Question = @Sendable () -> Verdict?
-
-/// What a behaviour has returned.
-enum Verdict: Sendable {
-    case connection(CentralEnd, ConnectionAnswer)
-    case attribute(CentralEnd, AttributeRequest, AttributeAnswer)
-}
+/// A call of a behaviour, which is made outside of every lock. Returns what follows; nil if the behaviour decides nothing.
+typealias Question = @Sendable () -> (@Sendable (inout LinkLayer) -> Void)?
