@@ -59,17 +59,19 @@ extension Simulator {
         stage.look { simulation in
             simulation.linkLayer.links.compactMap { end, link -> LinkState? in
                 guard link.isUp, case .adapter(let key) = end else { return nil }
-                let database =
-                    switch link.server {
-                    case .peripheral(let address): simulation.linkLayer.peripherals[address]?.database
-                    case .adapter(let server, _): simulation.daemon.server.applications.databases[server.adapter]
-                    }
+                var handles = Array(link.subscriptions.keys)
+                let database: AttributeDatabase?
+                switch link.server {
+                case .peripheral(let address): database = simulation.linkLayer.peripherals[address]?.database
+                case .adapter(let server, _):
+                    handles = (simulation.daemon.server.configurations[server] ?? [:]).filter { $0.value != 0 }.map(
+                        \.key)
+                    database = simulation.daemon.server.applications.databases[server.adapter]
+                }
                 return LinkState(
                     adapter: key.adapter, address: key.address, requests: link.requestCount,
                     security: simulation.linkLayer.security.security(of: end),
-                    subscriptions: link.subscriptions.keys.sorted().compactMap {
-                        database?.characteristic(withValue: $0 + 1)?.uuid
-                    })
+                    subscriptions: handles.sorted().compactMap { database?.place(of: $0)?.characteristic.uuid })
             }.sorted { ($0.address, $0.adapter) < ($1.address, $1.adapter) }
         }
     }

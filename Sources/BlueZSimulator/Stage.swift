@@ -113,7 +113,7 @@ final class Stage: Sendable {
             guard !effects.isEmpty || !questions.isEmpty else { break }
             for effect in effects { perform(effect) }
             for question in questions {
-                if let verdict = question() { decide { $0.linkLayer.take(verdict) } }
+                if let conclude = question() { decide { conclude(&$0.linkLayer) } }
             }
         }
         rearm()

@@ -6,10 +6,10 @@ import XCTest
 final class ServerExchangeTests: XCTestCase {
     /// The packets of a request, each answered with the next of these, and what it comes to.
     private func run(_ kind: AttributeRequest.Kind, mtu: Int = 23, _ answers: [AttributeResult]) -> [String] {
-        var exchange = ServerExchange(AttributeRequest(id: 1, kind: kind), mtu: mtu, configuration: 0x42)
+        var exchange = ServerExchange(AttributeRequest(id: 1, handle: 3, kind: kind), mtu: mtu)
         var words: [String] = []
         var rest = answers[...]
-        var step = exchange.begin()
+        var step = ServerExchange.Step.send(exchange.first)
         while case .send(let packet) = step {
             switch packet {
             case .read(_, let offset): words.append("read \(offset)")
@@ -28,16 +28,16 @@ final class ServerExchangeTests: XCTestCase {
     private func bytes(_ count: Int) -> AttributeResult { .bytes([UInt8](repeating: 1, count: count)) }
 
     func testARequestIsSoManyPackets() {
-        let read = AttributeRequest.Kind.read(handle: 3, offset: 0)
+        let read = AttributeRequest.Kind.read(offset: 0)
         func write(_ count: Int, _ offset: Int = 0, _ type: VirtualWriteType = .request) -> AttributeRequest.Kind {
-            .write(handle: 3, offset: offset, bytes: [UInt8](repeating: 1, count: count), type: type)
+            .write(offset: offset, bytes: [UInt8](repeating: 1, count: count), type: type)
         }
         let done = bytes(0)
         let table: [(String, [String], [String])] = [
             ("a short read", run(read, [bytes(21)]), ["read 0", "= 21"]),
             ("a full packet asks again", run(read, [bytes(22), bytes(0)]), ["read 0", "read 22", "= 22"]),
             ("a long read", run(read, [bytes(22), bytes(5)]), ["read 0", "read 22", "= 27"]),
-            ("from the middle", run(.read(handle: 3, offset: 7), [bytes(1)]), ["read 7", "= 1"]),
+            ("from the middle", run(.read(offset: 7), [bytes(1)]), ["read 7", "= 1"]),
             ("refused in the midst", run(read, [bytes(22), .error(7)]), ["read 0", "read 22", "! 7"]),
             ("no longer than 512", run(read, mtu: 513, [bytes(512)]), ["read 0", "= 512"]),
             ("one write", run(write(20), [done]), ["write 3 20", "= 0"]),
@@ -53,7 +53,7 @@ final class ServerExchangeTests: XCTestCase {
                 "refused while it is prepared", run(write(40), [done, .error(9), done]),
                 ["prepare 0 18", "prepare 18 18", "execute false", "! 9"]
             ),
-            ("a subscription", run(.configure(characteristic: 3, bits: 1), [done]), ["write 66 2", "= 0"]),
+            ("a subscription", run(.configure(1), [done]), ["write 3 2", "= 0"]),
         ]
         for (name, packets, expected) in table { XCTAssertEqual(packets, expected, name) }
     }

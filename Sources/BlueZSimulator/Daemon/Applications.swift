@@ -11,7 +11,6 @@ struct Applications: Sendable {
     /// In the order of their registration, also those that are being registered.
     var all: [LocalApplication] { applications.values.sorted { $0.id.number < $1.id.number } }
 
-    /// The clients that have registered applications.
     var owners: [String] { applications.values.map(\.owner) }
 
     mutating func reset() {
@@ -35,6 +34,11 @@ struct Applications: Sendable {
         if case .object(let object)? = databases[index]?.attributes[handle]?.content { object } else { nil }
     }
 
+    /// Returns the object whose subscriptions are written to a descriptor.
+    func object(notifiedBy handle: UInt16, on index: Int) -> ObjectID? {
+        databases[index]?.place(of: handle).flatMap { object(of: $0.characteristic.valueHandle, on: index) }
+    }
+
     /// All characteristics and descriptors, in the order of their applications and paths.
     private var objects: [(id: ObjectID, object: ServedObject)] {
         all.flatMap { application in
@@ -51,7 +55,6 @@ struct Applications: Sendable {
 
     // MARK: Calls
 
-    /// Calls an object of a program.
     func call(
         _ object: ObjectID, _ member: String, _ core: inout Core, _ arguments: [BusValue] = [],
         reply: ClientCall.Reply = .none, _ handler: ReplyHandler? = nil
@@ -66,7 +69,6 @@ struct Applications: Sendable {
 
     // MARK: Subscriptions and sockets
 
-    /// Subscribes to a characteristic.
     mutating func startNotify(_ object: ObjectID, _ core: inout Core) {
         call(object, "StartNotify", &core)
         change(object) { $0.subscriptions += 1 }
@@ -81,7 +83,6 @@ struct Applications: Sendable {
         }
     }
 
-    /// Closes the sockets of a central.
     mutating func closeSockets(
         of key: DeviceKey, _ sockets: WritableKeyPath<ServedObject, [ServedSocket]>, _ core: inout Core
     ) {
@@ -120,7 +121,6 @@ struct Applications: Sendable {
         return false
     }
 
-    /// Returns the object that a socket belongs to.
     func object(with id: SocketID, _ sockets: KeyPath<ServedObject, [ServedSocket]>) -> ObjectID? {
         objects.first { $0.object[keyPath: sockets].contains { $0.id == id } }?.id
     }
@@ -167,7 +167,7 @@ struct Applications: Sendable {
         databases[application.adapter] = builder.database
         if let failure {
             // What was begun is removed, and its handles are not given again.
-            _ = databases[application.adapter]?.remove(id)
+            _ = databases[application.adapter]?.remove { $0.application == id }
             applications[id] = nil
             core.fail(call, failure)
             return nil
@@ -188,13 +188,13 @@ struct Applications: Sendable {
                 core.perform(.closeSocket(socket.id))
             }
         }
-        return databases[application.adapter]?.remove(application.id) ?? []
+        return databases[application.adapter]?.remove { $0.application == application.id } ?? []
     }
 
     /// Removes a service when its object is gone and its application stays.
     mutating func removeService(at path: String, of id: ApplicationID) -> AttributeDatabase.Service? {
         guard let application = applications[id], let handle = application.services[path],
-            let gone = databases[application.adapter]?.remove(service: handle)
+            let gone = databases[application.adapter]?.remove(where: { $0.handle == handle }).first
         else { return nil }
         applications[id]?.services[path] = nil
         return gone

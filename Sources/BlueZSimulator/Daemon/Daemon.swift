@@ -60,7 +60,7 @@ struct Daemon: Sendable {
         guard present.contains(name), let method = interfaces[name]?.method(call.member),
             call.signature == method.signature
         else { throw DaemonError.unknownMethod(call) }
-        guard client.exporting.isEmpty else { return held.append(call) }
+        guard !client.isExporting else { return held.append(call) }
         if ignoresRegistrations, Self.registrations.contains(call.member) { return ignored.append(call) }
         if let refusal { throw refusal }
         var call = call
@@ -170,7 +170,7 @@ struct Daemon: Sendable {
         for key in pairings.pending.sorted() where core.tree.devices[key]?.areServicesResolved == true {
             pairings.conclude(key, &core)
         }
-        while client.exporting.isEmpty, !held.isEmpty { perform(held.removeFirst()) }
+        while !client.isExporting, !held.isEmpty { perform(held.removeFirst()) }
         let owners = Set(
             agents.owners + discovery.owners + client.owners + server.applications.owners + advertising.owners
                 + ignored.map(\.client))
@@ -195,9 +195,10 @@ struct Daemon: Sendable {
         case .central(.adapter(let key), .response(let id, let result)): client.responded(key, id, result, &core)
         case .discovered(let key, let services, let name): client.discovered(services, name: name, of: key, &core)
         case .servicesChanged(let key): client.servicesChanged(of: key, &core)
-        case .centralCame(let key, let identity): server.centralCame(key, identity, &core)
+        case .centralCame(let key, let central, let end): server.centralCame(key, central, end, &core)
         case .centralLeft(let key, let reason): centralLeft(key, reason)
-        case .asked(let key, let request): server.serve(request, over: key, &core)
+        case .asked(let key, let packet, let isCommand):
+            server.serve(packet, over: key, isCommand: isCommand, &core)
         case .central(_, .security): return
         case .security(let key, let news): take(news, of: key)
         case .hostDiscovered(let key, let host):
@@ -235,7 +236,6 @@ struct Daemon: Sendable {
             client.secured(key, security, &core)
         case .paired(let isBonded, let privacy):
             let isServed = server.links[key] != nil
-            if isServed, isBonded { server.bonded(key) }
             if let privacy { core.setIdentity(privacy, of: key) }
             pairings.paired(key, isBonded: isBonded, isServed: isServed, &agents, &core)
         // The end of the link is the next event.
@@ -273,7 +273,7 @@ struct Daemon: Sendable {
     /// Ends the link of a central, if there is one.
     private mutating func hangUp(_ key: DeviceKey, _ reason: LinkEndCause = .local) {
         guard let link = server.links[key] else { return }
-        core.order(.hangUp(link.central.end))
+        core.order(.hangUp(link.end))
         centralLeft(key, reason)
     }
 

@@ -3,7 +3,6 @@ import Foundation
 /// The attributes of connected devices: discovery of services, and what clients read, write and subscribe to
 /// (`src/gatt-client.c`).
 struct GattClient: Sendable {
-    /// A link to a peripheral.
     struct Link: Sendable {
         /// Whether it is to be encrypted before anything else.
         fileprivate var isSecured = false
@@ -12,20 +11,21 @@ struct GattClient: Sendable {
         fileprivate var isStalled = false
         /// Seconds between two objects that are put on the bus; 0 for all of them at once.
         fileprivate var exportDelay: Double
-        /// Discovered attributes that have no objects yet.
-        fileprivate var unseen: [UInt16] = []
+        /// Discovered services whose objects are not due yet.
+        fileprivate var late: Set<UInt16> = []
+        /// Whether objects are put on the bus at the moment, one by one.
+        fileprivate var isExporting = false
         /// The requests that have no response yet, by their numbers.
         fileprivate(set) var requests: [UInt64: Request] = [:]
         /// The numbers of BlueZ's own reads of the battery level that have no response yet.
         fileprivate var batteryReads: Set<UInt64> = []
     }
 
-    /// A request to the peer.
     struct Request: Sendable {
         /// The handle of the declaration.
         let handle: UInt16
         let isSubscription: Bool
-        let kind: AttributeRequest.Kind
+        let request: AttributeRequest
         /// The error of a request that is sent again when the link is more secure.
         var refusal: UInt8?
         /// Whether it has been sent again.
@@ -38,27 +38,20 @@ struct GattClient: Sendable {
 
     private(set) var links: [DeviceKey: Link] = [:]
     private(set) var tables: [DeviceKey: RemoteTable] = [:]
-    /// Devices that get their objects at the moment; until that is done no call is carried out.
-    private(set) var exporting: Set<DeviceKey> = []
+    /// Whether devices get their objects at the moment; until that is done no call is carried out.
+    var isExporting: Bool { links.values.contains(where: \.isExporting) }
     /// A fault: devices that do not reply to calls of their attributes.
     var unanswering: Set<VirtualAddress> = []
     private var requestCount: UInt64 = 0
 
     /// The clients that have a session of notifications.
     var owners: Set<String> {
-        var owners: Set<String> = []
-        for table in tables.values {
-            for attribute in table.attributes.values where !attribute.clients.isEmpty {
-                owners.formUnion(attribute.clients)
-            }
-        }
-        return owners
+        Set(tables.values.lazy.flatMap { $0.attributes.values.lazy.flatMap(\.clients) })
     }
 
     mutating func reset() {
         links = [:]
         tables = [:]
-        exporting = []
     }
 
     private func attribute(_ key: AttributeKey) -> RemoteAttribute? { tables[key.device]?[key.handle] }
@@ -87,7 +80,7 @@ struct GattClient: Sendable {
             return change(key) { $0.reading?.calls.append(call.id) }
         }
         change(key) { $0.reading = ReadOperation(offset: offset, calls: [call.id]) }
-        send(.read(handle: attribute.requestHandle, offset: offset), key, &core) { $0.concludeRead(key, $1, &$2) }
+        send(.read(offset: offset), key, &core) { $0.concludeRead(key, $1, &$2) }
     }
 
     private mutating func concludeRead(_ key: AttributeKey, _ result: AttributeResult, _ core: inout Core) {
@@ -125,13 +118,12 @@ struct GattClient: Sendable {
         let type =
             attribute.isDescriptor
             ? .request : try Self.writeType(options["type"]?.text, offset: offset, flags: attribute.flags)
-        let request = AttributeRequest.Kind.write(
-            handle: attribute.requestHandle, offset: offset, bytes: bytes, type: type)
+        let request = AttributeRequest.Kind.write(offset: offset, bytes: bytes, type: type)
         guard type != .command else {
             guard let mtu = core.tree.devices[key.device]?.mtu, bytes.count <= mtu - 3 else {
                 throw .failed("Failed to initiate write")
             }
-            sendUntimed(request, key.device, &core)
+            sendUntimed(request, to: attribute.requestHandle, key.device, &core)
             // It is queued, which is the last that BlueZ reports about it.
             return core.reply(call.id)
         }
@@ -189,14 +181,13 @@ struct GattClient: Sendable {
         core.reply(call.id)
     }
 
-    /// Ends a client's session of notifications.
     private mutating func endSession(of client: String, _ key: AttributeKey, _ core: inout Core) {
         change(key) { $0.removeClient(client) }
         closeNotifySocket(key, &core)
         guard let attribute = attribute(key), attribute.armed.isEmpty else { return }
         if attribute.isConfigured, links[key.device] != nil {
             change(key) { $0.isConfigured = false }
-            send(.configure(characteristic: key.handle, bits: 0), key, &core) { _, _, _ in }
+            configure(0, key, &core) { _, _, _ in }
         }
         setNotifying(false, key, &core)
     }
@@ -222,8 +213,7 @@ struct GattClient: Sendable {
         }
         change(key) { $0.isConfigured = true }
         // A second client at the same time writes the same again, so that the replies keep their order.
-        let request = AttributeRequest.Kind.configure(characteristic: key.handle, bits: attribute.configurationBits)
-        send(request, key, isSubscription: true, &core) {
+        configure(attribute.configurationBits, key, &core) {
             $0.concludeSubscription(key, owner: client, call: call, $1, &$2)
         }
     }
@@ -288,7 +278,7 @@ struct GattClient: Sendable {
             attribute.notifySocket = .pending
             attribute.isConfigured = true
         }
-        send(.configure(characteristic: key.handle, bits: attribute.configurationBits), key, &core) {
+        configure(attribute.configurationBits, key, &core) {
             $0.concludeAcquisition(key, owner: call.client, call: call.id, $1, &$2)
         }
     }
@@ -371,11 +361,10 @@ struct GattClient: Sendable {
             let mtu = core.tree.devices[key.device]?.mtu
         else { return }
         for bytes in packets where !bytes.isEmpty && bytes.count <= mtu - 3 {
-            sendUntimed(.write(handle: handle, offset: 0, bytes: bytes, type: .command), key.device, &core)
+            sendUntimed(.write(offset: 0, bytes: bytes, type: .command), to: handle, key.device, &core)
         }
     }
 
-    /// The client has closed its end.
     mutating func socketClosed(_ socket: SocketID, _ core: inout Core) {
         guard let key = owner(of: socket), let attribute = attribute(key) else { return }
         if attribute.writeSocket == socket {
@@ -406,35 +395,43 @@ struct GattClient: Sendable {
 
     private func owner(of socket: SocketID) -> AttributeKey? {
         for (device, table) in tables {
-            for (handle, attribute) in table.attributes
-            where attribute.notifySocket?.id == socket || attribute.writeSocket == socket {
-                return AttributeKey(device: device, handle: handle)
-            }
+            let found = table.attributes.first { $0.value.notifySocket?.id == socket || $0.value.writeSocket == socket }
+            if let found { return AttributeKey(device: device, handle: found.key) }
         }
         return nil
     }
 
     // MARK: Requests
 
+    private mutating func configure(
+        _ bits: UInt8, _ key: AttributeKey, _ core: inout Core, _ conclude: @escaping Conclusion
+    ) {
+        send(.configure(bits), key, isSubscription: true, &core, conclude)
+    }
+
     private mutating func send(
         _ kind: AttributeRequest.Kind, _ key: AttributeKey, isSubscription: Bool = false, _ core: inout Core,
         _ conclude: @escaping Conclusion
     ) {
-        guard let link = links[key.device] else { return }
+        guard let link = links[key.device], let attribute = attribute(key) else { return }
         if link.requests.isEmpty, !link.isStalled {
             core.alarms.set(.requestTimeout(key.device), to: core.now + Self.requestTimeout)
         }
         requestCount += 1
+        let handle = isSubscription ? attribute.configurationHandle : attribute.requestHandle
+        let request = AttributeRequest(id: requestCount, handle: handle, kind: kind)
         links[key.device]?.requests[requestCount] = Request(
-            handle: key.handle, isSubscription: isSubscription, kind: kind, conclude: conclude)
-        if !link.isStalled { core.order(.request(key.device, AttributeRequest(id: requestCount, kind: kind))) }
+            handle: key.handle, isSubscription: isSubscription, request: request, conclude: conclude)
+        if !link.isStalled { core.order(.request(key.device, request)) }
     }
 
     /// Sends a command, or a request of BlueZ's own, whose response is not waited for.
-    private mutating func sendUntimed(_ kind: AttributeRequest.Kind, _ key: DeviceKey, _ core: inout Core) {
+    private mutating func sendUntimed(
+        _ kind: AttributeRequest.Kind, to handle: UInt16, _ key: DeviceKey, _ core: inout Core
+    ) {
         requestCount += 1
         guard links[key]?.isStalled == false else { return }
-        core.order(.request(key, AttributeRequest(id: requestCount, kind: kind)))
+        core.order(.request(key, AttributeRequest(id: requestCount, handle: handle, kind: kind)))
     }
 
     /// In seconds; then the link is given up (core specification 5.3, volume 3, part F, 3.3.3).
@@ -449,7 +446,7 @@ struct GattClient: Sendable {
             links[key]?.requests[id]?.refusal = code
             // There is no reply then, also if the link is encrypted and the request succeeds.
             let attribute = AttributeKey(device: key, handle: request.handle)
-            if case .configure = request.kind, self.attribute(attribute)?.notifySocket == .pending,
+            if request.isSubscription, self.attribute(attribute)?.notifySocket == .pending,
                 !core.traits.answersRefusedAcquisitions
             {
                 lose(attribute)
@@ -487,7 +484,7 @@ struct GattClient: Sendable {
         for (id, request) in link.requests.sorted(by: { $0.key < $1.key }) where request.refusal != nil {
             links[key]?.requests[id]?.refusal = nil
             links[key]?.requests[id]?.isRetried = true
-            core.order(.request(key, AttributeRequest(id: id, kind: request.kind)))
+            core.order(.request(key, request.request))
         }
     }
 
@@ -562,7 +559,6 @@ struct GattClient: Sendable {
     mutating func conclude(_ link: Link, of key: DeviceKey, _ core: inout Core) {
         failRequests(of: link, on: key, &core)
         closeSockets(of: key, &core)
-        exporting.remove(key)
     }
 
     /// Ends the link of a device that is removed, and removes its attributes.
@@ -576,7 +572,6 @@ struct GattClient: Sendable {
         for service in tables[key]?.services ?? [] { hide(service, of: key, &core) }
         tables[key] = nil
         core.alarms.remove(.export(key))
-        exporting.remove(key)
     }
 
     // MARK: Services
@@ -626,60 +621,52 @@ struct GattClient: Sendable {
         for service in services
         where core.traits.showsClaimedServices || !RemoteTable.claimedServices.contains(service.uuid) {
             tables[key]?.adopt(service, of: device, core.tree.properties)
-            let handles = unshown(of: service, key, core)
-            guard !handles.isEmpty else { continue }
+            guard RemoteTable.handles(of: service).contains(where: { isUnshown($0, of: key, core) }) else { continue }
             isAddition = true
-            if service.appearsAfter > 0 {
-                core.alarms.set(
-                    .exportService(AttributeKey(device: key, handle: service.handle)),
-                    to: core.now + service.appearsAfter)
-            } else {
-                links[key]?.unseen += handles
-            }
+            guard service.appearsAfter > 0 else { continue }
+            links[key]?.late.insert(service.handle)
+            core.alarms.set(
+                .exportService(AttributeKey(device: key, handle: service.handle)), to: core.now + service.appearsAfter)
         }
         return isAddition
     }
 
-    /// The attributes of a service that have no objects, parents first: all of a new service; of a known one those that
-    /// were not reached before a link ended.
-    private func unshown(of service: AttributeDatabase.Service, _ key: DeviceKey, _ core: Core) -> [UInt16] {
-        RemoteTable.handles(of: service).filter {
-            core.tree.attribute(AttributeKey(device: key, handle: $0)) == nil
-        }
+    private func isUnshown(_ handle: UInt16, of key: DeviceKey, _ core: Core) -> Bool {
+        tables[key]?[handle] != nil && core.tree.attribute(AttributeKey(device: key, handle: handle)) == nil
+    }
+
+    /// The attributes that are due and have no objects, parents first: all of a new service; of a known one those that were
+    /// not reached before a link ended.
+    private func unshown(of key: DeviceKey, _ core: Core) -> [UInt16] {
+        let due = tables[key]?.services.filter { links[key]?.late.contains($0.handle) == false } ?? []
+        return due.flatMap(RemoteTable.handles).filter { isUnshown($0, of: key, core) }
     }
 
     /// Adds the next object, or all of them if that takes no time.
     private mutating func exportNext(of key: DeviceKey, _ core: inout Core) {
         guard let link = links[key] else { return }
-        guard link.exportDelay > 0, !link.unseen.isEmpty else {
+        let isExporting = link.exportDelay > 0 && !unshown(of: key, core).isEmpty
+        links[key]?.isExporting = isExporting
+        guard isExporting else {
             exportAll(of: key, &core)
-            return exportEnded(of: key, &core)
+            core.flush()
+            return readBattery(of: key, &core)
         }
-        exporting.insert(key)
         core.alarms.set(.export(key), to: core.now + link.exportDelay)
     }
 
     mutating func exportDue(of key: DeviceKey, _ core: inout Core) {
-        guard let handle = links[key]?.unseen.first else { return }
-        links[key]?.unseen.removeFirst()
-        export(handle, of: key, &core)
+        if let handle = unshown(of: key, core).first { export(handle, of: key, &core) }
         exportNext(of: key, &core)
     }
 
-    private mutating func exportAll(of key: DeviceKey, _ core: inout Core) {
-        for handle in links[key]?.unseen ?? [] { export(handle, of: key, &core) }
-        links[key]?.unseen = []
+    private func exportAll(of key: DeviceKey, _ core: inout Core) {
+        for handle in unshown(of: key, core) { export(handle, of: key, &core) }
     }
 
     private func export(_ handle: UInt16, of key: DeviceKey, _ core: inout Core) {
         guard let attribute = tables[key]?[handle] else { return }
         core.add(attribute.object, as: AttributeKey(device: key, handle: handle))
-    }
-
-    private mutating func exportEnded(of key: DeviceKey, _ core: inout Core) {
-        core.flush()
-        readBattery(of: key, &core)
-        exporting.remove(key)
     }
 
     /// A service that appears later than the others is due.
@@ -693,15 +680,15 @@ struct GattClient: Sendable {
             core.announce(.servicesResolved, of: key.device)
             core.flush()
         }
-        let handles = unshown(of: service, key.device, core)
-        links[key.device]?.unseen += handles
+        links[key.device]?.late.remove(key.handle)
         // Otherwise the alarm for the next of the earlier objects is set.
-        if link.unseen.isEmpty { exportNext(of: key.device, &core) }
+        if !link.isExporting { exportNext(of: key.device, &core) }
     }
 
     /// Removes the objects of a service, children first.
     private mutating func hide(_ service: AttributeDatabase.Service, of device: DeviceKey, _ core: inout Core) {
         core.alarms.remove(.exportService(AttributeKey(device: device, handle: service.handle)))
+        links[device]?.late.remove(service.handle)
         for characteristic in service.characteristics {
             for descriptor in characteristic.descriptors { hide(descriptor.handle, of: device, &core) }
             hide(characteristic.handle, of: device, &core)
@@ -720,10 +707,8 @@ struct GattClient: Sendable {
             links[device]?.requests = requests
         }
         tables[device]?[handle] = nil
-        links[device]?.unseen.removeAll { $0 == handle }
     }
 
-    /// The services of the peer have changed.
     func servicesChanged(of key: DeviceKey, _ core: inout Core) {
         if links[key] != nil { core.order(.discover(key)) }
     }
@@ -735,7 +720,7 @@ struct GattClient: Sendable {
         guard let device = core.tree.devices[key], device.batteryLevel == nil, !device.isDisconnecting,
             let level = batteryCharacteristic(of: key), level.flags.contains(.read)
         else { return }
-        sendUntimed(.read(handle: level.valueHandle, offset: 0), key, &core)
+        sendUntimed(.read(offset: 0), to: level.valueHandle, key, &core)
         links[key]?.batteryReads.insert(requestCount)
     }
 
@@ -746,8 +731,8 @@ struct GattClient: Sendable {
         else { return }
         setBatteryLevel(level, of: key, &core)
         guard device.batteryLevel == nil else { return }
-        if let battery = batteryCharacteristic(of: key), battery.canNotify {
-            sendUntimed(.configure(characteristic: battery.handle, bits: 1), key, &core)
+        if let handle = batteryCharacteristic(of: key)?.configurationHandle {
+            sendUntimed(.configure(1), to: handle, key, &core)
         }
         core.flush()
         core.emit(.interfacesAdded(path: device.path, interfaces: [.battery(level)]))

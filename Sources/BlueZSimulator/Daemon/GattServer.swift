@@ -3,20 +3,12 @@ import Foundation
 /// The adapters as servers: the links and requests of centrals, and the programs that serve the values
 /// (`src/shared/gatt-server.c`, `src/gatt-database.c`).
 struct GattServer: Sendable {
-    /// A packet that waits for a program.
-    private struct PendingPacket: Sendable {
-        let object: ObjectID
-        /// What is kept if the program allows it.
-        var prepared: ServerLink.PreparedWrite?
-        var isExecuting = false
-    }
-
     var applications = Applications()
     /// By the serving adapter and the central's address.
     private(set) var links: [DeviceKey: ServerLink] = [:]
-    /// The subscriptions of bonded centrals that are not connected.
-    private var bonded: [DeviceKey: [UInt16: UInt16]] = [:]
-    private var packets: [PacketID: PendingPacket] = [:]
+    /// What centrals have written to each descriptor for subscriptions, by the descriptor's handle. That of a bonded central
+    /// outlives its link.
+    private(set) var configurations: [DeviceKey: [UInt16: UInt16]] = [:]
     private var packetCount: UInt64 = 0
     /// Centrals that confirm no indication.
     var unconfirming: Set<VirtualAddress> = []
@@ -26,8 +18,7 @@ struct GattServer: Sendable {
     mutating func reset() {
         applications.reset()
         links = [:]
-        bonded = [:]
-        packets = [:]
+        configurations = [:]
     }
 
     // MARK: Applications
@@ -47,9 +38,9 @@ struct GattServer: Sendable {
 
     private mutating func remove(_ id: ApplicationID, _ core: inout Core) {
         guard let application = applications.remove(id) else { return }
-        for packet in packets.keys.sorted(by: { $0.number < $1.number })
-        where packets[packet]?.object.application == id {
-            answer(packet, .error(ATTError.requestNotSupported), &core)
+        for (_, link) in links.sorted(by: { $0.key < $1.key }) {
+            guard let pending = link.pending, pending.object.application == id else { continue }
+            answer(pending.id, .error(ATTError.requestNotSupported), &core)
         }
         servicesRemoved(applications.close(application, &core), on: application.adapter, &core)
     }
@@ -73,14 +64,10 @@ struct GattServer: Sendable {
     private mutating func servicesRemoved(_ services: [AttributeDatabase.Service], on index: Int, _ core: inout Core) {
         guard !services.isEmpty else { return }
         servicesChanged(services, on: index, &core)
-        func isKept(_ entry: (key: UInt16, value: UInt16)) -> Bool {
-            !services.contains { $0.range.contains(Int(entry.key)) }
-        }
-        for key in links.keys where key.adapter == index {
-            links[key]!.configurations = links[key]!.configurations.filter(isKept)
-        }
-        for (key, configurations) in bonded where key.adapter == index {
-            bonded[key] = configurations.filter(isKept)
+        for (key, written) in configurations where key.adapter == index {
+            configurations[key] = written.filter { entry in
+                !services.contains { $0.range.contains(Int(entry.key)) }
+            }
         }
     }
 
@@ -96,7 +83,7 @@ struct GattServer: Sendable {
                 confirmation: .none, &core)
         }
         for (key, link) in links.sorted(by: { $0.key < $1.key }) where key.adapter == index {
-            core.order(.announceServices(link.central.end))
+            core.order(.announceServices(link.end))
         }
     }
 
@@ -106,18 +93,15 @@ struct GattServer: Sendable {
     // MARK: Links
 
     /// A central has connected. It gets an object of a device, as each device does.
-    mutating func centralCame(_ key: DeviceKey, _ central: CentralIdentity, _ core: inout Core) {
-        guard core.tree.adapters[key.adapter]?.isPowered == true else { return core.order(.hangUp(central.end)) }
+    mutating func centralCame(_ key: DeviceKey, _ central: VirtualCentral, _ end: CentralEnd, _ core: inout Core) {
+        guard core.tree.adapters[key.adapter]?.isPowered == true else { return core.order(.hangUp(end)) }
         if core.tree.devices[key] == nil {
             core.addDevice(key, central.addressType)
             core.flush()
         }
-        links[key] = ServerLink(
-            central: central, isBonded: core.tree.devices[key]?.isBonded == true,
-            configurations: bonded.removeValue(forKey: key) ?? [:])
+        links[key] = ServerLink(central: central, end: end)
         core.change(key) { $0.isConnected = true }
         if central.isBonded {
-            links[key]?.isBonded = true
             core.change(key) { $0.isTemporary = $0.isTemporary && $0.isBonded }
             core.set(\.isPaired, to: true, of: key, announcing: .paired)
             core.set(\.isBonded, to: true, of: key, announcing: .bonded)
@@ -127,11 +111,7 @@ struct GattServer: Sendable {
         core.alarms.set(.resolveCentral(key), to: core.now + 0.1)
     }
 
-    /// The security of a central's link was raised to this level.
     mutating func secured(_ key: DeviceKey, _ security: LinkSecurity) { links[key]?.security = security }
-
-    /// A central is bonded, so that its subscriptions are kept.
-    mutating func bonded(_ key: DeviceKey) { links[key]?.isBonded = true }
 
     /// BlueZ has read the central's own services, of which the simulator has none.
     func centralResolved(_ key: DeviceKey, _ core: inout Core) {
@@ -147,57 +127,24 @@ struct GattServer: Sendable {
         for alarm in [Alarm.confirmation(key), .confirmationTimeout(key), .resolveCentral(key)] {
             core.alarms.remove(alarm)
         }
-        for packet in packets.keys where packet.link == key {
-            packets[packet] = nil
-            if !diesOfAbandonedAnswers { core.alarms.remove(.packetTimeout(packet)) }
-        }
-        endSubscriptions(over: link, key, &core)
+        if let pending = link.pending, !diesOfAbandonedAnswers { core.alarms.remove(.packetTimeout(pending.id)) }
+        endSubscriptions(of: key, &core)
         return true
     }
 
     // MARK: Requests
 
-    /// A central sends a request, or a command, which does not wait for earlier requests.
-    mutating func serve(_ request: AttributeRequest, over key: DeviceKey, _ core: inout Core) {
-        guard let link = links[key] else { return }
-        // One `switch` over the kind: with several, Swift 6.3.1's optimizer crashes.
-        let configuration: UInt16?
-        switch request.kind {
-        case .write(let handle, _, let bytes, .command):
-            _ = write(handle, bytes, nextPacket(over: key, wantsResponse: false), &core)
-            return
-        case .configure(let characteristic, _):
-            configuration = applications.databases[key.adapter]?.configurationHandle(of: characteristic + 1)
-        case .read, .write: configuration = nil
-        }
-        var exchange = ServerExchange(request, mtu: link.central.mtu, configuration: configuration)
-        let step = exchange.begin()
-        links[key]?.exchange = exchange
-        take(step, key, &core)
-    }
-
-    private mutating func take(_ step: ServerExchange.Step, _ key: DeviceKey, _ core: inout Core) {
-        switch step {
-        case .send(let packet):
-            if let result = result(of: packet, nextPacket(over: key), &core) { continueExchange(key, result, &core) }
-        case .finish(let result):
-            guard let link = links[key], let exchange = link.exchange else { return }
-            links[key]?.exchange = nil
-            core.order(.respond(link.central.end, id: exchange.id, result, packets: exchange.packets))
-        }
-    }
-
-    private mutating func continueExchange(_ key: DeviceKey, _ result: AttributeResult, _ core: inout Core) {
-        guard var exchange = links[key]?.exchange else { return }
-        let step = exchange.answered(result)
-        links[key]?.exchange = exchange
-        take(step, key, &core)
-    }
-
-    private mutating func nextPacket(over key: DeviceKey, wantsResponse: Bool = true) -> PacketID {
+    mutating func serve(_ packet: ServerPacket, over key: DeviceKey, isCommand: Bool, _ core: inout Core) {
         packetCount += 1
-        return PacketID(number: packetCount, link: key, wantsResponse: wantsResponse)
+        let id = PacketID(number: packetCount, link: key, wantsResponse: !isCommand)
+        if let result = result(of: packet, id, &core), !isCommand { respond(key, result, &core) }
     }
+
+    private func respond(_ key: DeviceKey, _ result: AttributeResult, _ core: inout Core) {
+        if let link = links[key] { core.order(.respond(link.end, result)) }
+    }
+
+    private func isPending(_ packet: PacketID) -> Bool { links[packet.link]?.pending?.id == packet }
 
     /// Returns the result of a packet; nil if a program must be asked first.
     private mutating func result(of packet: ServerPacket, _ id: PacketID, _ core: inout Core) -> AttributeResult? {
@@ -236,7 +183,7 @@ struct GattServer: Sendable {
         case .value(let bytes):
             guard offset <= bytes.count else { return .error(ATTError.invalidOffset) }
             return .bytes(Array(bytes.dropFirst(offset).prefix(link.central.mtu - 1)))
-        case .configuration: return .bytes((link.configurations[handle] ?? 0).bytes)
+        case .configuration: return .bytes((configurations[packet.link]?[handle] ?? 0).bytes)
         case .object(let object):
             ask(object, "ReadValue", [options(packet.link, offset: offset, core)], packet, &core) {
                 $0.server.readReturned(packet, $1, &$0.core)
@@ -255,7 +202,7 @@ struct GattServer: Sendable {
         if let code = attribute.permissions.refusal(ofWriting: true, over: security) { return .error(code) }
         switch attribute.content {
         case .value: return .bytes([])
-        case .configuration(let value): return configure(handle, of: value, bytes, over: packet.link, &core)
+        case .configuration: return configure(handle, bytes, over: packet.link, &core)
         case .object(let object): return write(bytes, offset: 0, to: object, packet, &core)
         }
     }
@@ -280,8 +227,9 @@ struct GattServer: Sendable {
             guard applications[object]?.needsAuthorization == true, core.tree.devices[key]?.isTrusted != true else {
                 break
             }
-            packets[packet] = PendingPacket(
-                object: object, prepared: ServerLink.PreparedWrite(handle: handle, offset: offset, bytes: bytes))
+            links[key]?.pending = ServerLink.PendingPacket(
+                id: packet, object: object,
+                prepared: ServerLink.PreparedWrite(handle: handle, offset: offset, bytes: bytes))
             let arguments = [.bytes([]), options(key, offset: offset, isAuthorizing: true, core)]
             ask(object, "WriteValue", arguments, packet, &core) { $0.server.writeReturned(packet, $1, &$0.core) }
             return nil
@@ -297,9 +245,9 @@ struct GattServer: Sendable {
             links[key]?.prepared.removeFirst()
             guard let object = applications.object(of: next.handle, on: key.adapter) else { continue }
             applications.change(object) { $0.isAuthorized = false }
-            packets[packet] = PendingPacket(object: object, isExecuting: true)
+            links[key]?.pending = ServerLink.PendingPacket(id: packet, object: object, isExecuting: true)
             guard let result = write(next.bytes, offset: next.offset, to: object, packet, &core) else { return nil }
-            packets[packet] = nil
+            links[key]?.pending = nil
             if case .error = result {
                 links[key]?.prepared = []
                 return result
@@ -324,7 +272,9 @@ struct GattServer: Sendable {
     }
 
     private mutating func wait(for object: ObjectID, _ packet: PacketID, _ core: inout Core) {
-        if packets[packet] == nil { packets[packet] = PendingPacket(object: object) }
+        if !isPending(packet) {
+            links[packet.link]?.pending = ServerLink.PendingPacket(id: packet, object: object)
+        }
         core.alarms.set(.packetTimeout(packet), to: core.now + Self.packetTimeout)
     }
 
@@ -344,9 +294,9 @@ struct GattServer: Sendable {
         return .options(options)
     }
 
-    /// Gives a packet its result.
     private mutating func answer(_ packet: PacketID, _ result: AttributeResult, _ core: inout Core) {
-        guard let pending = packets.removeValue(forKey: packet) else { return }
+        guard let pending = links[packet.link]?.pending, pending.id == packet else { return }
+        links[packet.link]?.pending = nil
         core.alarms.remove(.packetTimeout(packet))
         var result = result
         if case .bytes = result {
@@ -360,12 +310,12 @@ struct GattServer: Sendable {
         } else if pending.isExecuting {
             links[packet.link]?.prepared = []
         }
-        continueExchange(packet.link, result, &core)
+        respond(packet.link, result, &core)
     }
 
     /// A program has not answered in time, or the central has disconnected before it did.
     mutating func packetTimedOut(_ id: PacketID, _ core: inout Core) {
-        guard packets[id] != nil else {
+        guard isPending(id) else {
             // 5.66 then uses a link that does not exist any more.
             if diesOfAbandonedAnswers { core.perform(.die) }
             return
@@ -374,7 +324,7 @@ struct GattServer: Sendable {
     }
 
     mutating func readReturned(_ packet: PacketID, _ reply: ClientReply, _ core: inout Core) {
-        guard packets[packet] != nil, let link = links[packet.link] else { return }
+        guard isPending(packet), let link = links[packet.link] else { return }
         guard case .bytes(let bytes)? = reply.value else {
             return answer(packet, .error(reply.code(ATTError.readNotPermitted, core.traits)), &core)
         }
@@ -382,7 +332,7 @@ struct GattServer: Sendable {
     }
 
     mutating func writeReturned(_ packet: PacketID, _ reply: ClientReply, _ core: inout Core) {
-        guard let pending = packets[packet] else { return }
+        guard let pending = links[packet.link]?.pending, pending.id == packet else { return }
         // BlueZ refuses only a second value.
         guard case .values(let values) = reply, values.count <= 1 else {
             return answer(packet, .error(reply.code(ATTError.writeNotPermitted, core.traits)), &core)
@@ -459,7 +409,7 @@ struct GattServer: Sendable {
         }
         applications.change(object) { $0.waitingForSocket = [] }
         for write in waiting {
-            let isWaiting = packets[write.packet] != nil
+            let isWaiting = isPending(write.packet)
             guard isWaiting || links[write.packet.link] != nil else { continue }
             writeValue(write.bytes, offset: 0, to: object, write.packet, isWaiting: isWaiting, &core)
         }
@@ -469,40 +419,30 @@ struct GattServer: Sendable {
 
     /// A central writes the descriptor for subscriptions (`gatt_ccc_write_cb`, `ccc_write_cb`).
     private mutating func configure(
-        _ handle: UInt16, of valueHandle: UInt16, _ bytes: [UInt8], over key: DeviceKey, _ core: inout Core
+        _ handle: UInt16, _ bytes: [UInt8], over key: DeviceKey, _ core: inout Core
     ) -> AttributeResult {
-        guard let link = links[key], (1...2).contains(bytes.count) else { return .error(ATTError.invalidLength) }
+        guard (1...2).contains(bytes.count) else { return .error(ATTError.invalidLength) }
         let value = UInt16(bytes)
-        guard value != link.configurations[handle] ?? 0 else { return .bytes([]) }
-        if let object = applications.object(of: valueHandle, on: key.adapter) {
-            if let code = subscribe(object, value, over: key, &core) { return .error(code) }
-        }
-        links[key]?.configurations[handle] = value
-        return .bytes([])
-    }
-
-    /// Returns the error code of a subscription that is refused.
-    private mutating func subscribe(
-        _ object: ObjectID, _ value: UInt16, over key: DeviceKey, _ core: inout Core
-    ) -> UInt8? {
-        guard let characteristic = applications[object] else { return ATTError.unlikely }
-        guard value != 0 else {
-            applications.unsubscribe(object, by: key, &core)
-            return nil
-        }
-        guard value <= 2, characteristic.flags.contains(value == 1 ? .notify : .indicate) else {
-            return Self.improperlyConfigured
-        }
-        if applications.notifySocket(of: characteristic, for: key, core.traits) != nil {
-            applications.change(object) { $0.subscriptions += 1 }
-        } else if characteristic.offersNotifySocket {
-            applications.call(object, "AcquireNotify", &core, [options(key, core)], reply: .socket) {
-                $0.server.notifySocketReturned(object, key, $1, &$0.core)
+        guard value != configurations[key]?[handle] ?? 0 else { return .bytes([]) }
+        if let object = applications.object(notifiedBy: handle, on: key.adapter),
+            let characteristic = applications[object]
+        {
+            if value == 0 {
+                applications.unsubscribe(object, by: key, &core)
+            } else if value > 2 || !characteristic.flags.contains(value == 1 ? .notify : .indicate) {
+                return .error(Self.improperlyConfigured)
+            } else if applications.notifySocket(of: characteristic, for: key, core.traits) != nil {
+                applications.change(object) { $0.subscriptions += 1 }
+            } else if characteristic.offersNotifySocket {
+                applications.call(object, "AcquireNotify", &core, [options(key, core)], reply: .socket) {
+                    $0.server.notifySocketReturned(object, key, $1, &$0.core)
+                }
+            } else {
+                applications.startNotify(object, &core)
             }
-        } else {
-            applications.startNotify(object, &core)
         }
-        return nil
+        configurations[key, default: [:]][handle] = value
+        return .bytes([])
     }
 
     mutating func notifySocketReturned(_ object: ObjectID, _ key: DeviceKey, _ reply: ClientReply, _ core: inout Core) {
@@ -528,22 +468,18 @@ struct GattServer: Sendable {
     private func isSubscribed(_ key: DeviceKey, to object: ObjectID) -> Bool {
         guard let application = applications[object.application],
             let characteristic = applications[object],
-            let handle = applications.databases[application.adapter]?.configurationHandle(
-                of: characteristic.handle)
+            let handle = applications.databases[application.adapter]?.characteristic(
+                withValue: characteristic.handle)?.configurationHandle
         else { return false }
-        return links[key]?.configurations[handle] ?? 0 != 0
+        return links[key] != nil && configurations[key]?[handle] ?? 0 != 0
     }
 
     /// The link of a central has ended (`att_disconnected`): its subscriptions end unless it is bonded, then its sockets.
-    private mutating func endSubscriptions(over link: ServerLink, _ key: DeviceKey, _ core: inout Core) {
-        if link.isBonded {
-            bonded[key] = link.configurations
-        } else {
-            for handle in link.configurations.filter({ $0.value != 0 }).keys.sorted() {
-                guard
-                    case .configuration(let value)? = applications.databases[key.adapter]?.attributes[handle]?.content,
-                    let object = applications.object(of: value, on: key.adapter)
-                else { continue }
+    private mutating func endSubscriptions(of key: DeviceKey, _ core: inout Core) {
+        if core.tree.devices[key]?.isBonded != true {
+            let written = configurations.removeValue(forKey: key) ?? [:]
+            for handle in written.filter({ $0.value != 0 }).keys.sorted() {
+                guard let object = applications.object(notifiedBy: handle, on: key.adapter) else { continue }
                 // The versions with a socket per central close the oldest one here (bluez#1452).
                 applications.unsubscribe(object, by: nil, &core)
             }
@@ -578,46 +514,36 @@ struct GattServer: Sendable {
         _ bytes: [UInt8], from handle: UInt16, on index: Int, to central: DeviceKey? = nil,
         confirmation: ServerLink.Confirmation, _ core: inout Core
     ) {
-        guard let database = applications.databases[index],
-            let configuration = database.configurationHandle(of: handle)
+        guard let characteristic = applications.databases[index]?.characteristic(withValue: handle),
+            characteristic.canNotify, let configuration = characteristic.configurationHandle
         else { return }
         let indicatesOnly =
-            core.traits.losesNotificationsBesideIndications
-            && database.characteristic(withValue: handle)?.flags.contains(.indicate) == true
+            core.traits.losesNotificationsBesideIndications && characteristic.flags.contains(.indicate)
         for (key, link) in links.sorted(by: { $0.key < $1.key })
         where key.adapter == index && (central == nil || central == key) {
-            let value = link.configurations[configuration] ?? 0
-            guard value & (indicatesOnly ? 2 : 3) != 0 else { continue }
-            let cut = Array(bytes.prefix(min(ServerExchange.longestValue, link.central.mtu - 3)))
-            guard value & 2 != 0 else {
-                deliver(cut, handle, to: key, isIndication: false, &core)
+            let bits = configurations[key]?[configuration] ?? 0
+            guard bits & (indicatesOnly ? 2 : 3) != 0 else { continue }
+            let value = CentralValue(
+                characteristic: characteristic.uuid, handle: handle,
+                bytes: Array(bytes.prefix(min(ServerExchange.longestValue, link.central.mtu - 3))),
+                isIndication: bits & 2 != 0, seconds: core.now)
+            guard value.isIndication else {
+                core.order(.deliver(link.end, value))
                 continue
             }
-            links[key]?.indications.append(
-                ServerLink.Indication(handle: handle, bytes: cut, confirmation: confirmation))
+            links[key]?.indications.append(ServerLink.Indication(value: value, confirmation: confirmation))
             if link.indications.isEmpty { indicate(key, &core) }
         }
     }
 
-    private func deliver(
-        _ bytes: [UInt8], _ handle: UInt16, to key: DeviceKey, isIndication: Bool, _ core: inout Core
-    ) {
-        guard let link = links[key] else { return }
-        let uuid = applications.databases[key.adapter]?.characteristic(withValue: handle)?.uuid ?? ""
-        let value = CentralValue(
-            characteristic: uuid, handle: handle, bytes: bytes, isIndication: isIndication, seconds: core.now)
-        core.order(.deliver(link.central.end, value))
-    }
-
     /// Sends the next indication; the one after it is sent when this one is confirmed.
     private func indicate(_ key: DeviceKey, _ core: inout Core) {
-        guard let indication = links[key]?.indications.first else { return }
+        guard let link = links[key], let indication = link.indications.first else { return }
         core.alarms.set(.confirmationTimeout(key), to: core.now + GattClient.requestTimeout)
-        deliver(indication.bytes, indication.handle, to: key, isIndication: true, &core)
+        core.order(.deliver(link.end, indication.value))
         if !unconfirming.contains(key.address) { core.alarms.set(.confirmation(key), to: core.now + 0.005) }
     }
 
-    /// A central has confirmed an indication.
     mutating func confirmed(_ key: DeviceKey, _ core: inout Core) {
         guard let indication = links[key]?.indications.first else { return }
         core.alarms.remove(.confirmationTimeout(key))

@@ -6,6 +6,8 @@ struct RemoteAttribute: Sendable {
     let uuid: String
     /// The handle that requests carry: of the value, or of the descriptor.
     let requestHandle: UInt16
+    /// The handle of the descriptor that subscriptions are written to; 0 if there is none.
+    let configurationHandle: UInt16
     /// Those of a characteristic; empty for other attributes.
     let flags: Set<CharacteristicFlag>
     /// Whether it belongs to a service that BlueZ keeps for itself.
@@ -31,7 +33,6 @@ struct RemoteAttribute: Sendable {
     /// What a subscription writes: 1 for notifications, 2 for indications.
     var configurationBits: UInt8 { flags.contains(.notify) ? 1 : 2 }
 
-    /// Ends the session of a client.
     mutating func removeClient(_ client: String) {
         clients.removeAll { $0 == client }
         armed.remove(client)
@@ -81,11 +82,12 @@ struct RemoteTable: Sendable {
         let isClaimed = Self.claimedServices.contains(service.uuid)
         func add(
             _ handle: UInt16, _ path: String, _ interface: String, _ values: [NamedValue], uuid: String,
-            requestHandle: UInt16, flags: Set<CharacteristicFlag> = []
+            requestHandle: UInt16, _ characteristic: AttributeDatabase.Characteristic? = nil
         ) {
             attributes[handle] = RemoteAttribute(
                 object: ObjectTree.Attribute(path: path, interface: interface, properties: values), uuid: uuid,
-                requestHandle: requestHandle, flags: flags, isClaimed: isClaimed)
+                requestHandle: requestHandle, configurationHandle: characteristic?.configurationHandle ?? 0,
+                flags: characteristic?.flags ?? [], isClaimed: isClaimed)
         }
         let servicePath = Self.path(of: service.handle, in: device.path)
         add(
@@ -96,7 +98,7 @@ struct RemoteTable: Sendable {
             add(
                 characteristic.handle, path, InterfaceName.characteristic,
                 properties.characteristic.values(of: (characteristic, servicePath)), uuid: characteristic.uuid,
-                requestHandle: characteristic.valueHandle, flags: characteristic.flags)
+                requestHandle: characteristic.valueHandle, characteristic)
             for descriptor in characteristic.descriptors {
                 add(
                     descriptor.handle, path + "/desc" + Self.digits(descriptor.handle), InterfaceName.descriptor,
@@ -106,7 +108,6 @@ struct RemoteTable: Sendable {
         }
     }
 
-    /// Returns the path of a service's object.
     static func path(of service: UInt16, in devicePath: String) -> String {
         devicePath + "/service" + digits(service)
     }

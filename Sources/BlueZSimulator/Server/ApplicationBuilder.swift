@@ -11,13 +11,6 @@ struct ApplicationBuilder {
         /// Of a service, in the order of the message.
         var characteristics: [Item] = []
         var descriptors: [Item] = []
-
-        /// The number of handles that it takes, without those of its descriptors' objects.
-        var count: Int {
-            guard interface == InterfaceName.characteristic else { return 1 }
-            return 2 + (flags.flags.isDisjoint(with: [.notify, .indicate]) ? 0 : 1)
-                + (flags.flags.extendedPropertyBits == 0 ? 0 : 1)
-        }
     }
 
     var database: AttributeDatabase
@@ -83,70 +76,61 @@ struct ApplicationBuilder {
         guard let uuid = Self.uuid(item.properties), let isPrimary = item.properties["Primary"]?.flag,
             let includes = Self.includes(item.properties), let handle = Self.handle(item.properties)
         else { return false }
-        let count = (item.characteristics + item.descriptors).reduce(1 + includes.count) { $0 + $1.count }
-        var service = AttributeDatabase.Service(
-            count: count, uuid: uuid, isPrimary: isPrimary, application: application.id)
-        guard database.insert(&service, at: handle) else { return false }
-        if handle == 0 { give(service.handle, item) }
-        service.includes = includes.compactMap { application.services[$0] }
+        var entries: [AttributeDatabase.Entry] = []
         for characteristic in item.characteristics {
-            guard add(characteristic, item.descriptors.filter { $0.parent == characteristic.path }, to: &service) else {
-                database.removeAttributes(of: service)
-                return false
+            guard let entry = characteristicEntry(characteristic, item) else { return false }
+            entries.append(entry)
+        }
+        var service = AttributeDatabase.Service(
+            count: 1 + includes.count, uuid: uuid, isPrimary: isPrimary,
+            includes: includes.compactMap { application.services[$0] }, application: application.id)
+        let isComplete = database.insert(&service, at: handle, entries)
+        give(service.handle, item)
+        for (place, (characteristic, given)) in zip(item.characteristics, service.characteristics).enumerated() {
+            serve(characteristic, given.valueHandle)
+            let own = item.descriptors.filter { $0.parent == characteristic.path }
+            let implied = entries[place].descriptors.count - own.count
+            for (descriptor, given) in zip(own, given.descriptors.dropFirst(implied)) {
+                serve(descriptor, given.handle)
             }
         }
+        guard isComplete else {
+            database.removeAttributes(of: service)
+            return false
+        }
         application.services[item.path] = service.handle
-        database.store(service)
         added.append(service)
         return true
     }
 
-    private mutating func add(
-        _ item: Item, _ descriptors: [Item], to service: inout AttributeDatabase.Service
-    ) -> Bool {
-        let object = ObjectID(application: application.id, path: item.path)
-        guard let handle = Self.handle(item.properties), handle != 0 || !traits.needsHandles,
-            let uuid = Self.uuid(item.properties),
-            database.insert(
-                uuid, at: handle, flags: item.flags.flags, permissions: item.flags.permissions,
-                content: .object(object), in: &service),
-            let characteristic = service.characteristics.last
-        else { return false }
-        if characteristic.canNotify {
-            guard
-                database.insert(
-                    descriptor: AttributeDatabase.configuration,
-                    permissions: AttributePermissions(read: LinkSecurity.none, write: item.flags.subscribing),
-                    content: .configuration(of: characteristic.valueHandle), in: &service)
-            else { return false }
+    /// A characteristic of a service, with the descriptors that follow from its flags and then its own.
+    private func characteristicEntry(_ item: Item, _ service: Item) -> AttributeDatabase.Entry? {
+        guard var entry = entry(item), entry.handle != 0 || !traits.needsHandles else { return nil }
+        if !entry.flags.isDisjoint(with: [.notify, .indicate]) {
+            entry.descriptors.append(AttributeDatabase.subscribing(over: item.flags.subscribing))
         }
-        let extended = characteristic.flags.extendedPropertyBits
+        let extended = entry.flags.extendedPropertyBits
         if extended != 0 {
-            guard
-                database.insert(
-                    descriptor: AttributeDatabase.extendedProperties, permissions: .reading,
-                    content: .value([extended, 0]), in: &service)
-            else { return false }
+            entry.descriptors.append(
+                AttributeDatabase.Entry(
+                    uuid: AttributeDatabase.extendedProperties, permissions: .reading, content: .value([extended, 0])))
         }
-        if handle == 0 { give(characteristic.valueHandle, item) }
-        serve(item, characteristic.valueHandle)
-        return descriptors.allSatisfy { add($0, to: &service) }
+        for descriptor in service.descriptors where descriptor.parent == item.path {
+            guard let own = self.entry(descriptor) else { return nil }
+            entry.descriptors.append(own)
+        }
+        return entry
     }
 
-    private mutating func add(_ item: Item, to service: inout AttributeDatabase.Service) -> Bool {
-        let object = ObjectID(application: application.id, path: item.path)
-        guard let handle = Self.handle(item.properties), let uuid = Self.uuid(item.properties),
-            database.insert(
-                descriptor: uuid, at: handle, permissions: item.flags.permissions, content: .object(object),
-                in: &service),
-            let given = service.characteristics.last?.descriptors.last?.handle
-        else { return false }
-        if handle == 0 { give(given, item) }
-        serve(item, given)
-        return true
+    private func entry(_ item: Item) -> AttributeDatabase.Entry? {
+        guard let handle = Self.handle(item.properties), let uuid = Self.uuid(item.properties) else { return nil }
+        return AttributeDatabase.Entry(
+            uuid: uuid, handle: handle, flags: item.flags.flags, permissions: item.flags.permissions,
+            content: .object(ObjectID(application: application.id, path: item.path)))
     }
 
     private mutating func serve(_ item: Item, _ handle: UInt16) {
+        give(handle, item)
         application.objects[item.path] = ServedObject(
             interface: item.interface, handle: handle, flags: item.flags.flags,
             offersNotifySocket: item.properties["NotifyAcquired"] != nil,
@@ -154,9 +138,9 @@ struct ApplicationBuilder {
             wantsAuthorization: item.flags.wantsAuthorization)
     }
 
-    /// Only an object that has the property gets its handle.
+    /// An object that has left its handle to BlueZ gets it, if it has the property.
     private mutating func give(_ handle: UInt16, _ item: Item) {
-        guard item.properties["Handle"] != nil else { return }
+        guard item.properties["Handle"] != nil, Self.handle(item.properties) == 0, handle != 0 else { return }
         handles.append((item.path, item.interface, handle))
     }
 

@@ -77,6 +77,6 @@ extension AttributeDatabase {
                 ]),
             VirtualService(Self.deviceInformation, characteristics: [VirtualCharacteristic("2a50", value: identity)]),
         ]
-        self = (try? Self(placing: services, hasSubscriptionsPerLink: true)) ?? Self()
+        self = (try? Self(placing: services)) ?? Self()
     }
 }

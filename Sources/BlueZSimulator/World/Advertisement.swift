@@ -18,17 +18,7 @@ public struct Advertisement: Hashable, Sendable {
     /// Whether it takes connections. BlueZ removes the device of one that does not as soon as the scan ends.
     public var isConnectable: Bool
 
-    /// Creates an advertisement.
-    ///
-    /// - Parameters:
-    ///   - localName: The name; `nil` for none.
-    ///   - serviceUUIDs: The UUIDs of services, short or long.
-    ///   - manufacturerData: Manufacturer specific data by company identifier.
-    ///   - serviceData: Data by the UUID of its service.
-    ///   - txPower: The power at which it is sent, in dBm; `nil` if the advertisement does not contain it.
-    ///   - flags: The byte of flags; 0x06 is "general discoverable, no classic Bluetooth".
-    ///   - appearance: The assigned number of the kind of device; `nil` for none.
-    ///   - isConnectable: Whether centrals can connect.
+    /// Creates an advertisement with these properties.
     public init(
         localName: String? = nil, serviceUUIDs: [String] = [], manufacturerData: [UInt16: [UInt8]] = [:],
         serviceData: [String: [UInt8]] = [:], txPower: Int? = nil, flags: UInt8 = 0x06, appearance: UInt16? = nil,

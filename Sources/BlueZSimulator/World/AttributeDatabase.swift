@@ -36,8 +36,8 @@ struct AttributeDatabase: Hashable, Sendable {
         var descriptors: [Descriptor] = []
         /// The values that a virtual peripheral sends unasked.
         var notifications: NotificationSource?
-        /// The declaration's handle of the characteristic that repeats what is written to this one.
-        var echo: UInt16?
+        /// The UUID of the characteristic that notifies what is written to this one, in its long form.
+        var echo: String?
 
         var valueHandle: UInt16 { handle + 1 }
 
@@ -54,7 +54,7 @@ struct AttributeDatabase: Hashable, Sendable {
         var handle: UInt16
         /// In its long form.
         var uuid: String
-        /// Read, write or both; used for virtual peripherals only.
+        /// Read, write or both.
         var flags: Set<CharacteristicFlag> = []
     }
 
@@ -64,12 +64,28 @@ struct AttributeDatabase: Hashable, Sendable {
             case value([UInt8])
             /// An object of a program, which is called.
             case object(ObjectID)
-            /// The subscriptions to a characteristic, given by the handle of its value. Each link has its own.
-            case configuration(of: UInt16)
+            /// The subscriptions to the characteristic, of which each link has its own.
+            case configuration
         }
 
         var permissions: AttributePermissions
         var content: Content
+    }
+
+    /// A characteristic or a descriptor that is to be inserted.
+    struct Entry {
+        var uuid: String
+        /// The handle of the value or the descriptor; 0 for the next.
+        var handle: UInt16 = 0
+        var flags: Set<CharacteristicFlag> = []
+        var permissions: AttributePermissions
+        var content: Attribute.Content
+        var notifications: NotificationSource?
+        var echo: String?
+        var descriptors: [Entry] = []
+
+        /// The number of handles that a characteristic takes.
+        var count: Int { 2 + descriptors.count }
     }
 
     /// In the order of their handles.
@@ -79,47 +95,31 @@ struct AttributeDatabase: Hashable, Sendable {
 
     // MARK: Inserting
 
-    /// Reserves handles for a service, at a handle or, with 0, behind all that were ever given. Returns false if these are
-    /// taken or have run out.
-    mutating func insert(_ service: inout Service, at handle: UInt16 = 0) -> Bool {
+    /// Inserts a service with its characteristics, at a handle or, with 0, behind all that were ever given. Returns false if
+    /// these are taken or have run out; then `service` has what was inserted, without being in the list.
+    mutating func insert(_ service: inout Service, at handle: UInt16 = 0, _ characteristics: [Entry]) -> Bool {
+        service.count = characteristics.reduce(service.count) { $0 + $1.count }
         let start = handle == 0 ? next : Int(handle)
         let end = start + service.count - 1
-        guard service.count >= 1, end <= Limits.handles.upperBound else { return false }
+        guard end <= Limits.handles.upperBound else { return false }
         for other in services where other.range.contains(start) || other.range.contains(end) { return false }
         service.handle = UInt16(start)
-        next = max(start + service.count, next)
-        return true
-    }
-
-    /// Shows a service that is complete.
-    mutating func store(_ service: Service) {
-        let place = services.firstIndex { $0.handle > service.handle } ?? services.count
-        services.insert(service, at: place)
-    }
-
-    /// Adds a characteristic to a service. Returns false if it does not fit.
-    ///
-    /// - Parameter valueHandle: the handle of its value; 0 for the next.
-    mutating func insert(
-        _ uuid: String, at valueHandle: UInt16 = 0, flags: Set<CharacteristicFlag>, permissions: AttributePermissions,
-        content: Attribute.Content, in service: inout Service
-    ) -> Bool {
-        guard let given = reserve(2, at: valueHandle, in: &service) else { return false }
-        service.characteristics.append(Characteristic(handle: given - 1, uuid: uuid, flags: flags))
-        attributes[given] = Attribute(permissions: permissions, content: content)
-        return true
-    }
-
-    /// Adds a descriptor to the last characteristic of a service. Returns false if it does not fit.
-    mutating func insert(
-        descriptor uuid: String, at handle: UInt16 = 0, flags: Set<CharacteristicFlag> = [],
-        permissions: AttributePermissions, content: Attribute.Content, in service: inout Service
-    ) -> Bool {
-        guard let last = service.characteristics.indices.last, let given = reserve(1, at: handle, in: &service) else {
-            return false
+        next = max(end + 1, next)
+        for entry in characteristics {
+            guard let given = reserve(2, at: entry.handle, in: &service) else { return false }
+            attributes[given] = Attribute(permissions: entry.permissions, content: entry.content)
+            service.characteristics.append(
+                Characteristic(
+                    handle: given - 1, uuid: entry.uuid, flags: entry.flags, notifications: entry.notifications,
+                    echo: entry.echo))
+            for entry in entry.descriptors {
+                guard let given = reserve(1, at: entry.handle, in: &service) else { return false }
+                attributes[given] = Attribute(permissions: entry.permissions, content: entry.content)
+                service.characteristics[service.characteristics.count - 1].descriptors.append(
+                    Descriptor(handle: given, uuid: entry.uuid, flags: entry.flags))
+            }
         }
-        service.characteristics[last].descriptors.append(Descriptor(handle: given, uuid: uuid, flags: flags))
-        attributes[given] = Attribute(permissions: permissions, content: content)
+        services.insert(service, at: services.firstIndex { $0.handle > service.handle } ?? services.count)
         return true
     }
 
@@ -137,19 +137,11 @@ struct AttributeDatabase: Hashable, Sendable {
 
     // MARK: Changing
 
-    /// Removes the services of an application and returns them. Their handles are not given again.
-    mutating func remove(_ application: ApplicationID) -> [Service] {
-        let removed = services.filter { $0.application == application }
-        services.removeAll { $0.application == application }
+    /// Removes services and returns them. Their handles are not given again.
+    mutating func remove(where isRemoved: (Service) -> Bool) -> [Service] {
+        let removed = services.filter(isRemoved)
+        services.removeAll(where: isRemoved)
         for service in removed { removeAttributes(of: service) }
-        return removed
-    }
-
-    /// Removes the service with this handle and returns it.
-    mutating func remove(service handle: UInt16) -> Service? {
-        guard let place = services.firstIndex(where: { $0.handle == handle }) else { return nil }
-        let removed = services.remove(at: place)
-        removeAttributes(of: removed)
         return removed
     }
 
@@ -198,6 +190,12 @@ struct AttributeDatabase: Hashable, Sendable {
         }
     }
 
+    /// The characteristic with this UUID that notifies, or else the first one with it.
+    func target(ofEcho uuid: String) -> Characteristic? {
+        let targets = services.flatMap(\.characteristics).filter { $0.uuid == uuid }
+        return targets.first(where: \.canNotify) ?? targets.first
+    }
+
     /// The handle of a characteristic's value, or of a descriptor of it; nil if there is none.
     func handle(_ selector: AttributeSelector, descriptor: String?) -> UInt16? {
         let characteristic = characteristic(selector)
@@ -206,13 +204,6 @@ struct AttributeDatabase: Hashable, Sendable {
         return characteristic?.descriptors.first { $0.uuid == long }?.handle
     }
 
-    /// The descriptor that subscriptions to a characteristic are written to, by the handle of the characteristic's value.
-    func configurationHandle(of valueHandle: UInt16) -> UInt16? {
-        guard let characteristic = characteristic(withValue: valueHandle), characteristic.canNotify else { return nil }
-        return characteristic.configurationHandle
-    }
-
-    /// The services as a central discovers them.
     var discovered: [Service] {
         services.map { service in
             var service = service
@@ -269,77 +260,56 @@ extension AttributeDatabase {
         }
     }
 
-    /// - Parameter hasSubscriptionsPerLink: whether each link has its own values of the descriptors for subscriptions.
-    init(placing given: [VirtualService], hasSubscriptionsPerLink: Bool = false) throws(Overflow) {
+    init(placing given: [VirtualService]) throws(Overflow) {
         let uuids = Set(given.compactMap { ServiceUUID.long($0.uuid) })
         let implied = Self.impliedServices.filter { !uuids.contains($0.uuid) }
-        for (index, service) in (implied + given).enumerated() {
-            try place(service, index - implied.count, hasSubscriptionsPerLink)
+        for (index, service) in (implied + given).enumerated() { try place(service, index - implied.count) }
+        let known = (implied + given).filter { ServiceUUID.long($0.uuid) != nil }
+        for (index, service) in known.enumerated() {
+            services[index].includes = service.includes.compactMap { uuid in
+                services.first { $0.uuid == ServiceUUID.long(uuid) }?.handle
+            }
         }
-        resolve(implied + given)
     }
 
-    private mutating func place(
-        _ given: VirtualService, _ index: Int, _ hasSubscriptionsPerLink: Bool
-    ) throws(Overflow) {
+    private mutating func place(_ given: VirtualService, _ index: Int) throws(Overflow) {
         guard let uuid = ServiceUUID.long(given.uuid) else { return }
+        let entries = given.characteristics.compactMap(Self.entry)
         let start = max(next, Int(given.handle ?? 0))
         var end = start + given.includes.count
         guard end <= Limits.handles.upperBound else { throw Overflow(service: index, characteristic: nil) }
-        for (place, characteristic) in given.characteristics.enumerated()
-        where ServiceUUID.long(characteristic.uuid) != nil {
-            end += 2 + Self.descriptors(of: characteristic).count
+        for (place, entry) in entries.enumerated() {
+            end += entry.count
             guard end <= Limits.handles.upperBound else { throw Overflow(service: index, characteristic: place) }
         }
         var service = Service(
-            count: end - start + 1, uuid: uuid, isPrimary: given.isPrimary,
+            count: 1 + given.includes.count, uuid: uuid, isPrimary: given.isPrimary,
             includes: [UInt16](repeating: 0, count: given.includes.count), appearsAfter: given.appearsAfter,
             isAnnounced: given.appearsAfter == 0 || given.isAnnounced)
-        _ = insert(&service, at: UInt16(start))
-        for characteristic in given.characteristics { place(characteristic, hasSubscriptionsPerLink, in: &service) }
-        store(service)
+        _ = insert(&service, at: UInt16(start), entries)
     }
 
-    private mutating func place(
-        _ given: VirtualCharacteristic, _ hasSubscriptionsPerLink: Bool, in service: inout Service
-    ) {
-        guard let uuid = ServiceUUID.long(given.uuid) else { return }
-        _ = insert(
-            uuid, flags: Self.flags(of: given), permissions: AttributePermissions(given.flags, given.security),
-            content: .value(given.value), in: &service)
-        let last = service.characteristics.count - 1
-        service.characteristics[last].notifications = given.notifications
-        for descriptor in Self.descriptors(of: given) {
-            let uuid = ServiceUUID.long(descriptor.uuid) ?? descriptor.uuid
-            let isConfiguration = uuid == Self.configuration
-            let security =
-                isConfiguration ? AttributeSecurity(write: given.security.subscribe) : descriptor.security
-            _ = insert(
-                descriptor: uuid, flags: descriptor.flags,
-                permissions: AttributePermissions(descriptor.flags, security),
-                content: hasSubscriptionsPerLink && isConfiguration
-                    ? .configuration(of: service.characteristics[last].valueHandle) : .value(descriptor.value),
-                in: &service)
-        }
+    private static func entry(_ given: VirtualCharacteristic) -> Entry? {
+        guard let uuid = ServiceUUID.long(given.uuid) else { return nil }
+        return Entry(
+            uuid: uuid, flags: flags(of: given), permissions: AttributePermissions(given.flags, given.security),
+            content: .value(given.value), notifications: given.notifications,
+            echo: given.echo.flatMap(ServiceUUID.long),
+            descriptors: descriptors(of: given).map { descriptor in
+                let uuid = ServiceUUID.long(descriptor.uuid) ?? descriptor.uuid
+                guard uuid != configuration else { return subscribing(over: given.security.subscribe) }
+                return Entry(
+                    uuid: uuid, flags: descriptor.flags,
+                    permissions: AttributePermissions(descriptor.flags, descriptor.security),
+                    content: .value(descriptor.value))
+            })
     }
 
-    /// Fills in what needs every handle: the includes and the echoes.
-    private mutating func resolve(_ given: [VirtualService]) {
-        let known = given.filter { ServiceUUID.long($0.uuid) != nil }
-        let declared = services.flatMap(\.characteristics)
-        for (index, service) in known.enumerated() {
-            services[index].includes = service.includes.compactMap { uuid in
-                let long = ServiceUUID.long(uuid)
-                return services.first { $0.uuid == long }?.handle
-            }
-            let echoes = service.characteristics.filter { ServiceUUID.long($0.uuid) != nil }.map(\.echo)
-            for (place, echo) in echoes.enumerated() {
-                guard let echo, let long = ServiceUUID.long(echo) else { continue }
-                let targets = declared.filter { $0.uuid == long }
-                services[index].characteristics[place].echo =
-                    (targets.first(where: \.canNotify) ?? targets.first)?.handle
-            }
-        }
+    /// The descriptor for subscriptions, which need this security.
+    static func subscribing(over security: LinkSecurity) -> Entry {
+        Entry(
+            uuid: configuration, flags: [.read, .write],
+            permissions: AttributePermissions(read: LinkSecurity.none, write: security), content: .configuration)
     }
 
     /// The flags, with the one that follows from others.
@@ -357,7 +327,7 @@ extension AttributeDatabase {
             descriptors.append(VirtualDescriptor(extendedProperties, value: [flags.extendedPropertyBits, 0]))
         }
         if !flags.isDisjoint(with: [.notify, .indicate]), !uuids.contains(configuration) {
-            descriptors.append(VirtualDescriptor(configuration, value: [0, 0], flags: [.read, .write]))
+            descriptors.append(VirtualDescriptor(configuration))
         }
         return descriptors + given.descriptors.filter { ServiceUUID.long($0.uuid) != nil }
     }
@@ -381,7 +351,6 @@ struct ApplicationID: Hashable, Sendable {
     let number: Int
 }
 
-/// An object of an application.
 struct ObjectID: Hashable, Sendable {
     let application: ApplicationID
     let path: String

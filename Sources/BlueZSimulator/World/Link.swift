@@ -19,23 +19,24 @@ enum CentralEnd: Hashable, Sendable, Comparable {
 /// A link between a central and a server, or an attempt to connect.
 struct Link: Sendable {
     enum Server: Hashable, Sendable {
-        /// A virtual peripheral.
         case peripheral(VirtualAddress)
         /// An adapter, and the address of the central; bluetoothd serves the attributes of programs.
-        case adapter(DeviceKey, CentralIdentity)
+        case adapter(DeviceKey, VirtualCentral)
     }
 
     let server: Server
     var isUp = false
     /// Requests in their order; the first is under way.
     private var requests: [AttributeRequest] = []
+    /// The packets of the first, if an adapter serves.
+    var exchange: ServerExchange?
     /// The outcome of the first, once it is known and until the response arrives.
     private var outcome: AttributeAnswer.Outcome?
     /// Values that the server sent after that outcome was known. They must not overtake the response.
     private var following: [CentralValue] = []
     /// The number of requests so far that want a response.
     private(set) var requestCount = 0
-    /// By the handle of the characteristic's declaration.
+    /// By the handle of the descriptor that they are written to.
     var subscriptions: [UInt16: Subscription] = [:]
 
     struct Subscription: Sendable {
@@ -47,7 +48,6 @@ struct Link: Sendable {
 
     init(to server: Server) { self.server = server }
 
-    /// The request that is under way.
     var request: AttributeRequest? { requests.first }
 
     /// Appends a request. Returns whether it is under way at once.
@@ -81,26 +81,28 @@ struct Link: Sendable {
 /// A request of the attribute protocol, or several that belong together.
 struct AttributeRequest: Hashable, Sendable {
     enum Kind: Hashable, Sendable {
-        case read(handle: UInt16, offset: Int)
-        case write(handle: UInt16, offset: Int, bytes: [UInt8], type: VirtualWriteType)
-        /// A subscription, by the handle of the characteristic's declaration: 0 off, 1 notifications, 2 indications.
-        case configure(characteristic: UInt16, bits: UInt8)
+        case read(offset: Int)
+        case write(offset: Int, bytes: [UInt8], type: VirtualWriteType)
+
+        /// Writes the descriptor for subscriptions: 0 for none, 1 for notifications, 2 for indications.
+        static func configure(_ bits: UInt8) -> Kind { .write(offset: 0, bytes: [bits, 0], type: .request) }
     }
 
     var id: UInt64
+    /// The handle of the value or the descriptor.
+    var handle: UInt16
     var kind: Kind
 
     /// Whether it gets no response.
-    var isCommand: Bool { if case .write(_, _, _, .command) = kind { true } else { false } }
+    var isCommand: Bool { if case .write(_, _, .command) = kind { true } else { false } }
 
     /// The number of packets that the central sends.
     func packets(mtu: Int, outcome: AttributeAnswer.Outcome) -> Int {
         switch kind {
-        case .read(_, let offset):
+        case .read(let offset):
             guard case .success(let bytes) = outcome else { return 1 }
             return max(0, bytes.count - offset) / (mtu - 1) + 1
-        case .write, .configure:
-            return ServerExchange(self, mtu: mtu, configuration: 0).queue.count
+        case .write: return ServerExchange(self, mtu: mtu).queue.count
         }
     }
 }
@@ -113,33 +115,29 @@ enum ServerPacket: Hashable, Sendable {
     case execute(Bool)
 }
 
-/// A request of a central: one packet after another, as BlueZ's own client sends them (`src/shared/gatt-client.c`).
+/// A request of a central to an adapter: one packet after another, as BlueZ's own client sends them (`src/shared/gatt-client.c`).
 struct ServerExchange: Hashable, Sendable {
     enum Step: Hashable, Sendable {
         case send(ServerPacket)
         case finish(AttributeResult)
     }
 
-    let id: UInt64
     private let mtu: Int
     /// The packet that is under way, and those that follow if it succeeds.
     private(set) var queue: [ServerPacket]
     private var collected: [UInt8] = []
     /// The error of a part that was refused.
     private var refusal: UInt8?
-    /// The number of packets so far.
-    private(set) var packets = 0
 
     /// The length of the longest attribute, in bytes.
     static let longestValue = Limits.valueLength.upperBound
 
-    /// - Parameter configuration: The handle of the descriptor that a subscription is written to.
-    init(_ request: AttributeRequest, mtu: Int, configuration: UInt16?) {
-        id = request.id
+    init(_ request: AttributeRequest, mtu: Int) {
         self.mtu = mtu
+        let handle = request.handle
         switch request.kind {
-        case .read(let handle, let offset): queue = [.read(handle: handle, offset: offset)]
-        case .write(let handle, let offset, let bytes, let type):
+        case .read(let offset): queue = [.read(handle: handle, offset: offset)]
+        case .write(let offset, let bytes, let type):
             queue = [.write(handle: handle, bytes)]
             guard offset > 0 || type == .reliable || bytes.count > mtu - 3 else { return }
             // Prepared in parts of a packet less opcode, handle and offset; then executed.
@@ -148,12 +146,10 @@ struct ServerExchange: Hashable, Sendable {
                 .prepare(handle: handle, offset: offset + start, Array(bytes.dropFirst(start).prefix(size)))
             }
             queue.append(.execute(true))
-        case .configure(_, let bits): queue = configuration.map { [.write(handle: $0, [bits, 0])] } ?? []
         }
     }
 
-    /// Returns the first packet.
-    mutating func begin() -> Step { queue.isEmpty ? .finish(.error(ATTError.invalidHandle)) : send() }
+    var first: ServerPacket { queue[0] }
 
     /// Takes the response to a packet, and returns the next.
     mutating func answered(_ result: AttributeResult) -> Step {
@@ -172,11 +168,6 @@ struct ServerExchange: Hashable, Sendable {
         case (_, .error): return .finish(result)
         case (_, .bytes): if queue.isEmpty { return .finish(.bytes([])) }
         }
-        return send()
-    }
-
-    private mutating func send() -> Step {
-        packets += 1
         return .send(queue[0])
     }
 }
@@ -185,19 +176,6 @@ struct ServerExchange: Hashable, Sendable {
 enum AttributeResult: Hashable, Sendable {
     case bytes([UInt8])
     case error(UInt8)
-}
-
-/// A central as an adapter that serves sees it.
-struct CentralIdentity: Hashable, Sendable {
-    var end: CentralEnd
-    var addressType: AddressType
-    /// Its own name, which BlueZ reads.
-    var name: String?
-    /// Whether it is bonded with each adapter.
-    var isBonded = false
-    /// Nil for an adapter.
-    var security: VirtualSecurity?
-    var mtu: Int
 }
 
 /// A command of bluetoothd to the link layer.
@@ -214,17 +192,14 @@ enum LinkLayerCommand: Hashable, Sendable {
     /// What the adapters send from now on; those that are not listed send nothing.
     case announce([HostAnnouncement])
     case hangUp(CentralEnd)
-    /// The response to the request with this number, which took so many packets.
-    case respond(CentralEnd, id: UInt64, AttributeResult, packets: Int)
+    /// The response to the packet that has come last.
+    case respond(CentralEnd, AttributeResult)
     case deliver(CentralEnd, CentralValue)
-    /// The services have changed.
     case announceServices(CentralEnd)
 
     // Either.
     /// Encrypt the link, with the keys that there are or with a pairing, for which a program may give the capability.
     case secure(DeviceKey, LinkSecurity, PairingCapability? = nil)
-    /// The answer to a question of a pairing.
-    ///
     /// `keepsLink`: the link stays up if the pairing fails with this answer.
     case answer(DeviceKey, PairingProcedure.Answer, keepsLink: Bool = false)
     case cancelPairing(DeviceKey)
@@ -234,9 +209,7 @@ enum LinkLayerCommand: Hashable, Sendable {
     case loadKeys(VirtualAddress)
 }
 
-/// An event that the link layer reports.
 enum LinkLayerEvent: Hashable, Sendable {
-    /// To a central.
     case central(CentralEnd, CentralNews)
 
     // To an adapter that is the central.
@@ -248,9 +221,9 @@ enum LinkLayerEvent: Hashable, Sendable {
     case servicesChanged(DeviceKey)
 
     // To an adapter that is the server, by it and the central's address.
-    case centralCame(DeviceKey, CentralIdentity)
+    case centralCame(DeviceKey, VirtualCentral, CentralEnd)
     case centralLeft(DeviceKey, LinkEndCause)
-    case asked(DeviceKey, AttributeRequest)
+    case asked(DeviceKey, ServerPacket, isCommand: Bool)
 
     /// To an adapter that is either.
     case security(DeviceKey, SecurityNews)
@@ -261,7 +234,6 @@ enum CentralNews: Hashable, Sendable {
     case connected(VirtualLink)
     /// The attempt to connect was refused, has timed out, or was cancelled.
     case failed
-    /// The link has ended.
     case disconnected(LinkEndCause)
     case response(id: UInt64, AttributeResult)
     case value(CentralValue)

@@ -1,7 +1,7 @@
 import Foundation
 
 /// What the controllers and the virtual devices do over the radio: advertisements, and the links between adapters, virtual
-/// peripherals and virtual centrals. A pure value: commands, verdicts and the time go in; events and questions come out.
+/// peripherals and virtual centrals. A pure value: commands and the time go in; events and questions come out.
 struct LinkLayer: Sendable {
     private enum Due: Hashable {
         case connection(CentralEnd)
@@ -9,7 +9,8 @@ struct LinkLayer: Sendable {
         case drop(CentralEnd)
         case discovery(CentralEnd)
         case response(CentralEnd)
-        case notification(CentralEnd, characteristic: UInt16)
+        /// The next value of a subscription, by the handle of the descriptor that it is written to.
+        case notification(CentralEnd, UInt16)
     }
 
     var radio = Radio()
@@ -49,7 +50,6 @@ struct LinkLayer: Sendable {
         peripherals[address] = nil
     }
 
-    /// Takes a peripheral out of range, or back.
     mutating func setAway(_ address: VirtualAddress, _ isAway: Bool) {
         radio.setAway(address, isAway, now: now)
         guard let peripheral = peripherals[address], peripheral.isAway != isAway else { return }
@@ -88,9 +88,7 @@ struct LinkLayer: Sendable {
         let isChanged = peripherals[address]?.change(to: peripheral) == true
         settleAdvertising(of: address)
         for end in isChanged ? linksUp(to: address) : [] {
-            for characteristic in links[end]?.subscriptions.keys.sorted() ?? [] {
-                deadlines.remove(.notification(end, characteristic: characteristic))
-            }
+            for handle in links[end]?.subscriptions.keys.sorted() ?? [] { deadlines.remove(.notification(end, handle)) }
             links[end]?.subscriptions = [:]
             if case .adapter(let key) = end { events.append(.servicesChanged(key)) }
         }
@@ -111,7 +109,6 @@ struct LinkLayer: Sendable {
         peripherals[address]?.setRandomFaults(faults)
     }
 
-    /// A characteristic of a peripheral.
     func characteristic(
         _ selector: AttributeSelector, at address: VirtualAddress
     ) -> AttributeDatabase.Characteristic? {
@@ -120,7 +117,7 @@ struct LinkLayer: Sendable {
 
     /// Changes a value without a notification.
     mutating func setValue(_ bytes: [UInt8], of handle: UInt16, at address: VirtualAddress) {
-        peripherals[address]?.setValue(bytes, of: handle)
+        peripherals[address]?.database.setValue(bytes, of: handle)
     }
 
     /// Changes the value of a characteristic, given by its declaration, and sends it to the subscribers. Returns whether there
@@ -133,7 +130,9 @@ struct LinkLayer: Sendable {
         }
         var isSent = false
         for end in linksUp(to: address) {
-            guard let subscription = links[end]?.subscriptions[characteristic] else { continue }
+            guard let handle = declaration.configurationHandle,
+                let subscription = links[end]?.subscriptions[handle]
+            else { continue }
             let value = CentralValue(
                 characteristic: declaration.uuid, handle: declaration.valueHandle,
                 bytes: Array(bytes.prefix(parameters(of: end).mtu - 3)), isIndication: subscription.bits == 2,
@@ -144,7 +143,6 @@ struct LinkLayer: Sendable {
         return isSent
     }
 
-    /// The links of a peripheral that are up.
     private func linksUp(to address: VirtualAddress) -> [CentralEnd] {
         peripherals[address]?.centrals.filter { links[$0]?.isUp == true } ?? []
     }
@@ -174,13 +172,8 @@ struct LinkLayer: Sendable {
                 }
             }
         case .hangUp(let end): drop(end, .remote, server: .local)
-        case .respond(let end, let id, let result, let packets):
-            guard links[end]?.request?.id == id else { return }
-            let delay = parameters(of: end).callLatency * Double(max(1, packets))
-            switch result {
-            case .bytes(let bytes): settle(end, .success(bytes), after: delay)
-            case .error(let code): settle(end, .error(code), after: delay)
-            }
+        case .respond(let end, let result):
+            if let step = links[end]?.exchange?.answered(result) { take(step, end) }
         case .deliver(let end, let value):
             guard links[end]?.isUp == true, links[end]?.holdBack(value) == false else { return }
             events.append(.central(end, .value(value)))
@@ -194,7 +187,7 @@ struct LinkLayer: Sendable {
         case .cancelPairing(let key): security.cancel(key)
         case .forget(let key, let isStored):
             security.forget(identity(of: key.address), by: key.adapter, isStored: isStored)
-        case .loadKeys(let address): security.loadKeys(of: address)
+        case .loadKeys(let address): security.keys.load(of: address)
         }
         takeSecurityNews()
     }
@@ -246,7 +239,7 @@ struct LinkLayer: Sendable {
         case .drop(let end): drop(end, .timeout)
         case .discovery(let end): discoveryDue(end)
         case .response(let end): responseDue(end)
-        case .notification(let end, let characteristic): notificationDue(end, characteristic)
+        case .notification(let end, let handle): notificationDue(end, handle)
         }
     }
 
@@ -258,28 +251,30 @@ struct LinkLayer: Sendable {
     /// Has a method of a peripheral's behaviour called, with the peripheral and the time. Returns whether it has a
     /// behaviour.
     @discardableResult
-    private mutating func ask(
+    private mutating func ask<Answer: Sendable>(
         _ peripheral: ScriptedPeripheral,
-        _ method: @escaping @Sendable (any PeripheralBehavior, VirtualPeripheral, TimeInterval) -> Verdict?
+        _ method: @escaping @Sendable (any PeripheralBehavior, VirtualPeripheral, TimeInterval) -> Answer,
+        then conclude: (@Sendable (inout LinkLayer, Answer) -> Void)? = nil
     ) -> Bool {
         guard let behavior = radio.residents[peripheral.peripheral.address]?.behavior else { return false }
-        questions.append { [peripheral = peripheral.peripheral, now] in method(behavior, peripheral, now) }
+        questions.append { [peripheral = peripheral.peripheral, now] in
+            let answer = method(behavior, peripheral, now)
+            guard let conclude else { return nil }
+            return { conclude(&$0, answer) }
+        }
         return true
     }
 
     private mutating func notify(_ peripheral: ScriptedPeripheral, isUp: Bool) {
-        ask(peripheral) { behavior, peripheral, now in
-            behavior.linkChanged(of: peripheral, isUp: isUp, at: now)
-            return nil
-        }
+        ask(peripheral) { $0.linkChanged(of: $1, isUp: isUp, at: $2) }
     }
 
-    private mutating func notify(_ peripheral: ScriptedPeripheral, of characteristic: UInt16, isOn: Bool) {
-        guard let attribute = peripheral.attribute(characteristic + 1) else { return }
-        ask(peripheral) { behavior, peripheral, now in
-            behavior.subscriptionChanged(to: attribute, of: peripheral, isOn: isOn, at: now)
-            return nil
-        }
+    /// - Parameter handle: That of the descriptor that the subscription is written to.
+    private mutating func notify(_ peripheral: ScriptedPeripheral, of handle: UInt16, isOn: Bool) {
+        guard let characteristic = peripheral.database.place(of: handle)?.characteristic,
+            let attribute = peripheral.attribute(characteristic.valueHandle)
+        else { return }
+        ask(peripheral) { $0.subscriptionChanged(to: attribute, of: $1, isOn: isOn, at: $2) }
     }
 
     // MARK: Connecting
@@ -290,10 +285,7 @@ struct LinkLayer: Sendable {
         for (earlier, link) in links {
             if case .virtual = earlier, case .adapter(server, _) = link.server { disconnect(earlier) }
         }
-        let identity = CentralIdentity(
-            end: end, addressType: central.addressType, name: central.name, isBonded: central.isBonded,
-            security: central.security, mtu: central.mtu)
-        begin(end, Link(to: .adapter(server, identity)), timeout: central.connectTimeout)
+        begin(end, Link(to: .adapter(server, central)), timeout: central.connectTimeout)
     }
 
     private mutating func connect(_ key: DeviceKey) {
@@ -306,9 +298,8 @@ struct LinkLayer: Sendable {
             return begin(end, Link(to: .peripheral(address)), timeout: timing.connectTimeout)
         }
         guard let central = hosts.values.first(where: { $0.adapter == key.adapter }) else { return }
-        let identity = CentralIdentity(
-            end: end, addressType: .public, name: central.name, mtu: Self.adapterLink.mtu)
         let server = DeviceKey(adapter: host.adapter, address: central.address)
+        let identity = VirtualCentral(central.address, name: central.name, mtu: Self.adapterLink.mtu)
         begin(end, Link(to: .adapter(server, identity)), timeout: Self.adapterLink.connectTimeout)
     }
 
@@ -343,10 +334,8 @@ struct LinkLayer: Sendable {
             guard let peripheral = peripherals[address], let start = peripheral.reachable(atOrAfter: now) else {
                 return
             }
-            let isAsked =
-                peripheral.faults.refusals == 0 && start <= now
-                && ask(peripheral) { .connection(end, $0.connectRequested(to: $1, at: $2)) }
-            if isAsked { return }
+            let isFree = peripheral.faults.refusals == 0 && start <= now
+            if isFree, ask(peripheral, { $0.connectRequested(to: $1, at: $2) }, then: { $0.take($1, end) }) { return }
             schedule(.connection(end), after: start - now + latency)
         }
     }
@@ -359,11 +348,13 @@ struct LinkLayer: Sendable {
     private mutating func connectionDue(_ end: CentralEnd) {
         guard let link = links[end], !link.isUp else { return }
         switch link.server {
-        case .adapter(let server, let identity):
+        case .adapter(let server, let central):
             guard accepts(server.adapter) else { return }
             comeUp(end)
-            events += [.centralCame(server, identity), .central(end, .connected(Self.adapterLink))]
-            secure(end)
+            events += [.centralCame(server, central, end), .central(end, .connected(Self.adapterLink))]
+            var initiator = SecurityManager.Party.device(central.identity, central.security)
+            if case .adapter(let key) = end { initiator = .adapter(key) }
+            secure(end, from: initiator, to: .adapter(server), isBonded: central.isBonded)
         case .peripheral(let address):
             guard let peripheral = peripherals[address], peripheral.centrals.contains(end), case .adapter(let key) = end
             else { return }
@@ -377,7 +368,8 @@ struct LinkLayer: Sendable {
             parameters.exportDelay = peripheral.faults.exportDelay ?? parameters.exportDelay
             events.append(.central(end, .connected(parameters)))
             notify(peripheral, isUp: true)
-            secure(end)
+            secure(
+                end, from: .adapter(key), to: .device(peripheral.peripheral.identity, peripheral.peripheral.security))
             if let end = peripheral.peripheral.disappearsAfter { deadlines.set(.drop(.adapter(key)), to: end) }
             guard peripheral.faults.drops > 0 else { return }
             peripherals[address]?.faults.drops -= 1
@@ -392,22 +384,10 @@ struct LinkLayer: Sendable {
     }
 
     /// Registers a link that has just come up with the Security Manager of both ends.
-    private mutating func secure(_ end: CentralEnd) {
-        guard let link = links[end] else { return }
-        var initiator: SecurityManager.Party?
-        if case .adapter(let key) = end { initiator = .adapter(key) }
-        let responder: SecurityManager.Party
-        var isBonded = false
-        switch link.server {
-        case .peripheral(let address):
-            guard let peripheral = peripherals[address]?.peripheral else { return }
-            responder = .device(peripheral.identity, peripheral.security)
-        case .adapter(let server, let central):
-            if let own = central.security { initiator = .device(own.privacy?.identity ?? server.address, own) }
-            responder = .adapter(server)
-            isBonded = central.isBonded
-        }
-        guard let initiator else { return }
+    private mutating func secure(
+        _ end: CentralEnd, from initiator: SecurityManager.Party, to responder: SecurityManager.Party,
+        isBonded: Bool = false
+    ) {
         security.linkWentUp(
             end, from: initiator, to: responder, latency: parameters(of: end).callLatency, isBonded: isBonded)
         takeSecurityNews()
@@ -433,26 +413,22 @@ struct LinkLayer: Sendable {
         for due in [Due.connection(end), .timeout(end), .drop(end), .discovery(end), .response(end)] {
             deadlines.remove(due)
         }
-        if case .peripheral(let address) = link.server { peripherals[address]?.centrals.removeAll { $0 == end } }
-        if link.isUp { ended(link, end, cause, serverCause ?? cause) }
-        if case .peripheral(let address) = link.server { meetNext(at: address) }
-    }
-
-    private mutating func ended(
-        _ link: Link, _ end: CentralEnd, _ cause: LinkEndCause, _ serverCause: LinkEndCause
-    ) {
-        var peripheral: ScriptedPeripheral?
-        if case .peripheral(let address) = link.server { peripheral = peripherals[address] }
-        for characteristic in link.subscriptions.keys.sorted() {
-            deadlines.remove(.notification(end, characteristic: characteristic))
-            if let peripheral { notify(peripheral, of: characteristic, isOn: false) }
-        }
-        events.append(.central(end, .disconnected(cause)))
         switch link.server {
-        case .adapter(let server, _): events.append(.centralLeft(server, serverCause))
+        case .adapter(let server, _):
+            guard link.isUp else { return }
+            events += [.central(end, .disconnected(cause)), .centralLeft(server, serverCause ?? cause)]
         case .peripheral(let address):
-            settleAdvertising(of: address)
-            if let peripheral { notify(peripheral, isUp: false) }
+            peripherals[address]?.centrals.removeAll { $0 == end }
+            if link.isUp, let peripheral = peripherals[address] {
+                for handle in link.subscriptions.keys.sorted() {
+                    deadlines.remove(.notification(end, handle))
+                    notify(peripheral, of: handle, isOn: false)
+                }
+                events.append(.central(end, .disconnected(cause)))
+                settleAdvertising(of: address)
+                notify(peripheral, isUp: false)
+            }
+            meetNext(at: address)
         }
     }
 
@@ -499,48 +475,59 @@ struct LinkLayer: Sendable {
     /// Passes a request to the server: to bluetoothd, or to the behaviour or the stored value of a peripheral.
     private mutating func begin(_ request: AttributeRequest, _ end: CentralEnd) {
         switch links[end]?.server {
-        case .adapter(let server, _)?: events.append(.asked(server, request))
+        case .adapter(let server, let central)?:
+            if case .write(_, let bytes, .command) = request.kind {
+                return events.append(.asked(server, .write(handle: request.handle, bytes), isCommand: true))
+            }
+            let exchange = ServerExchange(request, mtu: central.mtu)
+            links[end]?.exchange = exchange
+            events.append(.asked(server, exchange.first, isCommand: false))
         case .peripheral(let address)?:
             guard let peripheral = peripherals[address] else { return }
             if let refusal = peripheral.refusal(of: request, over: security.security(of: end)) {
                 return conclude(request, end, .error(refusal))
             }
+            guard let attribute = peripheral.attribute(request.handle) else { return }
+            let isConfiguration = peripheral.isConfiguration(request.handle)
+            let conclude: @Sendable (inout LinkLayer, AttributeAnswer) -> Void = { $0.conclude(request, end, $1) }
             switch request.kind {
-            case .read(let handle, _):
-                let value = peripheral.database.value(of: handle) ?? []
-                guard let attribute = peripheral.attribute(handle),
-                    ask(
-                        peripheral,
-                        { .attribute(end, request, $0.read(attribute, of: $1, value: value, at: $2)) })
-                else { return conclude(request, end, .value(value)) }
-            case .write(let handle, _, let bytes, let type):
-                guard let attribute = peripheral.attribute(handle),
-                    ask(
-                        peripheral,
-                        { .attribute(end, request, $0.write(bytes, to: attribute, of: $1, type: type, at: $2)) })
-                else { return conclude(request, end, .done) }
-            case .configure: conclude(request, end, .done)
+            case .read:
+                let bits = links[end]?.subscriptions[request.handle]?.bits ?? 0
+                let value = isConfiguration ? [bits, 0] : peripheral.database.value(of: request.handle) ?? []
+                let isAsked = ask(
+                    peripheral, { $0.read(attribute, of: $1, value: value, at: $2) }, then: conclude)
+                if !isAsked { self.conclude(request, end, .value(value)) }
+            case .write(_, let bytes, let type):
+                let isAsked =
+                    !isConfiguration
+                    && ask(peripheral, { $0.write(bytes, to: attribute, of: $1, type: type, at: $2) }, then: conclude)
+                if !isAsked { self.conclude(request, end, .done) }
             }
         case nil: break
         }
     }
 
-    /// Takes what a behaviour has returned.
-    mutating func take(_ verdict: Verdict) {
-        switch verdict {
-        case .attribute(let end, let request, let answer): conclude(request, end, answer)
-        case .connection(let end, let answer):
-            guard case .peripheral(let address)? = links[end]?.server, links[end]?.isUp == false,
-                peripherals[address]?.centrals.contains(end) == true
-            else { return }
-            let latency = parameters(of: end).connectLatency
-            switch answer {
-            case .accept(let delay): schedule(.connection(end), after: latency + max(0, delay))
-            case .refuse:
-                peripherals[address]?.faults.refusals += 1
-                schedule(.connection(end), after: latency)
-            case .ignore: break
-            }
+    private mutating func take(_ step: ServerExchange.Step, _ end: CentralEnd) {
+        guard case .adapter(let server, _)? = links[end]?.server else { return }
+        switch step {
+        case .send(let packet): events.append(.asked(server, packet, isCommand: false))
+        case .finish(.bytes(let bytes)): settle(end, .success(bytes))
+        case .finish(.error(let code)): settle(end, .error(code))
+        }
+    }
+
+    /// Takes the answer of a behaviour to an attempt to connect.
+    private mutating func take(_ answer: ConnectionAnswer, _ end: CentralEnd) {
+        guard case .peripheral(let address)? = links[end]?.server, links[end]?.isUp == false,
+            peripherals[address]?.centrals.contains(end) == true
+        else { return }
+        let latency = parameters(of: end).connectLatency
+        switch answer {
+        case .accept(let delay): schedule(.connection(end), after: latency + max(0, delay))
+        case .refuse:
+            peripherals[address]?.faults.refusals += 1
+            schedule(.connection(end), after: latency)
+        case .ignore: break
         }
     }
 
@@ -556,15 +543,17 @@ struct LinkLayer: Sendable {
             let outcome = peripherals[address]?.outcome(of: request, answer.outcome),
             let peripheral = peripherals[address]
         else { return }
-        let parameters = peripheral.peripheral.link
-        let packets = Double(request.packets(mtu: parameters.mtu, outcome: outcome))
-        settle(
-            end, outcome, after: parameters.callLatency * packets + answer.delay + peripheral.faults.extraDelay)
+        settle(end, outcome, after: answer.delay + peripheral.faults.extraDelay)
     }
 
-    private mutating func settle(_ end: CentralEnd, _ outcome: AttributeAnswer.Outcome, after delay: TimeInterval) {
+    /// - Parameter delay: Seconds in addition to those that the packets take.
+    private mutating func settle(
+        _ end: CentralEnd, _ outcome: AttributeAnswer.Outcome, after delay: TimeInterval = 0
+    ) {
+        let parameters = parameters(of: end)
+        let packets = links[end]?.request?.packets(mtu: parameters.mtu, outcome: outcome) ?? 1
         links[end]?.settle(outcome)
-        schedule(.response(end), after: delay)
+        schedule(.response(end), after: parameters.callLatency * Double(packets) + delay)
     }
 
     private mutating func responseDue(_ end: CentralEnd) {
@@ -587,45 +576,44 @@ struct LinkLayer: Sendable {
         if let next = links[end]?.request { begin(next, end) }
     }
 
-    /// Does what a request that succeeded asks for: subscribes, and writes the value of a peripheral.
+    /// Does what a write to a peripheral asks for, when it has succeeded: subscribes, or stores the value.
     private mutating func complete(_ request: AttributeRequest, _ end: CentralEnd) {
-        switch (request.kind, links[end]?.server) {
-        case (.configure(let characteristic, let bits), let server?):
-            links[end]?.subscriptions[characteristic] = bits == 0 ? nil : Link.Subscription(bits: bits)
-            if case .peripheral(let address) = server { configure(characteristic, bits, end, at: address) }
-        case (.write(let handle, let offset, let bytes, _), .peripheral(let address)?):
-            guard let value = peripherals[address]?.write(bytes, at: offset, of: handle),
-                let echo = peripherals[address]?.database.place(of: handle)?.characteristic.echo
-            else { return }
-            notify(echo, value, at: address)
-        default: break
+        guard case .write(let offset, let bytes, _) = request.kind,
+            case .peripheral(let address)? = links[end]?.server, let peripheral = peripherals[address]
+        else { return }
+        let place = peripheral.database.place(of: request.handle)
+        guard !peripheral.isConfiguration(request.handle) else {
+            return configure(request.handle, bytes.first ?? 0, end, peripheral, place?.characteristic.notifications)
         }
+        let value = peripherals[address]?.write(bytes, at: offset, of: request.handle) ?? []
+        guard let echo = place?.characteristic.echo, let target = peripheral.database.target(ofEcho: echo) else {
+            return
+        }
+        notify(target.handle, value, at: address)
     }
 
     // MARK: Subscriptions
 
     private mutating func configure(
-        _ handle: UInt16, _ bits: UInt8, _ end: CentralEnd, at address: VirtualAddress
+        _ handle: UInt16, _ bits: UInt8, _ end: CentralEnd, _ peripheral: ScriptedPeripheral,
+        _ source: NotificationSource?
     ) {
-        guard let peripheral = peripherals[address],
-            let characteristic = peripheral.database.characteristic(withValue: handle + 1)
-        else { return }
-        if let descriptor = characteristic.configurationHandle { setValue([bits, 0], of: descriptor, at: address) }
+        links[end]?.subscriptions[handle] = bits == 0 ? nil : Link.Subscription(bits: bits)
         notify(peripheral, of: handle, isOn: bits != 0)
-        let due = Due.notification(end, characteristic: handle)
-        guard bits != 0, let source = characteristic.notifications else { return deadlines.remove(due) }
-        deadlines.set(due, to: now + source.interval)
+        guard bits != 0, let source else { return deadlines.remove(.notification(end, handle)) }
+        deadlines.set(.notification(end, handle), to: now + source.interval)
     }
 
     /// Sends the next of the values that a characteristic sends unasked.
-    private mutating func notificationDue(_ end: CentralEnd, _ characteristic: UInt16) {
-        guard let link = links[end], let subscription = link.subscriptions[characteristic],
+    private mutating func notificationDue(_ end: CentralEnd, _ handle: UInt16) {
+        guard let link = links[end], let subscription = link.subscriptions[handle],
             case .peripheral(let address) = link.server,
-            let source = peripherals[address]?.database.characteristic(withValue: characteristic + 1)?.notifications
+            let characteristic = peripherals[address]?.database.place(of: handle)?.characteristic,
+            let source = characteristic.notifications
         else { return }
-        links[end]?.subscriptions[characteristic]?.sent += 1
-        deadlines.set(.notification(end, characteristic: characteristic), to: now + source.interval)
-        notify(characteristic, source.value(at: subscription.sent), at: address)
+        links[end]?.subscriptions[handle]?.sent += 1
+        deadlines.set(.notification(end, handle), to: now + source.interval)
+        notify(characteristic.handle, source.value(at: subscription.sent), at: address)
     }
 
     private mutating func discoveryDue(_ end: CentralEnd) {

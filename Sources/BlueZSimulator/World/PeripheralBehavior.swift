@@ -113,14 +113,10 @@ public struct AttributeAnswer: Hashable, Sendable {
 
     /// The result.
     public var outcome: Outcome
-    /// Seconds that are added to the time that the link takes.
+    /// Seconds that are added to the time that the link takes; in `init` a negative number is 0.
     public var delay: TimeInterval
 
-    /// Creates an answer.
-    ///
-    /// - Parameters:
-    ///   - outcome: The result.
-    ///   - delay: Seconds that are added to the time that the link takes; a negative number is 0.
+    /// Creates an answer with this result, which arrives so many seconds later than the link takes.
     public init(_ outcome: Outcome, after delay: TimeInterval = 0) {
         self.outcome = outcome
         self.delay = max(0, delay)
@@ -138,12 +134,7 @@ public struct AttributeAnswer: Hashable, Sendable {
     /// The link ends in place of a response.
     public static let linkLoss = AttributeAnswer(.linkLoss)
 
-    /// Returns a refusal.
-    ///
-    /// - Parameters:
-    ///   - code: The error code of the attribute protocol, such as 0x02 for "read not permitted"; 0x80 to 0x9F belong to the
-    ///     application.
-    ///   - delay: Seconds that are added to the time that the link takes.
+    /// Returns a refusal with an error code, as for ``Outcome/error(_:)``.
     public static func error(_ code: UInt8, after delay: TimeInterval = 0) -> AttributeAnswer {
         AttributeAnswer(.error(code), after: delay)
     }
@@ -159,11 +150,5 @@ public enum ConnectionAnswer: Hashable, Sendable {
     case ignore
 }
 
-/// A call of a behaviour, which is made outside of every lock; nil if the behaviour decides nothing.
-typealias Question = @Sendable () -> Verdict?
-
-/// What a behaviour has returned.
-enum Verdict: Sendable {
-    case connection(CentralEnd, ConnectionAnswer)
-    case attribute(CentralEnd, AttributeRequest, AttributeAnswer)
-}
+/// A call of a behaviour, which is made outside of every lock. Returns what follows; nil if the behaviour decides nothing.
+typealias Question = @Sendable () -> (@Sendable (inout LinkLayer) -> Void)?

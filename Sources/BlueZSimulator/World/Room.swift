@@ -12,11 +12,7 @@ public struct Room: Hashable, Sendable {
     /// The peripherals; no two have the same address.
     public var peripherals: [VirtualPeripheral]
 
-    /// Creates a room.
-    ///
-    /// - Parameters:
-    ///   - name: Its name, for messages.
-    ///   - peripherals: The peripherals; no two have the same address.
+    /// Creates a room with this name and these peripherals.
     public init(name: String = "room", peripherals: [VirtualPeripheral]) {
         self.name = name
         self.peripherals = peripherals

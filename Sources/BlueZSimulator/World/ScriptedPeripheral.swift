@@ -3,9 +3,8 @@ import Foundation
 /// A virtual peripheral as a server: its attributes and its faults.
 struct ScriptedPeripheral: Sendable {
     private(set) var peripheral: VirtualPeripheral
-    private(set) var database: AttributeDatabase
+    var database: AttributeDatabase
     var faults = PeripheralFaults()
-    /// Whether it is out of range.
     var isAway = false
     /// The links that it has, and the attempts to connect that it considers. Others wait until one of these ends.
     var centrals: [CentralEnd] = []
@@ -46,30 +45,25 @@ struct ScriptedPeripheral: Sendable {
 
     /// Returns the error code for what is not allowed over a link of this security; nil for what is.
     func refusal(of request: AttributeRequest, over security: LinkSecurity) -> UInt8? {
+        guard let place = database.place(of: request.handle) else { return ATTError.invalidHandle }
+        let flags = place.descriptor?.flags ?? place.characteristic.flags
+        let permissions = database.attributes[request.handle]?.permissions
         switch request.kind {
-        case .read(let handle, _):
-            guard let flags = flags(of: handle) else { return ATTError.invalidHandle }
+        case .read:
             guard flags.contains(.read) else { return ATTError.readNotPermitted }
-            return database.attributes[handle]?.permissions.read?.refusal(over: security)
-        case .write(let handle, _, let bytes, let type):
-            guard let flags = flags(of: handle) else { return ATTError.invalidHandle }
+            return permissions?.read?.refusal(over: security)
+        case .write(_, let bytes, let type):
             guard Limits.valueLength.contains(bytes.count) else { return ATTError.invalidLength }
             let needed: CharacteristicFlag = type == .command ? .writeWithoutResponse : .write
             guard flags.contains(needed) || type == .reliable && flags.contains(.reliableWrite) else {
                 return ATTError.writeNotPermitted
             }
-            return database.attributes[handle]?.permissions.write?.refusal(over: security)
-        case .configure(let characteristic, _):
-            let value = characteristic + 1
-            guard database.characteristic(withValue: value) != nil else { return ATTError.invalidHandle }
-            guard let handle = database.configurationHandle(of: value) else { return nil }
-            return database.attributes[handle]?.permissions.write?.refusal(over: security)
+            return permissions?.write?.refusal(over: security)
         }
     }
 
-    private func flags(of handle: UInt16) -> Set<CharacteristicFlag>? {
-        database.place(of: handle).map { $0.descriptor?.flags ?? $0.characteristic.flags }
-    }
+    /// Whether subscriptions are written to the attribute with this handle.
+    func isConfiguration(_ handle: UInt16) -> Bool { database.attributes[handle]?.content == .configuration }
 
     /// The attribute with this handle, as its behaviour sees it.
     func attribute(_ handle: UInt16) -> VirtualAttribute? {
@@ -84,7 +78,7 @@ struct ScriptedPeripheral: Sendable {
         of request: AttributeRequest, _ outcome: AttributeAnswer.Outcome
     ) -> AttributeAnswer.Outcome? {
         var outcome = outcome
-        if faults.vanishesInWrite, case .write = request.kind {
+        if faults.vanishesInWrite, case .write = request.kind, !isConfiguration(request.handle) {
             faults.vanishesInWrite = false
             outcome = .linkLoss
         }
@@ -97,7 +91,7 @@ struct ScriptedPeripheral: Sendable {
 
     /// Returns what the central receives of the bytes of a value.
     func result(of request: AttributeRequest, _ bytes: [UInt8]) -> AttributeResult {
-        guard case .read(_, let offset) = request.kind else { return .bytes([]) }
+        guard case .read(let offset) = request.kind else { return .bytes([]) }
         var bytes = bytes
         if faults.extraLength < 0 { bytes.removeLast(min(bytes.count, -faults.extraLength)) }
         if faults.extraLength > 0 { bytes += Array(repeating: 0xEE, count: faults.extraLength) }
@@ -112,8 +106,6 @@ struct ScriptedPeripheral: Sendable {
         return Array(value)
     }
 
-    mutating func setValue(_ bytes: [UInt8], of handle: UInt16) { database.setValue(bytes, of: handle) }
-
     // MARK: Faults
 
     /// Draws the faults of each attempt to connect from now on, and ends those that were set before.
@@ -127,7 +119,6 @@ struct ScriptedPeripheral: Sendable {
     }
 }
 
-/// The faults of a peripheral.
 struct PeripheralFaults: Sendable {
     /// The number of attempts to connect that fail.
     var refusals = 0
@@ -160,7 +151,6 @@ struct RandomFaults: Sendable {
         self.share = min(1, max(0, share))
     }
 
-    /// Returns the faults of the next attempt.
     mutating func next() -> PeripheralFaults {
         var faults = PeripheralFaults()
         let isFaulty = Double(numbers.next() >> 11) / Double(1 << 53) < share

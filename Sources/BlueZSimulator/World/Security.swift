@@ -227,35 +227,28 @@ extension LinkSecurity: Codable {
 
 /// In JSON every key is optional: `{"read": "encrypted", "write": "authenticated", "subscribe": "none"}`.
 extension AttributeSecurity: Codable {
-    private enum Key: String, CodingKey, CaseIterable { case read, write, subscribe }
+    private enum CodingKeys: String, CodingKey, CaseIterable { case read, write, subscribe }
 
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.strictContainer(keyedBy: Key.self)
+        let container = try decoder.strictContainer(keyedBy: CodingKeys.self)
         self.init(
             read: try container.decodeIfPresent(LinkSecurity.self, forKey: .read) ?? LinkSecurity.none,
             write: try container.decodeIfPresent(LinkSecurity.self, forKey: .write) ?? LinkSecurity.none,
             subscribe: try container.decodeIfPresent(LinkSecurity.self, forKey: .subscribe) ?? LinkSecurity.none)
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: Key.self)
-        if read != .none { try container.encode(read, forKey: .read) }
-        if write != .none { try container.encode(write, forKey: .write) }
-        if subscribe != .none { try container.encode(subscribe, forKey: .subscribe) }
     }
 }
 
 /// In JSON every key is optional: `{"capability": "DisplayYesNo", "hasSecureConnections": false, "isBondable": true,`
 /// `"wantsMITM": true, "requestsSecurity": true, "confirmsJustWorksRepairing": true, "user": {…}, "privacy": {…}}`.
 extension VirtualSecurity: Codable {
-    private enum Key: String, CodingKey, CaseIterable {
+    private enum CodingKeys: String, CodingKey, CaseIterable {
         case capability, hasSecureConnections, isBondable, wantsMITM, requestsSecurity, confirmsJustWorksRepairing
         case user, privacy
     }
 
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.strictContainer(keyedBy: Key.self)
-        func flag(_ key: Key) throws -> Bool? { try container.decodeIfPresent(Bool.self, forKey: key) }
+        let container = try decoder.strictContainer(keyedBy: CodingKeys.self)
+        func flag(_ key: CodingKeys) throws -> Bool? { try container.decodeIfPresent(Bool.self, forKey: key) }
         let usual = VirtualSecurity()
         self.init(
             try container.decodeIfPresent(PairingCapability.self, forKey: .capability) ?? usual.capability,
@@ -265,21 +258,6 @@ extension VirtualSecurity: Codable {
             confirmsJustWorksRepairing: try flag(.confirmsJustWorksRepairing) ?? usual.confirmsJustWorksRepairing,
             user: try container.decodeIfPresent(VirtualUser.self, forKey: .user) ?? usual.user,
             privacy: try container.decodeIfPresent(VirtualPrivacy.self, forKey: .privacy))
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: Key.self)
-        let usual = VirtualSecurity(capability)
-        try container.encode(capability, forKey: .capability)
-        if !hasSecureConnections { try container.encode(hasSecureConnections, forKey: .hasSecureConnections) }
-        if !isBondable { try container.encode(isBondable, forKey: .isBondable) }
-        if wantsMITM != usual.wantsMITM { try container.encode(wantsMITM, forKey: .wantsMITM) }
-        if requestsSecurity { try container.encode(requestsSecurity, forKey: .requestsSecurity) }
-        if confirmsJustWorksRepairing {
-            try container.encode(confirmsJustWorksRepairing, forKey: .confirmsJustWorksRepairing)
-        }
-        if user != usual.user { try container.encode(user, forKey: .user) }
-        try container.encodeIfPresent(privacy, forKey: .privacy)
     }
 }
 
@@ -334,18 +312,12 @@ extension VirtualUser: Codable {
 
 /// In JSON: `{"identity": "00:1B:DC:00:00:01", "identityType": "public"}`; the type may be left out.
 extension VirtualPrivacy: Codable {
-    private enum Key: String, CodingKey, CaseIterable { case identity, identityType }
+    private enum CodingKeys: String, CodingKey, CaseIterable { case identity, identityType }
 
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.strictContainer(keyedBy: Key.self)
+        let container = try decoder.strictContainer(keyedBy: CodingKeys.self)
         self.init(
             identity: try container.decode(VirtualAddress.self, forKey: .identity),
             identityType: try container.decodeIfPresent(AddressType.self, forKey: .identityType) ?? .public)
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: Key.self)
-        try container.encode(identity, forKey: .identity)
-        if identityType != .public { try container.encode(identityType, forKey: .identityType) }
     }
 }

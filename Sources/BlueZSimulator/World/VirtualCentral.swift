@@ -27,17 +27,7 @@ public struct VirtualCentral: Hashable, Sendable {
     /// How it pairs.
     public var security: VirtualSecurity
 
-    /// Creates a central.
-    ///
-    /// - Parameters:
-    ///   - address: Its address, unique in the simulator.
-    ///   - addressType: Whether the address is public or random.
-    ///   - name: The name that it reports once it is connected; `nil` for none.
-    ///   - mtu: The largest packet of the attribute protocol that it takes, in bytes, 23 to 517.
-    ///   - connectTimeout: Seconds until it gives up an adapter that does not advertise.
-    ///   - confirmsIndications: Whether it confirms the indications that it receives.
-    ///   - isBonded: Whether it and the adapter have a bond from the start.
-    ///   - security: How it pairs.
+    /// Creates a central with these properties.
     public init(
         _ address: VirtualAddress, addressType: AddressType = .public, name: String? = nil, mtu: Int = 247,
         connectTimeout: TimeInterval = 40, confirmsIndications: Bool = true, isBonded: Bool = false,
@@ -52,6 +42,11 @@ public struct VirtualCentral: Hashable, Sendable {
         self.isBonded = isBonded
         self.security = security
     }
+}
+
+extension VirtualCentral {
+    /// The address by which it is known to devices that have paired with it.
+    var identity: VirtualAddress { security.privacy?.identity ?? address }
 }
 
 /// A notification or an indication that a central received.

@@ -44,21 +44,7 @@ public struct VirtualPeripheral: Hashable, Sendable {
     /// How it pairs.
     public var security: VirtualSecurity
 
-    /// Creates a peripheral. Numbers outside their range become the nearest bound.
-    ///
-    /// - Parameters:
-    ///   - address: Its address, unique in the simulator.
-    ///   - addressType: Whether the address is public or random.
-    ///   - name: Its name for tests and files; `nil` for the name of the advertisement.
-    ///   - rssi: Its strength at the adapters, in dBm.
-    ///   - advertisement: What it sends.
-    ///   - interval: Seconds between two advertisements.
-    ///   - appearsAfter: Seconds since the simulator began until it is switched on.
-    ///   - disappearsAfter: Seconds since the simulator began until it is switched off; `nil` if it stays on.
-    ///   - isRemembered: Whether BlueZ has it stored and it does not advertise.
-    ///   - services: What it offers once connected, without generic access and generic attribute.
-    ///   - link: The times and the packet size of its link.
-    ///   - security: How it pairs.
+    /// Creates a peripheral with these properties; without a `name` it has that of its advertisement.
     public init(
         _ address: VirtualAddress, addressType: AddressType = .public, name: String? = nil,
         rssi: RSSICourse = .constant(-60), advertisement: Advertisement = Advertisement(),
@@ -102,13 +88,13 @@ public struct VirtualPeripheral: Hashable, Sendable {
 /// `"appearsAfter": 0, "disappearsAfter": 30, "isRemembered": false, "advertisesWhileConnected": false, "linkLimit": 1,`
 /// `"services": […], "link": {…}, "security": {…}}`.
 extension VirtualPeripheral: Codable {
-    private enum Key: String, CodingKey, CaseIterable {
+    private enum CodingKeys: String, CodingKey, CaseIterable {
         case address, addressType, name, rssi, advertisement, interval, appearsAfter, disappearsAfter, isRemembered
         case advertisesWhileConnected, linkLimit, services, link, security
     }
 
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.strictContainer(keyedBy: Key.self)
+        let container = try decoder.strictContainer(keyedBy: CodingKeys.self)
         self.init(
             try container.decode(VirtualAddress.self, forKey: .address),
             addressType: try container.decodeIfPresent(AddressType.self, forKey: .addressType) ?? .public,
@@ -125,24 +111,6 @@ extension VirtualPeripheral: Codable {
         advertisesWhileConnected =
             try container.decodeIfPresent(Bool.self, forKey: .advertisesWhileConnected) ?? false
         linkLimit = try container.number(Limits.links, forKey: .linkLimit) ?? 1
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: Key.self)
-        try container.encode(address, forKey: .address)
-        try container.encode(addressType, forKey: .addressType)
-        if name != advertisement.localName { try container.encodeIfPresent(name, forKey: .name) }
-        try container.encode(rssi, forKey: .rssi)
-        try container.encode(advertisement, forKey: .advertisement)
-        try container.encode(interval, forKey: .interval)
-        if appearsAfter != 0 { try container.encode(appearsAfter, forKey: .appearsAfter) }
-        try container.encodeIfPresent(disappearsAfter, forKey: .disappearsAfter)
-        if isRemembered { try container.encode(isRemembered, forKey: .isRemembered) }
-        if advertisesWhileConnected { try container.encode(true, forKey: .advertisesWhileConnected) }
-        if linkLimit != 1 { try container.encode(linkLimit, forKey: .linkLimit) }
-        if !services.isEmpty { try container.encode(services, forKey: .services) }
-        if link != VirtualLink() { try container.encode(link, forKey: .link) }
-        if security != VirtualSecurity() { try container.encode(security, forKey: .security) }
     }
 }
 
@@ -165,16 +133,7 @@ public struct VirtualLink: Hashable, Sendable {
     /// Until an attempt to connect fails if the peripheral is out of range; about 40 s with BlueZ and its kernel.
     public var connectTimeout: TimeInterval { didSet { connectTimeout = Limits.seconds.nearest(to: connectTimeout) } }
 
-    /// Creates the times, in seconds, and the packet size of a link. Numbers outside their range become the nearest bound.
-    ///
-    /// - Parameters:
-    ///   - connectLatency: From `Connect` until the link is up.
-    ///   - resolveLatency: From the link until BlueZ has read the attributes.
-    ///   - exportDelay: Between the exports of two attributes' objects, which are late then; 0 for all of them before
-    ///     `ServicesResolved`.
-    ///   - callLatency: For each request and its response.
-    ///   - mtu: The largest packet of the attribute protocol in bytes.
-    ///   - connectTimeout: Until an attempt to connect fails if the peripheral is out of range.
+    /// Creates the times, in seconds, and the packet size of a link.
     public init(
         connectLatency: TimeInterval = 0.05, resolveLatency: TimeInterval = 0.1, exportDelay: TimeInterval = 0,
         callLatency: TimeInterval = 0.005, mtu: Int = 247, connectTimeout: TimeInterval = 40

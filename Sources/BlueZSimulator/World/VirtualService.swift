@@ -30,16 +30,7 @@ public struct VirtualService: Hashable, Sendable {
     /// Whether the UUID of one that appears late is among the device's from the beginning, or only when it appears.
     public var isAnnounced: Bool
 
-    /// Creates a service.
-    ///
-    /// - Parameters:
-    ///   - uuid: Short (`180D`) or long.
-    ///   - isPrimary: Whether it is a primary service, and not only included by others.
-    ///   - characteristics: The characteristics, in the order of their handles.
-    ///   - includes: The UUIDs of services of the same peripheral that it includes.
-    ///   - handle: The handle of its declaration; `nil` for the next free one.
-    ///   - appearsAfter: Seconds after the services are resolved until BlueZ shows this one.
-    ///   - isAnnounced: Whether the UUID of one that appears late is among the device's from the beginning.
+    /// Creates a service with these properties.
     public init(
         _ uuid: String, isPrimary: Bool = true, characteristics: [VirtualCharacteristic] = [],
         includes: [String] = [], handle: UInt16? = nil, appearsAfter: TimeInterval = 0,
@@ -72,16 +63,7 @@ public struct VirtualCharacteristic: Hashable, Sendable {
     /// The security that its link must have.
     public var security: AttributeSecurity
 
-    /// Creates a characteristic.
-    ///
-    /// - Parameters:
-    ///   - uuid: Short (`2A37`) or long.
-    ///   - flags: What it supports.
-    ///   - value: What a read returns, until it is written or notified.
-    ///   - descriptors: The descriptors, in the order of their handles.
-    ///   - notifications: What it notifies or indicates unasked; `nil` for nothing.
-    ///   - echo: The UUID of a characteristic of the same peripheral that notifies whatever is written here; `nil` for none.
-    ///   - security: The security that its link must have.
+    /// Creates a characteristic with these properties.
     public init(
         _ uuid: String, _ flags: Set<CharacteristicFlag> = [.read], value: [UInt8] = [],
         descriptors: [VirtualDescriptor] = [], notifications: NotificationSource? = nil, echo: String? = nil,
@@ -109,13 +91,7 @@ public struct VirtualDescriptor: Hashable, Sendable {
     /// The security that its link must have for reading and writing.
     public var security: AttributeSecurity
 
-    /// Creates a descriptor.
-    ///
-    /// - Parameters:
-    ///   - uuid: Short (`2901`) or long.
-    ///   - value: What a read returns, until it is written.
-    ///   - flags: Whether it can be written, read or both.
-    ///   - security: The security that its link must have.
+    /// Creates a descriptor with these properties.
     public init(
         _ uuid: String, value: [UInt8] = [], flags: Set<CharacteristicFlag> = [.read],
         security: AttributeSecurity = .none
@@ -195,12 +171,12 @@ public enum NotificationSource: Hashable, Sendable {
 /// In JSON only `uuid` is required: `{"uuid": "180d", "isPrimary": true, "handle": 16, "includes": ["180f"],`
 /// `"appearsAfter": 0, "characteristics": […]}`.
 extension VirtualService: Codable {
-    private enum Key: String, CodingKey, CaseIterable {
+    private enum CodingKeys: String, CodingKey, CaseIterable {
         case uuid, isPrimary, handle, characteristics, includes, appearsAfter, isAnnounced
     }
 
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.strictContainer(keyedBy: Key.self)
+        let container = try decoder.strictContainer(keyedBy: CodingKeys.self)
         self.init(
             try container.uuid(forKey: .uuid),
             isPrimary: try container.decodeIfPresent(Bool.self, forKey: .isPrimary) ?? true,
@@ -210,17 +186,6 @@ extension VirtualService: Codable {
             handle: try container.number(Limits.handles, forKey: .handle).map { UInt16($0) },
             appearsAfter: try container.number(Limits.seconds, forKey: .appearsAfter) ?? 0,
             isAnnounced: try container.decodeIfPresent(Bool.self, forKey: .isAnnounced) ?? true)
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: Key.self)
-        try container.encode(uuid, forKey: .uuid)
-        if !isPrimary { try container.encode(isPrimary, forKey: .isPrimary) }
-        try container.encodeIfPresent(handle, forKey: .handle)
-        if !characteristics.isEmpty { try container.encode(characteristics, forKey: .characteristics) }
-        if !includes.isEmpty { try container.encode(includes, forKey: .includes) }
-        if appearsAfter != 0 { try container.encode(appearsAfter, forKey: .appearsAfter) }
-        if !isAnnounced { try container.encode(isAnnounced, forKey: .isAnnounced) }
     }
 }
 
