@@ -166,9 +166,10 @@ final class Stage: Sendable {
         switch effect {
         case .emit(let emission):
             wire.withLock { $0.connection }?.send(.signal(emission))
-        case .reply(let call, let answer): answerCall(call) { Message.reply(to: $0, answer) }
+        case .reply(let call, let values):
+            answerCall(call) { .reply(to: $0) { writer in for value in values { writer.value(value) } } }
         case .fail(let call, let error):
-            answerCall(call) { Message.error(to: $0, DBusError(name: error.name, message: error.message)) }
+            answerCall(call) { .error(to: $0, DBusError(name: error.name, message: error.message)) }
         case .watch(let client): watch(client)
         case .unwatch(let client):
             for watch in wire.withLock({ $0.watches.removeValue(forKey: client) }) ?? [] { watch.cancel() }

@@ -78,7 +78,7 @@ final class DaemonVersionTests: XCTestCase {
 
     private func introspection(_ bluez: BlueZVersion, at path: String) -> String {
         var bench = DaemonBench(bluez, remembering: [GattCast.known])
-        guard case .success(.values(let values))? = bench.answer(.introspect(path)),
+        guard case .success(let values)? = bench.answer(.introspect(path)),
             case .string(let text)? = values.first
         else { return "" }
         return text

@@ -55,20 +55,12 @@ struct MethodCall: Hashable, Sendable {
     // What a handler reads. An interface's methods are only called at objects of its kind and with arguments of the
     // described types, so that none of these finds anything else.
 
-    var adapter: Int { if case .adapter(let index)? = object { index } else { -1 } }
+    var adapter: Int { if case .adapter(let index)? = object { index } else { misplaced() } }
+    var device: DeviceKey { if case .device(let key)? = object { key } else { misplaced() } }
+    var attribute: AttributeKey { if case .attribute(let key)? = object { key } else { misplaced() } }
 
-    var device: DeviceKey {
-        guard case .device(let key)? = object else {
-            preconditionFailure("Describe the method \(member) in an interface that only devices have.")
-        }
-        return key
-    }
-
-    var attribute: AttributeKey {
-        guard case .attribute(let key)? = object else {
-            preconditionFailure("Describe the method \(member) in an interface that only attributes have.")
-        }
-        return key
+    private func misplaced() -> Never {
+        preconditionFailure("Describe the method \(member) in an interface that only objects of its kind have.")
     }
 
     func path(_ index: Int) -> String { arguments[index].path ?? "" }
@@ -116,12 +108,6 @@ struct CallID: Hashable, Sendable {
 /// Identifies a socket that the daemon shares with a client.
 struct SocketID: Hashable, Sendable {
     let number: UInt64
-}
-
-/// The arguments of a reply.
-enum Answer: Hashable, Sendable {
-    case values([BusValue])
-    case objects([ObjectState])
 }
 
 /// A signal of the daemon, or of a client's object.
@@ -200,41 +186,28 @@ extension Message {
 
     /// Returns the message of a signal. Those of the object manager come from the root object, as with BlueZ.
     static func signal(_ emission: Emission) -> Message {
-        switch emission {
-        case .interfacesAdded(let path, let interfaces):
-            .signal(path: .root, interface: InterfaceName.objectManager, member: emission.member) { writer in
-                writer.value(.objectPath(path))
-                writer.interfaces(interfaces)
+        let (path, interface) =
+            switch emission {
+            case .interfacesAdded, .interfacesRemoved: ("/", InterfaceName.objectManager)
+            case .propertiesChanged(let path, _, _, _): (path, InterfaceName.properties)
+            case .disconnected(let path, let interface, _): (path, interface)
             }
-        case .interfacesRemoved(let path, let interfaces):
-            .signal(path: .root, interface: InterfaceName.objectManager, member: emission.member) { writer in
+        return .signal(path: ObjectPath(validating: path) ?? .root, interface: interface, member: emission.member) {
+            writer in
+            switch emission {
+            case .interfacesAdded(let path, let interfaces):
+                writer.value(.objectPath(path))
+                writer.value(.interfaces(interfaces))
+            case .interfacesRemoved(let path, let interfaces):
                 writer.value(.objectPath(path))
                 writer.strings(interfaces)
-            }
-        case .propertiesChanged(let path, let interface, let changed, let invalidated):
-            .signal(
-                path: ObjectPath(validating: path) ?? .root, interface: InterfaceName.properties,
-                member: emission.member
-            ) { writer in
+            case .propertiesChanged(_, let interface, let changed, let invalidated):
                 writer.string(interface)
                 writer.properties(changed)
                 writer.strings(invalidated)
-            }
-        case .disconnected(let path, let interface, let reason):
-            .signal(path: ObjectPath(validating: path) ?? .root, interface: interface, member: emission.member) {
-                writer in
+            case .disconnected(_, _, let reason):
                 writer.string(reason.name)
                 writer.string(reason.message)
-            }
-        }
-    }
-
-    /// Returns the reply to a call.
-    static func reply(to call: Message, _ answer: Answer) -> Message {
-        .reply(to: call) { writer in
-            switch answer {
-            case .values(let values): for value in values { writer.value(value) }
-            case .objects(let objects): writer.objects(objects)
             }
         }
     }

@@ -54,25 +54,22 @@ struct DaemonTraits: Hashable, Sendable {
         case withoutClassicInPeripherals
     }
 
+    // A trait without a comment is described by the summary of its change.
+
     // MARK: Objects
     /// The properties that the version does not have; of an advertisement, those that it does not read.
     var missingProperties = Set(changes.flatMap(\.properties))
     /// `BatteryProviderManager1`, which here refuses every call.
     var hasBatteryProviders = false
-    /// `Bearer.LE1` of a device, which without `--experimental` has a signal and nothing else.
     var hasBearers = false
-    /// Whether the end of a link is signalled with its reason.
     var signalsDisconnections = false
 
     // MARK: Discovery
     var discoveryFilterKeys = ["UUIDs", "RSSI", "Pathloss", "Transport", "DuplicateData", "Discoverable", "Pattern"]
     var filterRule = FilterRule.anyFilter
-    /// Whether `RSSI` is signalled at each report only if some client's filter has `RSSI` or `Pathloss`, and not in
-    /// each discovery that is filtered. Otherwise it is signalled in steps of 8 dB.
     var repeatsStrengthByProximityOnly = false
-    /// Of how many bytes, behind its type, a field may be that is kept of what a device advertises.
+    /// The longest field, in bytes behind its type, that is kept of what a device advertises.
     var longestField = 29
-    /// Whether the daemon crashes when it compares an advertisement with services with the UUIDs of a filter.
     var diesOfUUIDFilters = false
 
     // MARK: Links
@@ -80,61 +77,42 @@ struct DaemonTraits: Hashable, Sendable {
     var connectionCancelled = "Cancelled"
     /// What a second `Connect` fails with while the first runs.
     var secondConnect = DaemonError.failed("Operation already in progress")
-    /// Whether the daemon crashes after `RemoveDevice` when the device's link has ended.
     var diesOfRemovingConnected = false
 
     // MARK: Pairing
-    /// Whether `Pair` of a bonded device takes it for one of classic Bluetooth, where it does not answer.
+    /// Whether `Pair` of a bonded device takes it for one of classic Bluetooth, which does not respond.
     var pairsOverWrongBearer = true
-    /// Whether `Pair` of a connected device uses the capability that the adapter had when the link came up, and not that of
-    /// the caller's agent. The services of a link that `Pair` makes are then discovered after the pairing.
+    /// The services of a link that `Pair` makes are then discovered after the pairing.
     var pairsLinkWithItsCapability = false
-    /// Whether `Pair` and `Connect` refuse each other.
     var pairExcludesConnect = false
-    /// Whether the security of a link is raised once for a request, and not in steps as long as it is refused.
+    /// Otherwise the security of a link is raised in steps as long as the request is refused.
     var retriesSecurityOnce = false
-    /// Whether requests that wait for a pairing are forgotten if the link ends, without a reply, and their attributes stay
-    /// occupied.
     var losesRetriedRequests = false
-    /// Whether a link stays up, and no request of it gets a response, if this side refuses a pairing that no program has
-    /// begun.
     var stallsAfterRefusal = false
-    /// Whether `Pair` gets no reply if the services were being discovered when the pairing succeeded
-    /// (`device_bonding_complete`, until 622a46ebc).
+    /// `device_bonding_complete`, until 622a46ebc.
     var losesReplyOfPairBesideDiscovery = true
-    /// Whether `Pair` fails if the services are not discovered after the pairing.
     var failsPairWithDiscovery = true
 
     // MARK: Attributes
-    /// Whether services that BlueZ uses itself, generic access and those of input devices, have objects. These can be
-    /// read and subscribed to, and not be written.
+    /// The services are generic access and those of input devices. They can be read and subscribed to.
     var showsClaimedServices = false
-    /// Whether `AcquireNotify` takes characteristics that only indicate.
     var acquiresIndications = false
-    /// Whether `AcquireNotify` is answered when the peer refuses the subscription.
     var answersRefusedAcquisitions = false
-    /// Whether the daemon crashes if it has to remove a device after such an `AcquireNotify`, on the same link.
     var diesOfLostAcquisitions = true
 
     // MARK: Serving
     /// The longest write that a central's packet may carry, in bytes.
     var longestWrite = 512
-    /// Whether a program's errors `0x80` to `0x9F` reach the central.
     var passesApplicationErrors = false
     var passesImproperlyConfigured = false
-    /// Whether the flags `encrypt-notify` and its like are known.
     var hasSecuredSubscriptions = false
-    /// Whether characteristics without an explicit handle are refused.
     var needsHandles = false
-    /// Whether generic access has Central Address Resolution.
     var hasAddressResolution = false
     var advertisingLength = AdvertisingLength.legacy
     var undiscoverableFlags = UndiscoverableFlags.none
-    /// Whether BlueZ writes the number of an advertisement to its property `Instance`, if it has one.
     var setsAdvertisementInstance = false
     var notificationSockets = NotificationSockets.shared
     var socketConfirmation = SocketConfirmation.call
-    /// Whether a socket for writes belongs to one central.
     var hasWriteSocketPerCentral = false
     /// Whether a characteristic that notifies and indicates sends nothing to subscribers that asked for notifications.
     var losesNotificationsBesideIndications = true

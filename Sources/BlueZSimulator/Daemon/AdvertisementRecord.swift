@@ -193,7 +193,7 @@ extension AdvertisementRecord {
     ) -> Bool {
         let place = part.appending(path: list)
         self[keyPath: place] = []
-        guard case .dictionary(_, let entries)? = value else { return value?.isArray != false }
+        guard case .dictionary(_, _, let entries)? = value else { return value?.isArray != false }
         var fields: [AdvertisingField<Key>] = []
         let longest = self[keyPath: part].limit - 2
         for entry in entries {

@@ -51,11 +51,9 @@ struct Core: Sendable {
 
     mutating func emit(_ emission: Emission) { effects.append(.emit(emission)) }
 
-    mutating func reply(_ call: CallID, _ values: BusValue...) { reply(call, .values(values)) }
-
-    mutating func reply(_ call: CallID, _ answer: Answer) {
+    mutating func reply(_ call: CallID, _ values: BusValue...) {
         flush()
-        effects.append(.reply(call, answer))
+        effects.append(.reply(call, values))
     }
 
     mutating func fail(_ call: CallID, _ error: DaemonError) {
@@ -352,7 +350,7 @@ typealias ReplyHandler = @Sendable (inout Daemon, ClientReply) -> Void
 
 /// What the daemon wants done, in order.
 enum Effect: Hashable, Sendable {
-    case reply(CallID, Answer)
+    case reply(CallID, [BusValue])
     case fail(CallID, DaemonError)
     case emit(Emission)
     /// For the link layer, which is in the same process.

@@ -40,9 +40,7 @@ struct ObjectTree: Sendable {
         for device in devices.values.sorted(by: { $0.sequence < $1.sequence }) {
             objects.append(state(of: device))
             guard let shown = attributes[device.key] else { continue }
-            for handle in shown.order {
-                if let object = shown.objects[handle] { objects.append(state(of: object, device)) }
-            }
+            objects += shown.order.compactMap { shown.objects[$0].map { state(of: $0, device) } }
         }
         return objects
     }
@@ -104,26 +102,13 @@ struct ObjectTree: Sendable {
 
     /// Returns the last elements of the paths just below a path.
     func children(of path: String) -> [String] {
-        let paths: [String]
         switch path {
-        case "/": return ["org"]
-        case "/org": return ["bluez"]
-        case Self.root.path: paths = adapters.keys.sorted().map { "\(path)/hci\($0)" }
+        case "/": ["org"]
+        case "/org": ["bluez"]
         default:
-            switch key(at: path) {
-            case .adapter(let index)?: paths = devices(of: index).map(\.path)
-            case .device(let device)?: paths = attributePaths(of: device)
-            case .attribute(let attribute)?: paths = attributePaths(of: attribute.device)
-            case .advertising?, nil: return []
-            }
+            objects.map(\.path).filter { $0.hasPrefix(path + "/") }.map { String($0.dropFirst(path.utf8.count + 1)) }
+                .filter { !$0.contains("/") }
         }
-        return paths.filter { $0.hasPrefix(path + "/") }.map { String($0.dropFirst(path.utf8.count + 1)) }
-            .filter { !$0.contains("/") }
-    }
-
-    private func attributePaths(of device: DeviceKey) -> [String] {
-        guard let shown = attributes[device] else { return [] }
-        return shown.order.compactMap { shown.objects[$0]?.path }
     }
 
     // MARK: States
