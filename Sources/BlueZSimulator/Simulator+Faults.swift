@@ -68,7 +68,7 @@ extension Simulator {
     /// Refuses every call from now on with `org.freedesktop.DBus.Error.AccessDenied`, as a bus with a stricter policy does,
     /// or accepts calls again. Signals are still sent, as they would be there.
     public func simulateAccessDenied(_ isDenied: Bool = true) {
-        stage.decide { $0.daemon.refusal = isDenied ? .accessDenied : nil }
+        stage.decide { $0.daemon.core.faults.refusal = isDenied ? .accessDenied : nil }
     }
 
     /// Delays every reply by that many seconds from now on; 0 ends it. Signals are not delayed, and a reply has the state at
@@ -101,7 +101,7 @@ extension Simulator {
 
     /// The next `count` attempts to start a discovery fail. BlueZ reports `InProgress` whatever the kernel's reason.
     public func simulateStartDiscoveryFailures(_ count: Int, error: DaemonError = .inProgress) {
-        stage.decide { $0.daemon.discovery.startFailures = Array(repeating: error, count: max(0, count)) }
+        stage.decide { $0.daemon.core.faults.startDiscovery = Array(repeating: error, count: max(0, count)) }
     }
 
     /// Stops the scan although no client has asked for it; sessions stay. `Discovering` turns false if `isAnnounced`; if not,
@@ -163,7 +163,7 @@ extension Simulator {
         _ count: Int, error: DaemonError = .failed("le-connection-abort-by-local"), of address: VirtualAddress
     ) {
         stage.decide { simulation in
-            simulation.daemon.connections.failures[address] = Array(repeating: error, count: max(0, count))
+            simulation.daemon.core.faults.connect[address] = Array(repeating: error, count: max(0, count))
             simulation.linkLayer.setFaults(of: address) { $0.refusals = max(0, count) }
         }
     }
@@ -180,7 +180,7 @@ extension Simulator {
 
     /// `Connected` turns true without a signal from now on, or with one again. BlueZ leaves it out about every other time.
     public func simulateUntoldConnections(_ areUntold: Bool = true, of address: VirtualAddress) {
-        stage.decide { $0.daemon.connections.silentConnections.set(address, areUntold) }
+        stage.decide { $0.daemon.core.faults.silentConnections.set(address, areUntold) }
     }
 
     /// Of all connections from now on, that share fails, each in a way that is drawn from `seed`: refused, ended at
@@ -227,7 +227,7 @@ extension Simulator {
     /// Calls of methods of a device's characteristics and descriptors get no reply from now on, also if the link ends,
     /// and have no effect; or they get replies again. BlueZ 5.82 sends no reply to a read if pairing fails.
     public func simulateUnansweredAttributes(_ areUnanswered: Bool = true, of address: VirtualAddress) {
-        stage.decide { $0.daemon.client.unanswering.set(address, areUnanswered) }
+        stage.decide { $0.daemon.core.faults.unanswering.set(address, areUnanswered) }
     }
 
     // MARK: Services
@@ -334,14 +334,14 @@ extension Simulator {
     public func simulateRegistrationFailures(
         _ count: Int, error: DaemonError = .failed("Failed to create entry in database")
     ) {
-        stage.decide { $0.daemon.server.applications.failures = Array(repeating: error, count: max(0, count)) }
+        stage.decide { $0.daemon.core.faults.registerApplication = Array(repeating: error, count: max(0, count)) }
     }
 
     /// The next `count` registrations of an advertisement fail, after its properties were read.
     public func simulateAdvertisementFailures(
         _ count: Int, error: DaemonError = .failed("Failed to register advertisement")
     ) {
-        stage.decide { $0.daemon.advertising.failures = Array(repeating: error, count: max(0, count)) }
+        stage.decide { $0.daemon.core.faults.registerAdvertisement = Array(repeating: error, count: max(0, count)) }
     }
 
     /// From now on bluetoothd accepts `RegisterApplication` and `RegisterAdvertisement` and sends no reply to them; all other

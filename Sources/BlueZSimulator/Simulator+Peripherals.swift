@@ -127,7 +127,7 @@ extension Stage {
         let next: @Sendable () -> Void = { [weak self] in self?.run(flood, from: end) }
         // After the turn that sends this group, which `decide` has just posted.
         loop.post { [weak self] in
-            self?.wire.withLock { $0.connection }?.whenDrained { [weak self] in
+            self?.connection?.whenDrained { [weak self] in
                 if flood.waitsForSockets { self?.whenSocketsDrained(next) } else { next() }
             }
         }

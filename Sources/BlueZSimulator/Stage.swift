@@ -162,10 +162,13 @@ final class Stage: Sendable {
 
     // MARK: The bus
 
+    /// The daemon's connection; nil while the daemon does not run.
+    var connection: Connection? { wire.withLock { $0.connection } }
+
     private func perform(_ effect: Effect) {
         switch effect {
         case .emit(let emission):
-            wire.withLock { $0.connection }?.send(.signal(emission))
+            connection?.send(.signal(emission))
         case .reply(let call, let values):
             answerCall(call) { .reply(to: $0) { writer in for value in values { writer.value(value) } } }
         case .fail(let call, let error):
@@ -185,17 +188,14 @@ final class Stage: Sendable {
     }
 
     func answerCall(_ call: CallID, _ answer: @escaping @Sendable (Message) -> Message) {
-        guard let connection = wire.withLock({ $0.connection }), let message = call.message, !message.expectsNoReply
-        else {
-            return
-        }
+        guard let connection, let message = call.message, !message.expectsNoReply else { return }
         let delay = look(\.replyDelay)
         guard delay > 0 else { return connection.send(answer(message)) }
         loop.schedule(after: delay) { connection.send(answer(message)) }
     }
 
     private func watch(_ client: String) {
-        guard let connection = wire.withLock({ $0.connection }) else { return }
+        guard let connection else { return }
         let watch = connection.watchName(client) { [weak self] owner in
             guard owner == nil else { return }
             self?.decide { $0.daemon.clientLeft(client) }

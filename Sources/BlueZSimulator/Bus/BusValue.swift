@@ -51,7 +51,6 @@ enum BusValue: Hashable, Sendable {
             key: key(first.key).signature, list.map { Entry(key: key($0.key), value: .bytes($0.bytes)) })
     }
 
-    /// The D-Bus signature.
     var signature: String {
         switch self {
         case .string: "s"

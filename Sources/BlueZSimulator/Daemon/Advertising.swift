@@ -5,17 +5,10 @@ struct Advertising: Sendable {
     /// In the order of their registration.
     private var records: [AdvertisementRecord] = [] { didSet { announcedChanges = nil } }
     private var count = 0
-    /// The errors of the next registrations.
-    var failures: [DaemonError] = []
     /// The number of adapter changes that are announced; nil if the advertisements have changed since.
     private var announcedChanges: Int?
 
-    /// The clients that have registered advertisements.
     var owners: [String] { records.map(\.owner) }
-
-    mutating func reset() {
-        records = []
-    }
 
     // MARK: Registration
 
@@ -76,7 +69,9 @@ struct Advertising: Sendable {
         core.setProperty(
             "TxPower", of: InterfaceName.advertisement, to: .int16(record.txPower ?? AdvertisementRecord.defaultPower),
             at: record.path, of: record.owner)
-        if !failures.isEmpty { return fail(key, call, failures.removeFirst(), &core) }
+        if !core.faults.registerAdvertisement.isEmpty {
+            return fail(key, call, core.faults.registerAdvertisement.removeFirst(), &core)
+        }
         // The kernel accepts new ones only while the adapter is on.
         guard adapter.isPowered, record.advertisingData(from: adapter) != nil else {
             return fail(key, call, .failed("Failed to register advertisement"), &core)
@@ -215,8 +210,8 @@ struct Advertising: Sendable {
     /// Passes what each adapter sends to the link layer, if that can have changed.
     mutating func announce(_ core: inout Core) {
         // This runs in each turn, which changes neither adapters nor advertisements as a rule.
-        guard announcedChanges != core.adapterChanges else { return }
-        announcedChanges = core.adapterChanges
+        guard announcedChanges != core.tree.adapterChanges else { return }
+        announcedChanges = core.tree.adapterChanges
         core.order(.announce(core.tree.adapters.sorted { $0.key < $1.key }.map { announcement(of: $0.value) }))
     }
 

@@ -30,7 +30,6 @@ struct Agents: Sendable {
     private var requestCount: UInt64 = 0
     private var profiles: [(owner: String, path: String)] = []
 
-    /// The clients that have registered something.
     var owners: [String] { paths.map(\.client) + profiles.map(\.owner) }
 
     /// The agents of programs on the bus, by their clients and paths.
@@ -79,7 +78,6 @@ struct Agents: Sendable {
         profiles.removeAll { $0.owner == client }
     }
 
-    /// bluetoothd ends.
     mutating func reset() {
         agents = []
         profiles = []
@@ -241,7 +239,6 @@ struct Agents: Sendable {
 }
 
 extension PairingProcedure.Question {
-    /// The method of an agent.
     var member: String {
         switch self {
         case .authorize: "RequestAuthorization"

@@ -5,19 +5,11 @@ struct Applications: Sendable {
     var databases: [Int: AttributeDatabase] = [:]
     private var applications: [ApplicationID: LocalApplication] = [:]
     private var count = 0
-    /// The errors of the next registrations.
-    var failures: [DaemonError] = []
 
     /// In the order of their registration, also those that are being registered.
     var all: [LocalApplication] { applications.values.sorted { $0.id.number < $1.id.number } }
 
-    /// The clients that have registered applications.
     var owners: [String] { applications.values.map(\.owner) }
-
-    mutating func reset() {
-        databases = [:]
-        applications = [:]
-    }
 
     // MARK: Objects
 
@@ -51,7 +43,6 @@ struct Applications: Sendable {
 
     // MARK: Calls
 
-    /// Calls an object of a program.
     func call(
         _ object: ObjectID, _ member: String, _ core: inout Core, _ arguments: [BusValue] = [],
         reply: ClientCall.Reply = .none, _ handler: ReplyHandler? = nil
@@ -66,7 +57,6 @@ struct Applications: Sendable {
 
     // MARK: Subscriptions and sockets
 
-    /// Subscribes to a characteristic.
     mutating func startNotify(_ object: ObjectID, _ core: inout Core) {
         call(object, "StartNotify", &core)
         change(object) { $0.subscriptions += 1 }
@@ -81,7 +71,6 @@ struct Applications: Sendable {
         }
     }
 
-    /// Closes the sockets of a central.
     mutating func closeSockets(
         of key: DeviceKey, _ sockets: WritableKeyPath<ServedObject, [ServedSocket]>, _ core: inout Core
     ) {
@@ -129,7 +118,7 @@ struct Applications: Sendable {
 
     mutating func register(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         guard application(call) == nil else { throw .alreadyExists }
-        if !failures.isEmpty { throw failures.removeFirst() }
+        if !core.faults.registerApplication.isEmpty { throw core.faults.registerApplication.removeFirst() }
         count += 1
         let id = ApplicationID(number: count)
         applications[id] = LocalApplication(

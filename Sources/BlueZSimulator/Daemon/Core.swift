@@ -10,13 +10,11 @@ struct Core: Sendable {
     var now: TimeInterval = 0
     var alarms = DeadlineQueue<Alarm>()
     private(set) var tree: ObjectTree
-    /// How often an adapter has changed.
-    private(set) var adapterChanges = 0
+    var faults = DaemonFaults()
     private var outbox = Outbox()
     private var effects: [Effect] = []
-    private var deviceCount = 0
-    private var socketCount: UInt64 = 0
-    private var callCount: UInt64 = 0
+    /// The number that a device, a socket or a call was given last.
+    private var latestNumber: UInt64 = 0
     /// Those of the calls of clients' objects that have no reply yet, by their numbers.
     private var replyHandlers: [UInt64: ReplyHandler] = [:]
 
@@ -78,15 +76,14 @@ struct Core: Sendable {
         emit(.interfacesRemoved(path: path, interfaces: interfaces))
     }
 
-    /// Forgets everything but the time, as when the process ends.
+    /// Forgets everything but the time and the faults, as when the process ends.
     mutating func reset() {
         var core = Core(traits: traits)
         core.now = now
         core.tree.mistyped = tree.mistyped
-        core.deviceCount = deviceCount
-        core.socketCount = socketCount
-        core.callCount = callCount
-        core.adapterChanges = adapterChanges + 1
+        core.faults = faults
+        core.latestNumber = latestNumber
+        core.tree.adapterChanges = tree.adapterChanges + 1
         self = core
     }
 
@@ -100,7 +97,6 @@ struct Core: Sendable {
     // MARK: Adapters
 
     mutating func add(_ adapter: Adapter) {
-        adapterChanges += 1
         tree.adapters[adapter.hardware.index] = adapter
         outbox.added(.adapter(adapter.hardware.index))
     }
@@ -108,7 +104,6 @@ struct Core: Sendable {
     mutating func removeAdapter(_ index: Int) {
         guard let adapter = tree.adapters[index] else { return }
         announceRemoval(of: .adapter(index), path: adapter.path, interfaces: tree.interfacesOfAdapter)
-        adapterChanges += 1
         tree.adapters[index] = nil
     }
 
@@ -123,7 +118,6 @@ struct Core: Sendable {
 
     /// Changes an adapter without announcing it.
     mutating func change(_ index: Int, _ body: (inout Adapter) -> Void) {
-        adapterChanges += 1
         guard tree.adapters[index] != nil else { return }
         body(&tree.adapters[index]!)
     }
@@ -143,18 +137,15 @@ struct Core: Sendable {
     }
 
     mutating func announceInstances(of index: Int) {
-        guard tree.adapters[index] != nil else { return }
         outbox.changed(Property<Adapter>.supportedInstances.name, of: .advertising(index))
         outbox.changed(Property<Adapter>.activeInstances.name, of: .advertising(index))
     }
 
     // MARK: Devices
 
-    /// Adds the object of a device.
     mutating func addDevice(_ key: DeviceKey, _ type: AddressType, _ body: (inout Device) -> Void = { _ in }) {
         guard let adapter = tree.adapters[key.adapter] else { return }
-        deviceCount += 1
-        var device = Device(key: key, adapterPath: adapter.path, addressType: type, sequence: deviceCount)
+        var device = Device(key: key, adapterPath: adapter.path, addressType: type, sequence: nextNumber())
         body(&device)
         tree.devices[key] = device
         outbox.added(.device(key))
@@ -256,7 +247,7 @@ struct Core: Sendable {
         announceRemoval(
             of: .attribute(key), path: attribute.path,
             interfaces: ObjectTree.standardInterfaces + [attribute.interface])
-        _ = tree.removeAttribute(key)
+        tree.removeAttribute(key)
     }
 
     mutating func set(_ property: String, to value: BusValue, of key: AttributeKey) {
@@ -277,24 +268,24 @@ struct Core: Sendable {
 
     // MARK: Clients' objects
 
-    mutating func nextSocket() -> SocketID {
-        socketCount += 1
-        return SocketID(number: socketCount)
+    private mutating func nextNumber() -> UInt64 {
+        latestNumber += 1
+        return latestNumber
     }
 
-    /// Calls an object of a client.
-    ///
-    /// - Parameter handler: Nil if the daemon does not use the reply.
+    mutating func nextSocket() -> SocketID { SocketID(number: nextNumber()) }
+
+    /// Calls an object of a client. The handler is nil if the daemon does not use the reply.
     mutating func call(
         _ client: String, _ path: String, _ interface: String, _ member: String, _ arguments: [BusValue] = [],
         reply: ClientCall.Reply, timeout: Double = 25, _ handler: ReplyHandler? = nil
     ) {
-        callCount += 1
-        replyHandlers[callCount] = handler
+        let id = nextNumber()
+        replyHandlers[id] = handler
         effects.append(
             .call(
                 ClientCall(
-                    id: callCount, client: client, path: path, interface: interface, member: member,
+                    id: id, client: client, path: path, interface: interface, member: member,
                     arguments: arguments, reply: reply, timeout: timeout)))
     }
 
@@ -317,6 +308,21 @@ struct Core: Sendable {
     mutating func takeReplyHandler(of id: UInt64) -> ReplyHandler? { replyHandlers.removeValue(forKey: id) }
 }
 
+/// The faults that have been set and do not concern the radio. They outlive the process.
+struct DaemonFaults: Sendable {
+    /// The error of all calls.
+    var refusal: DaemonError?
+    // The errors of the next calls.
+    var startDiscovery: [DaemonError] = []
+    var registerApplication: [DaemonError] = []
+    var registerAdvertisement: [DaemonError] = []
+    var connect: [VirtualAddress: [DaemonError]] = [:]
+    /// Devices whose `Connected` turns true without a signal.
+    var silentConnections: Set<VirtualAddress> = []
+    /// Devices that do not reply to calls of their attributes.
+    var unanswering: Set<VirtualAddress> = []
+}
+
 enum Alarm: Hashable, Sendable {
     /// A temporary device was not received for long enough.
     case forget(DeviceKey)
@@ -328,7 +334,6 @@ enum Alarm: Hashable, Sendable {
     case pageTimeout(DeviceKey)
     /// The user of another program's agent answers the question with this number.
     case agentAnswer(UInt64, PairingProcedure.Answer)
-    /// A request got no response.
     case requestTimeout(DeviceKey)
     /// The next object of a table is due.
     case export(DeviceKey)
@@ -357,7 +362,6 @@ enum Effect: Hashable, Sendable {
     case order(LinkLayerCommand)
     /// Makes a pair of sockets, one of which is the reply to the call.
     case openSocket(SocketID, CallID, mtu: Int)
-    /// Sends a packet to the client.
     case transmit(SocketID, [UInt8])
     case closeSocket(SocketID)
     /// Watches a client: its sessions and registrations end with its connection to the bus, and its objects send

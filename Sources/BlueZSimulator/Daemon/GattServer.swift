@@ -24,7 +24,7 @@ struct GattServer: Sendable {
     var diesOfAbandonedAnswers = false
 
     mutating func reset() {
-        applications.reset()
+        applications = Applications()
         links = [:]
         bonded = [:]
         packets = [:]

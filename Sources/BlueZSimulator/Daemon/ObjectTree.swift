@@ -1,6 +1,5 @@
 /// The objects that the daemon has on the bus, with the values of their properties.
 struct ObjectTree: Sendable {
-    /// An object of an attribute.
     struct Attribute: Sendable {
         let path: String
         let interface: String
@@ -17,7 +16,9 @@ struct ObjectTree: Sendable {
 
     let traits: DaemonTraits
     let properties: PropertyTables
-    var adapters: [Int: Adapter] = [:]
+    var adapters: [Int: Adapter] = [:] { didSet { adapterChanges += 1 } }
+    /// How often an adapter has changed.
+    var adapterChanges = 0
     var devices: [DeviceKey: Device] = [:]
     private var attributes: [DeviceKey: Attributes] = [:]
     /// By device, the properties that a fault makes the daemon write with a wrong type.
@@ -54,9 +55,9 @@ struct ObjectTree: Sendable {
         attributes[key.device]?.objects[key.handle] = attribute
     }
 
-    mutating func removeAttribute(_ key: AttributeKey) -> Attribute? {
+    mutating func removeAttribute(_ key: AttributeKey) {
         attributes[key.device]?.order.removeAll { $0 == key.handle }
-        return attributes[key.device]?.objects.removeValue(forKey: key.handle)
+        attributes[key.device]?.objects[key.handle] = nil
     }
 
     /// Sets a property; one that the object does not have stays absent.
@@ -143,10 +144,7 @@ struct ObjectTree: Sendable {
         var interfaces = [
             .introspectable,
             InterfaceState(
-                name: InterfaceName.device,
-                properties: properties.device.properties.compactMap { property in
-                    value(of: property, of: device).map { NamedValue(name: property.name, value: $0) }
-                }),
+                name: InterfaceName.device, properties: mistyping(properties.device.values(of: device), of: device)),
             .properties,
         ]
         if traits.hasBearers { interfaces.append(InterfaceState(name: InterfaceName.bearer)) }
@@ -168,12 +166,10 @@ struct ObjectTree: Sendable {
             ])
     }
 
-    private func value(of property: Property<Device>, of device: Device) -> BusValue? {
-        let value = property.value(device)
-        guard !mistyped.isEmpty, mistyped[device.key.address]?.contains(property.name) == true else {
-            return value
-        }
-        return value?.mistyped
+    /// Returns the values, with wrong types if a fault makes the daemon write those.
+    private func mistyping(_ values: [NamedValue], of device: Device) -> [NamedValue] {
+        guard !mistyped.isEmpty, let names = mistyped[device.key.address] else { return values }
+        return values.map { names.contains($0.name) ? NamedValue(name: $0.name, value: $0.value.mistyped) : $0 }
     }
 
     /// Returns the signal for an object's changed properties: those that exist with their values, those that do not
@@ -189,6 +185,9 @@ struct ObjectTree: Sendable {
                 invalidated.insert(name, at: 0)
             }
         }
+        func take<Object>(_ table: PropertyTable<Object>, _ object: Object) {
+            for name in entry.properties { if let property = table[name] { take(name, property.value(object)) } }
+        }
         let path: String
         let interface: String
         switch entry.key {
@@ -197,14 +196,12 @@ struct ObjectTree: Sendable {
             path = adapter.path
             let isAdapter = entry.key == .adapter(index)
             interface = isAdapter ? InterfaceName.adapter : InterfaceName.advertisingManager
-            let table = isAdapter ? properties.adapter : properties.advertisingManager
-            for name in entry.properties { if let property = table[name] { take(name, property.value(adapter)) } }
+            take(isAdapter ? properties.adapter : properties.advertisingManager, adapter)
         case .device(let key):
             guard let device = devices[key] else { return nil }
             (path, interface) = (device.path, InterfaceName.device)
-            for name in entry.properties {
-                if let property = properties.device[name] { take(name, value(of: property, of: device)) }
-            }
+            take(properties.device, device)
+            changed = mistyping(changed, of: device)
         case .attribute(let key):
             guard let attribute = attribute(key) else { return nil }
             (path, interface) = (attribute.path, attribute.interface)
