@@ -41,7 +41,7 @@ final class DaemonVersionTests: XCTestCase {
 
     private func properties(_ bluez: BlueZVersion) -> Set<String> {
         let bench = DaemonBench(bluez)
-        let adapter = bench.daemon.core.tree.object(at: "/org/bluez/hci0")
+        let adapter = bench.daemon.core.tree.state(of: .adapter(0))
         return Set(adapter?.interfaces.flatMap(\.properties).map(\.name) ?? [])
     }
 
@@ -60,7 +60,7 @@ final class DaemonVersionTests: XCTestCase {
     }
 
     func testFeaturesComeBeforeCapabilities() {
-        let names = DaemonBench(.v5_82).daemon.core.tree.object(at: "/org/bluez/hci0")?.interfaces.flatMap(\.properties)
+        let names = DaemonBench(.v5_82).daemon.core.tree.state(of: .adapter(0))?.interfaces.flatMap(\.properties)
             .map(
                 \.name)
         let first = names?.firstIndex(of: "SupportedFeatures")

@@ -32,10 +32,6 @@ struct ObjectState: Hashable, Sendable {
 struct InterfaceState: Hashable, Sendable {
     var name: String
     var properties: [NamedValue] = []
-
-    /// The two interfaces that each of BlueZ's objects has.
-    static let introspectable = InterfaceState(name: InterfaceName.introspectable)
-    static let properties = InterfaceState(name: InterfaceName.properties)
 }
 
 /// A call of one of the daemon's methods.
@@ -79,6 +75,8 @@ extension MethodCall {
 
 /// An object of the daemon, or an interface of one that changes on its own.
 enum ObjectKey: Hashable, Sendable {
+    /// `/org/bluez`.
+    case root
     case adapter(Int)
     case device(DeviceKey)
     case attribute(AttributeKey)
@@ -133,7 +131,7 @@ enum Emission: Hashable, Sendable {
         if message.isSignal(interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged") {
             guard let path = message.path?.rawValue, let interface = reader.string() else { return nil }
             self = .propertiesChanged(
-                path: path, interface: interface, changed: reader.properties() ?? [],
+                path: path, interface: interface, changed: reader.value()?.options ?? [],
                 invalidated: reader.strings() ?? [])
         } else if message.isSignal(interface: "org.freedesktop.DBus.ObjectManager", member: "InterfacesRemoved") {
             guard let path = reader.objectPath()?.rawValue else { return nil }

@@ -144,12 +144,6 @@ extension MessageReader {
         skip()
         return .other(signature: signature)
     }
-
-    /// Reads an `a{sv}`; nil if the next value is something else.
-    mutating func properties() -> [NamedValue]? {
-        guard elementType == .dictionaryEntry else { return nil }
-        return value()?.options
-    }
 }
 
 extension MessageWriter {

@@ -44,7 +44,7 @@ struct AdvertisementRecord: Hashable, Sendable {
 
     /// The address of a broadcast, which is random and cannot be resolved; nil for the adapter's.
     var ownAddress: VirtualAddress? {
-        isPeripheral ? nil : VirtualAddress(value: SeededGenerator.mixed(UInt64(key.number)) & 0x3FFF_FFFF_FFFF)
+        isPeripheral ? nil : VirtualAddress(value: SeededGenerator.mixed(key.number) & 0x3FFF_FFFF_FFFF)
     }
 }
 
@@ -266,5 +266,5 @@ extension AdvertisementRecord {
 /// An advertisement of an adapter; the number is unique.
 struct AdvertisementKey: Hashable, Sendable {
     let adapter: Int
-    let number: Int
+    let number: UInt64
 }

@@ -4,7 +4,6 @@ import Foundation
 struct Advertising: Sendable {
     /// In the order of their registration.
     private var records: [AdvertisementRecord] = [] { didSet { announcedChanges = nil } }
-    private var count = 0
     /// The number of adapter changes that are announced; nil if the advertisements have changed since.
     private var announcedChanges: Int?
 
@@ -19,8 +18,7 @@ struct Advertising: Sendable {
         guard let instance = (1...Adapter.mostAdvertisements).first(where: { !taken.contains($0) }) else {
             throw .notPermitted("Maximum advertisements reached")
         }
-        count += 1
-        let key = AdvertisementKey(adapter: index, number: count)
+        let key = AdvertisementKey(adapter: index, number: core.nextNumber())
         records.append(
             AdvertisementRecord(
                 key: key, owner: call.client, path: call.path(0), instance: instance, traits: core.traits,

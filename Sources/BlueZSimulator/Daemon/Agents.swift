@@ -27,7 +27,6 @@ struct Agents: Sendable {
     private var agents: [Agent] = []
     /// The agents of programs that are not on the bus, which return with bluetoothd.
     private var virtualAgents: [VirtualAgent] = []
-    private var requestCount: UInt64 = 0
     private var profiles: [(owner: String, path: String)] = []
 
     var owners: [String] { paths.map(\.client) + profiles.map(\.owner) }
@@ -95,9 +94,8 @@ struct Agents: Sendable {
     }
 
     private mutating func register(_ agent: VirtualAgent, _ core: inout Core) {
-        requestCount += 1
         add(
-            Agent(client: "agent \(requestCount)", path: "/", capability: agent.capability, user: agent.user),
+            Agent(client: "agent \(core.nextNumber())", path: "/", capability: agent.capability, user: agent.user),
             isDefault: agent.isDefault, &core)
     }
 
@@ -160,8 +158,7 @@ struct Agents: Sendable {
             // BlueZ takes the same question about the other end as confirmed, and refuses every other one.
             return open.question.isSimilar(to: question) && open.device.adapter != device.adapter ? .accept : .reject
         }
-        requestCount += 1
-        let number = requestCount
+        let number = core.nextNumber()
         agents[place].request = Request(
             number: number, device: device, question: question, keepsLink: keepsLink)
         guard let user = agents[place].user else {

@@ -13,7 +13,7 @@ struct Core: Sendable {
     var faults = DaemonFaults()
     private var outbox = Outbox()
     private var effects: [Effect] = []
-    /// The number that a device, a socket or a call was given last.
+    /// The number that was given last: of devices, sockets, calls, applications, advertisements, and questions to agents.
     private var latestNumber: UInt64 = 0
     /// Those of the calls of clients' objects that have no reply yet, by their numbers.
     private var replyHandlers: [UInt64: ReplyHandler] = [:]
@@ -69,11 +69,11 @@ struct Core: Sendable {
     }
 
     /// Announces a removal at once, after the changes of the object; an object that was not announced yet goes silently.
-    private mutating func announceRemoval(of key: ObjectKey, path: String, interfaces: [String]) {
+    private mutating func announceRemoval(of key: ObjectKey, path: String) {
         let rest = outbox.take(key)
         if rest?.isNew == true { return }
         if let rest { announce(rest) }
-        emit(.interfacesRemoved(path: path, interfaces: interfaces))
+        emit(.interfacesRemoved(path: path, interfaces: tree.interfacesLost(by: key)))
     }
 
     /// Forgets everything but the time and the faults, as when the process ends.
@@ -103,7 +103,7 @@ struct Core: Sendable {
 
     mutating func removeAdapter(_ index: Int) {
         guard let adapter = tree.adapters[index] else { return }
-        announceRemoval(of: .adapter(index), path: adapter.path, interfaces: tree.interfacesOfAdapter)
+        announceRemoval(of: .adapter(index), path: adapter.path)
         tree.adapters[index] = nil
     }
 
@@ -159,7 +159,7 @@ struct Core: Sendable {
 
     mutating func removeDevice(_ key: DeviceKey) {
         guard let device = tree.devices[key] else { return }
-        announceRemoval(of: .device(key), path: device.path, interfaces: tree.interfacesOfDevice)
+        announceRemoval(of: .device(key), path: device.path)
         tree.devices[key] = nil
         alarms.remove(.forget(key))
     }
@@ -244,9 +244,7 @@ struct Core: Sendable {
 
     mutating func removeAttribute(_ key: AttributeKey) {
         guard let attribute = tree.attribute(key) else { return }
-        announceRemoval(
-            of: .attribute(key), path: attribute.path,
-            interfaces: ObjectTree.standardInterfaces + [attribute.interface])
+        announceRemoval(of: .attribute(key), path: attribute.path)
         tree.removeAttribute(key)
     }
 
@@ -268,7 +266,7 @@ struct Core: Sendable {
 
     // MARK: Clients' objects
 
-    private mutating func nextNumber() -> UInt64 {
+    mutating func nextNumber() -> UInt64 {
         latestNumber += 1
         return latestNumber
     }

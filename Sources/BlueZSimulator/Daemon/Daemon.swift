@@ -85,10 +85,10 @@ struct Daemon: Sendable {
     }
 
     func properties(of interface: String, at path: String) throws(DaemonError) -> [NamedValue] {
-        guard let state = core.tree.object(at: path)?.interfaces.first(where: { $0.name == interface }) else {
+        guard let key = core.tree.key(at: path), core.tree.interfaces(of: key).contains(interface) else {
             throw .invalidArgs("No such interface '\(interface)'")
         }
-        return state.properties
+        return core.tree.values(of: interface, key)
     }
 
     mutating func setProperty(_ call: MethodCall) throws(DaemonError) {
