@@ -299,11 +299,6 @@ struct Daemon: Sendable {
 
     // MARK: Devices
 
-    mutating func connect(_ call: MethodCall) throws(DaemonError) {
-        let isPairing = pairings.isPairing(call.device)
-        try connections.connect(call.device, call: call.id, isPairing: isPairing, &core)
-    }
-
     /// Carries out `Pair`, also for a program that is not on the bus.
     mutating func pair(_ key: DeviceKey, call: CallID?, client: String?) throws(DaemonError) {
         let isConnecting = connections.connects[key] != nil

@@ -123,22 +123,20 @@ struct ObjectTree: Sendable {
 
     /// Returns the interfaces of an object in the order of `GetManagedObjects`; none if there is no such object.
     func interfaces(of key: ObjectKey) -> [String] {
-        guard path(of: key) != nil else { return [] }
-        let own: [String]
+        let (introspectable, properties) = (InterfaceName.introspectable, InterfaceName.properties)
         switch key {
-        case .root: return [InterfaceName.introspectable, InterfaceName.agentManager, InterfaceName.profileManager]
+        case .root: return [introspectable, InterfaceName.agentManager, InterfaceName.profileManager]
         case .adapter, .advertising:
-            own =
-                [InterfaceName.adapter, InterfaceName.properties, InterfaceName.gattManager]
-                + [InterfaceName.advertisingManager]
+            let managers = [InterfaceName.gattManager, InterfaceName.advertisingManager]
+            return [introspectable, InterfaceName.adapter, properties] + managers
                 + (traits.hasBatteryProviders ? [InterfaceName.batteryProviders] : [])
         case .device(let key):
-            own =
-                [InterfaceName.device, InterfaceName.properties] + (traits.hasBearers ? [InterfaceName.bearer] : [])
-                + (devices[key]?.batteryLevel == nil ? [] : [InterfaceName.battery])
-        case .attribute(let key): own = [attribute(key)?.interface ?? "", InterfaceName.properties]
+            guard let device = devices[key] else { return [] }
+            return [introspectable, InterfaceName.device, properties]
+                + (traits.hasBearers ? [InterfaceName.bearer] : [])
+                + (device.batteryLevel == nil ? [] : [InterfaceName.battery])
+        case .attribute(let key): return [introspectable, attribute(key)?.interface ?? "", properties]
         }
-        return [InterfaceName.introspectable] + own
     }
 
     /// Returns the interfaces that a removed object loses, the latest first. Its battery has gone before.
