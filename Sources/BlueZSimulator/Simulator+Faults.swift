@@ -68,7 +68,7 @@ extension Simulator {
     /// Refuses every call from now on with `org.freedesktop.DBus.Error.AccessDenied`, as a bus with a stricter policy does,
     /// or accepts calls again. Signals are still sent, as they would be there.
     public func simulateAccessDenied(_ isDenied: Bool = true) {
-        stage.decide { $0.daemon.refusal = isDenied ? .accessDenied : nil }
+        stage.decide { $0.daemon.core.faults.refusal = isDenied ? .accessDenied : nil }
     }
 
     /// Delays every reply by that many seconds from now on; 0 ends it. Signals are not delayed, and a reply has the state at
@@ -80,13 +80,10 @@ extension Simulator {
 
     // MARK: Calls
 
-    /// Refuses the next `count` calls of a method. Faults of calls that were set before come first.
+    /// Refuses the next `count` calls of a method, such as `Connect`. Faults of calls that were set before come first.
     ///
-    /// - Parameters:
-    ///   - count: the number of calls.
-    ///   - member: the method, such as `Connect`; nil for all methods of all interfaces, `GetManagedObjects` and those of
-    ///     `org.freedesktop.DBus.Properties` too.
-    ///   - error: the reply.
+    /// If `member` is nil, it is the next calls of all interfaces, `GetManagedObjects` and those of
+    /// `org.freedesktop.DBus.Properties` too.
     public func simulateRefusedCalls(
         _ count: Int = 1, of member: String? = nil, error: DaemonError = .failed("Operation failed")
     ) {
@@ -94,11 +91,8 @@ extension Simulator {
     }
 
     /// The next `count` calls of a method get no reply and have no effect, as with a daemon that hangs. The caller's own
-    /// time limit ends them, 25 s with libdbus unless it has chosen another.
-    ///
-    /// - Parameters:
-    ///   - count: the number of calls.
-    ///   - member: the method, such as `Connect`; nil for all methods of all interfaces.
+    /// time limit ends them, 25 s with libdbus unless it has chosen another. `member` is as with
+    /// ``simulateRefusedCalls(_:of:error:)``.
     public func simulateUnansweredCalls(_ count: Int = 1, of member: String? = nil) {
         stage.decide { $0.addCallFault(CallFault(member: member, error: nil, remaining: count)) }
     }
@@ -107,14 +101,11 @@ extension Simulator {
 
     /// The next `count` attempts to start a discovery fail. BlueZ reports `InProgress` whatever the kernel's reason.
     public func simulateStartDiscoveryFailures(_ count: Int, error: DaemonError = .inProgress) {
-        stage.decide { $0.daemon.discovery.startFailures = Array(repeating: error, count: max(0, count)) }
+        stage.decide { $0.daemon.core.faults.startDiscovery = Array(repeating: error, count: max(0, count)) }
     }
 
-    /// Stops the scan although no client has asked for it; sessions stay.
-    ///
-    /// - Parameters:
-    ///   - isAnnounced: whether `Discovering` turns false. If not, every property looks right and no device is discovered.
-    ///   - index: the adapter's number.
+    /// Stops the scan although no client has asked for it; sessions stay. `Discovering` turns false if `isAnnounced`; if not,
+    /// every property looks right and no device is discovered.
     public func simulateDiscoveryDeath(isAnnounced: Bool = true, adapter index: Int = 0) {
         stage.decide { simulation in
             simulation.daemon.discovery.scanDied(on: index, isAnnounced: isAnnounced, &simulation.daemon.core)
@@ -137,11 +128,7 @@ extension Simulator {
         simulateLinkLoss(of: address, reason: .timeout)
     }
 
-    /// Ends the link for a reason, which BlueZ reports from 5.83 on.
-    ///
-    /// - Parameters:
-    ///   - address: the address of a peripheral, a central, or an adapter that serves.
-    ///   - reason: the reason; `.local` is for a link that BlueZ ends.
+    /// Ends the link for a reason, which BlueZ reports from 5.83 on; `.local` is for a link that BlueZ ends.
     public func simulateLinkLoss(of address: VirtualAddress, reason: LinkEndCause) {
         stage.decide { $0.linkLayer.drop(address, reason) }
     }
@@ -152,43 +139,31 @@ extension Simulator {
     }
 
     /// Takes a peripheral out of range, or back: while it is out its link ends, it is not discovered, and no connection to it
-    /// comes up; an attempt under way succeeds if it is back in time. It keeps its values.
-    ///
-    /// - Parameters:
-    ///   - isOut: whether it is out of range from now on.
-    ///   - address: the peripheral's address; nothing happens if no peripheral has it.
+    /// comes up; an attempt under way succeeds if it is back in time. It keeps its values. Nothing happens if no peripheral has
+    /// the address.
     public func simulateOutOfRange(_ isOut: Bool = true, of address: VirtualAddress) {
         stage.decide { $0.linkLayer.setAway(address, isOut) }
     }
 
     /// Weakens a peripheral at one adapter from now on, so that it can move between the adapters of a simulator.
     ///
-    /// The adapter receives its advertisements with that much less strength. Where less than -100 dBm are left, the adapter
-    /// receives nothing of it: their link ends, and attempts to connect wait until it is stronger or their time is over. For
-    /// links, its ``VirtualPeripheral/rssi`` counts at the time of this call and of the attempt, and not what its behaviour
-    /// returns.
-    ///
-    /// - Parameters:
-    ///   - address: the peripheral's address; nothing happens if no peripheral has it.
-    ///   - loss: in dB, 0 to 147, or else the nearest bound; 0 ends it.
-    ///   - index: the adapter's number.
+    /// The adapter receives its advertisements with that much less strength. The `loss` is in dB, 0 to 147, or else the nearest
+    /// bound; 0 ends it. Where less than -100 dBm are left, the adapter receives nothing of it: their link ends, and attempts
+    /// to connect wait until it is stronger or their time is over. For links, its ``VirtualPeripheral/rssi`` counts at the time
+    /// of this call and of the attempt, and not what its behaviour returns. Nothing happens if no peripheral has the address.
     public func simulateAttenuation(of address: VirtualAddress, by loss: Int, adapter index: Int = 0) {
         stage.decide { simulation in
             simulation.linkLayer.setAttenuation(Limits.attenuation.nearest(to: loss), of: address, at: index)
         }
     }
 
-    /// The next `count` attempts to connect fail, after the time that a connection takes.
-    ///
-    /// - Parameters:
-    ///   - count: the number of attempts; 0 or less lets the next one succeed.
-    ///   - error: the reply to `Connect`; BlueZ has one error for all failures on its own side.
-    ///   - address: the address of the peripheral.
+    /// The next `count` attempts to connect fail, after the time that a connection takes; 0 or less lets the next one succeed.
+    /// The `error` is the reply to `Connect`; BlueZ has one for all failures on its own side.
     public func simulateConnectFailures(
         _ count: Int, error: DaemonError = .failed("le-connection-abort-by-local"), of address: VirtualAddress
     ) {
         stage.decide { simulation in
-            simulation.daemon.connections.failures[address] = Array(repeating: error, count: max(0, count))
+            simulation.daemon.core.faults.connect[address] = Array(repeating: error, count: max(0, count))
             simulation.linkLayer.setFaults(of: address) { $0.refusals = max(0, count) }
         }
     }
@@ -205,16 +180,12 @@ extension Simulator {
 
     /// `Connected` turns true without a signal from now on, or with one again. BlueZ leaves it out about every other time.
     public func simulateUntoldConnections(_ areUntold: Bool = true, of address: VirtualAddress) {
-        stage.decide { $0.daemon.connections.silentConnections.set(address, areUntold) }
+        stage.decide { $0.daemon.core.faults.silentConnections.set(address, areUntold) }
     }
 
     /// Of all connections from now on, that share fails, each in a way that is drawn from `seed`: refused, ended at
-    /// once or after some requests or in a write, silent, late, without services. The same seed gives the same faults.
-    ///
-    /// - Parameters:
-    ///   - seed: the seed of the random numbers.
-    ///   - share: from 0, which ends it, to 1.
-    ///   - address: the address of the peripheral.
+    /// once or after some requests or in a write, silent, late, without services. The same seed gives the same faults. The
+    /// share is from 0, which ends it, to 1.
     public func simulateRandomFaults(seed: UInt64, share: Double = 0.5, of address: VirtualAddress) {
         stage.decide {
             $0.linkLayer.setRandomFaults(share > 0 ? RandomFaults(seed: seed, share: share) : nil, of: address)
@@ -256,7 +227,7 @@ extension Simulator {
     /// Calls of methods of a device's characteristics and descriptors get no reply from now on, also if the link ends,
     /// and have no effect; or they get replies again. BlueZ 5.82 sends no reply to a read if pairing fails.
     public func simulateUnansweredAttributes(_ areUnanswered: Bool = true, of address: VirtualAddress) {
-        stage.decide { $0.daemon.client.unanswering.set(address, areUnanswered) }
+        stage.decide { $0.daemon.core.faults.unanswering.set(address, areUnanswered) }
     }
 
     // MARK: Services
@@ -270,12 +241,8 @@ extension Simulator {
     /// of them after `ServicesResolved`. A program that takes `ServicesResolved` for the end of the discovery misses them.
     /// Calls get no reply before the last object has appeared.
     ///
-    /// In a file of virtual peripherals, `exportDelay` of the link is this fault from the beginning.
-    ///
-    /// - Parameters:
-    ///   - seconds: The time between two objects, and from `ServicesResolved` to the first. With 0 all objects precede
-    ///     `ServicesResolved` again.
-    ///   - address: The address of the peripheral.
+    /// The `seconds` are those between two objects, and from `ServicesResolved` to the first. With 0 all objects precede
+    /// `ServicesResolved` again. In a file of virtual peripherals, `exportDelay` of the link is this fault from the beginning.
     public func simulateLateObjects(by seconds: TimeInterval = 0.005, of address: VirtualAddress) {
         setFaults(of: address) { $0.exportDelay = Limits.seconds.nearest(to: seconds) }
     }
@@ -288,12 +255,8 @@ extension Simulator {
 
     // MARK: Pairing
 
-    /// Removes the keys of a pairing on one side, whose devices do not inform each other.
-    ///
-    /// - Parameters:
-    ///   - address: The address of a peripheral or of a ``VirtualCentral``.
-    ///   - side: Whether the device forgets the adapters, or the adapters forget the device: then BlueZ still reports it as
-    ///     bonded.
+    /// Removes the keys of a pairing with a peripheral or a ``VirtualCentral`` on one side, whose devices do not inform each
+    /// other: the device forgets the adapters, or the adapters forget the device, which BlueZ still reports as bonded.
     public func simulateKeyLoss(of address: VirtualAddress, side: KeySide = .device) {
         stage.decide { simulation in
             simulation.linkLayer.security.loseKeys(
@@ -325,12 +288,8 @@ extension Simulator {
     }
 
     /// Another program on this bus, which is not bluetoothd, calls `RequestAuthorization` of each agent, for a device of an
-    /// adapter.
-    ///
-    /// - Parameters:
-    ///   - address: The address of the device; it need not exist.
-    ///   - index: The adapter's number.
-    ///   - completion: Called on the simulator's loop for each agent, with the name of the D-Bus error; nil if the agent agreed.
+    /// adapter, which need not exist. `completion` is called on the simulator's loop for each agent, with the name of the
+    /// D-Bus error; nil if the agent agreed.
     public func simulateAgentCall(
         about address: VirtualAddress, adapter index: Int = 0, completion: @escaping @Sendable (String?) -> Void
     ) {
@@ -375,14 +334,14 @@ extension Simulator {
     public func simulateRegistrationFailures(
         _ count: Int, error: DaemonError = .failed("Failed to create entry in database")
     ) {
-        stage.decide { $0.daemon.server.applications.failures = Array(repeating: error, count: max(0, count)) }
+        stage.decide { $0.daemon.core.faults.registerApplication = Array(repeating: error, count: max(0, count)) }
     }
 
     /// The next `count` registrations of an advertisement fail, after its properties were read.
     public func simulateAdvertisementFailures(
         _ count: Int, error: DaemonError = .failed("Failed to register advertisement")
     ) {
-        stage.decide { $0.daemon.advertising.failures = Array(repeating: error, count: max(0, count)) }
+        stage.decide { $0.daemon.core.faults.registerAdvertisement = Array(repeating: error, count: max(0, count)) }
     }
 
     /// From now on bluetoothd accepts `RegisterApplication` and `RegisterAdvertisement` and sends no reply to them; all other

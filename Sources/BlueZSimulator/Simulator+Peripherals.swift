@@ -6,11 +6,7 @@ import BlueCapReactor
 /// The virtual peripherals: which there are, what they send, and their values.
 extension Simulator {
     /// Adds a peripheral, or changes the one with its address. BlueZ exports the object of one that it remembers at once, and
-    /// that of any other when an adapter discovers it.
-    ///
-    /// - Parameters:
-    ///   - peripheral: the peripheral and what it sends.
-    ///   - behavior: what it does beyond what its value describes; kept until the peripheral is removed.
+    /// that of any other when an adapter discovers it. The `behavior` is kept until the peripheral is removed.
     public func add(_ peripheral: VirtualPeripheral, behavior: (any PeripheralBehavior)? = nil) {
         stage.decide { simulation in
             simulation.linkLayer.add(peripheral, behavior: behavior)
@@ -50,11 +46,8 @@ extension Simulator {
 
     // MARK: Advertisements
 
-    /// Sends an advertisement of a peripheral now, apart from its interval; nothing happens while no adapter scans.
-    ///
-    /// - Parameters:
-    ///   - address: the peripheral's address; nothing happens if no peripheral has it.
-    ///   - rssi: the strength at the adapters, in dBm; nil for that of its course.
+    /// Sends an advertisement of a peripheral now, apart from its interval, with a strength in dBm or with that of its course.
+    /// Nothing happens while no adapter scans, or if no peripheral has the address.
     public func simulateSighting(of address: VirtualAddress, rssi: Int? = nil) {
         let now = seconds
         guard var sighting = stage.look({ $0.linkLayer.radio.utterance(of: address, now: now) })?.sighting() else {
@@ -68,12 +61,9 @@ extension Simulator {
     /// until adapters have received `updates`. Nothing happens while no adapter scans.
     ///
     /// The strength changes from each advertisement of a peripheral to its next, by enough for a signal in any kind of
-    /// scan. The next advertisements wait until the bus has taken the signals, so that memory stays flat.
-    ///
-    /// - Parameters:
-    ///   - updates: the number of advertisements in all.
-    ///   - finished: called on the simulator's loop when the bus has taken the last one; not at all if bluetoothd is killed
-    ///     or the simulator ends before.
+    /// scan. The next advertisements wait until the bus has taken the signals, so that memory stays flat. `finished` is called
+    /// on the simulator's loop when the bus has taken the last one; not at all if bluetoothd is killed or the simulator ends
+    /// before.
     public func simulateFlood(updates: Int, finished: @escaping @Sendable () -> Void = {}) {
         let now = seconds
         let sightings = stage.look { simulation in
@@ -100,17 +90,10 @@ extension Simulator {
 
     /// A peripheral notifies `count` values as fast as the bus, or the socket that a client has acquired, carries them.
     ///
-    /// Each value is its number from 0 on, little-endian, with zeros up to `size` bytes. The next values wait until those
-    /// before have been taken, so that memory stays flat, no value is lost, and their order is kept. Without a subscription
-    /// no value is sent.
-    ///
-    /// - Parameters:
-    ///   - count: the number of values.
-    ///   - size: the length of each in bytes, 1 to 512; what does not fit the link's packets is cut.
-    ///   - address: the address of the peripheral.
-    ///   - characteristic: the characteristic that is notified.
-    ///   - finished: called on the simulator's loop when the last one has been taken; not at all if bluetoothd is killed or
-    ///     the simulator ends before.
+    /// Each value is its number from 0 on, little-endian, with zeros up to `size` bytes, 1 to 512; what does not fit the link's
+    /// packets is cut. The next values wait until those before have been taken, so that memory stays flat, no value is lost,
+    /// and their order is kept. Without a subscription no value is sent. `finished` is called as with
+    /// ``simulateFlood(updates:finished:)``.
     public func simulateNotifications(
         count: Int, size: Int, of address: VirtualAddress, characteristic: AttributeSelector,
         finished: @escaping @Sendable () -> Void = {}
@@ -144,7 +127,7 @@ extension Stage {
         let next: @Sendable () -> Void = { [weak self] in self?.run(flood, from: end) }
         // After the turn that sends this group, which `decide` has just posted.
         loop.post { [weak self] in
-            self?.wire.withLock { $0.connection }?.whenDrained { [weak self] in
+            self?.connection?.whenDrained { [weak self] in
                 if flood.waitsForSockets { self?.whenSocketsDrained(next) } else { next() }
             }
         }

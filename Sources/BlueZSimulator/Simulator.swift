@@ -117,8 +117,7 @@ public final class Simulator: Sendable {
         room: Room = .furnished, adapters: [VirtualAdapter] = [VirtualAdapter()],
         bluez: BlueZVersion = .default
     ) -> Simulator {
-        let loop = ManualLoop()
-        return inProcess(on: LoopbackBus(loop: loop), manual: loop, room: room, adapters: adapters, bluez: bluez)
+        inProcess(on: LoopbackBus(loop: ManualLoop()), room: room, adapters: adapters, bluez: bluez)
     }
 
     /// Starts a simulator on an existing loopback bus, with the time of that bus's loop.
@@ -126,12 +125,7 @@ public final class Simulator: Sendable {
         on bus: LoopbackBus, room: Room = .furnished, adapters: [VirtualAdapter] = [VirtualAdapter()],
         bluez: BlueZVersion = .default
     ) -> Simulator {
-        inProcess(on: bus, manual: bus.loop as? ManualLoop, room: room, adapters: adapters, bluez: bluez)
-    }
-
-    private static func inProcess(
-        on bus: LoopbackBus, manual: ManualLoop?, room: Room, adapters: [VirtualAdapter], bluez: BlueZVersion
-    ) -> Simulator {
+        let manual = bus.loop as? ManualLoop
         let stage = Stage(
             Simulation(hardware: adapters, room: room, bluez: bluez), address: bus.address, loop: bus.loop, quantum: 0)
         stage.decide { $0.startDaemon() }

@@ -43,7 +43,7 @@ extension Stage {
         let done = DispatchSemaphore(value: 0)
         // After the turn of the loop that performs them.
         loop.post { [weak self] in
-            if let connection = self?.wire.withLock({ $0.connection }) {
+            if let connection = self?.connection {
                 connection.whenDrained { done.signal() }
             } else {
                 done.signal()
@@ -85,7 +85,7 @@ extension Stage {
 /// The daemon's calls of clients' objects.
 extension Stage {
     func callClient(_ call: ClientCall) {
-        guard let connection = wire.withLock({ $0.connection }) else { return }
+        guard let connection else { return }
         guard let path = ObjectPath(validating: call.path) else {
             return settle(call, .error(name: DBusError.Name.unknownObject, message: "No such path"))
         }
@@ -97,7 +97,7 @@ extension Stage {
         guard call.reply != .none else { return connection.send(message.withoutReply()) }
         connection.call(message, timeout: call.timeout) { [weak self, weak connection] result in
             // The daemon may have been killed in the meantime.
-            guard let self, let connection, wire.withLock({ $0.connection === connection }) else { return }
+            guard let self, let connection, self.connection === connection else { return }
             settle(call, reply(to: call, result))
         }
     }

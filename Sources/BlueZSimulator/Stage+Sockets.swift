@@ -25,10 +25,8 @@ extension Stage {
                 .error(to: $0, DBusError(name: "org.bluez.Error.Failed", message: "Too many open files"))
             }
         }
-        let ours = OwnedDescriptor(owning: ends[0])
         let theirs = OwnedDescriptor(owning: ends[1])
-        let watch = loop.watch(ends[0], for: .readable) { [weak self] events in self?.socketReady(id, events) }
-        wire.withLock { $0.sockets[id] = PeerSocket(descriptor: ours, watch: watch) }
+        adopt(OwnedDescriptor(owning: ends[0]), as: id)
         answerCall(call) { call in
             .reply(to: call) { writer in
                 writer.descriptor(theirs.rawValue ?? -1)
@@ -37,7 +35,7 @@ extension Stage {
         }
     }
 
-    /// Takes a socket that a program has made.
+    /// Takes the daemon's end of a socket.
     func adopt(_ owned: OwnedDescriptor, as id: SocketID) {
         guard let descriptor = owned.rawValue else { return }
         let watch = loop.watch(descriptor, for: .readable) { [weak self] events in self?.socketReady(id, events) }

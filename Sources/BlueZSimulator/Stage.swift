@@ -162,13 +162,17 @@ final class Stage: Sendable {
 
     // MARK: The bus
 
+    /// The daemon's connection; nil while the daemon does not run.
+    var connection: Connection? { wire.withLock { $0.connection } }
+
     private func perform(_ effect: Effect) {
         switch effect {
         case .emit(let emission):
-            wire.withLock { $0.connection }?.send(.signal(emission))
-        case .reply(let call, let answer): answerCall(call) { Message.reply(to: $0, answer) }
+            connection?.send(.signal(emission))
+        case .reply(let call, let values):
+            answerCall(call) { .reply(to: $0) { writer in for value in values { writer.value(value) } } }
         case .fail(let call, let error):
-            answerCall(call) { Message.error(to: $0, DBusError(name: error.name, message: error.message)) }
+            answerCall(call) { .error(to: $0, DBusError(name: error.name, message: error.message)) }
         case .watch(let client): watch(client)
         case .unwatch(let client):
             for watch in wire.withLock({ $0.watches.removeValue(forKey: client) }) ?? [] { watch.cancel() }
@@ -184,17 +188,14 @@ final class Stage: Sendable {
     }
 
     func answerCall(_ call: CallID, _ answer: @escaping @Sendable (Message) -> Message) {
-        guard let connection = wire.withLock({ $0.connection }), let message = call.message, !message.expectsNoReply
-        else {
-            return
-        }
+        guard let connection, let message = call.message, !message.expectsNoReply else { return }
         let delay = look(\.replyDelay)
         guard delay > 0 else { return connection.send(answer(message)) }
         loop.schedule(after: delay) { connection.send(answer(message)) }
     }
 
     private func watch(_ client: String) {
-        guard let connection = wire.withLock({ $0.connection }) else { return }
+        guard let connection else { return }
         let watch = connection.watchName(client) { [weak self] owner in
             guard owner == nil else { return }
             self?.decide { $0.daemon.clientLeft(client) }

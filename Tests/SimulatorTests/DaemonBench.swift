@@ -25,10 +25,10 @@ struct DaemonBench {
     }
 
     /// Returns the reply alone.
-    mutating func answer(_ request: Request, as client: String = ":1.7") -> Result<Answer, DaemonError>? {
-        ask(request, as: client).compactMap { effect -> Result<Answer, DaemonError>? in
+    mutating func answer(_ request: Request, as client: String = ":1.7") -> Result<[BusValue], DaemonError>? {
+        ask(request, as: client).compactMap { effect -> Result<[BusValue], DaemonError>? in
             switch effect {
-            case .reply(_, let answer): .success(answer)
+            case .reply(_, let values): .success(values)
             case .fail(_, let error): .failure(error)
             case .emit, .order, .openSocket, .transmit, .closeSocket, .watch, .unwatch, .connectToBus,
                 .disconnectFromBus,

@@ -41,7 +41,7 @@ final class DaemonVersionTests: XCTestCase {
 
     private func properties(_ bluez: BlueZVersion) -> Set<String> {
         let bench = DaemonBench(bluez)
-        let adapter = bench.daemon.core.tree.object(at: "/org/bluez/hci0")
+        let adapter = bench.daemon.core.tree.state(of: .adapter(0))
         return Set(adapter?.interfaces.flatMap(\.properties).map(\.name) ?? [])
     }
 
@@ -60,7 +60,7 @@ final class DaemonVersionTests: XCTestCase {
     }
 
     func testFeaturesComeBeforeCapabilities() {
-        let names = DaemonBench(.v5_82).daemon.core.tree.object(at: "/org/bluez/hci0")?.interfaces.flatMap(\.properties)
+        let names = DaemonBench(.v5_82).daemon.core.tree.state(of: .adapter(0))?.interfaces.flatMap(\.properties)
             .map(
                 \.name)
         let first = names?.firstIndex(of: "SupportedFeatures")
@@ -78,7 +78,7 @@ final class DaemonVersionTests: XCTestCase {
 
     private func introspection(_ bluez: BlueZVersion, at path: String) -> String {
         var bench = DaemonBench(bluez, remembering: [GattCast.known])
-        guard case .success(.values(let values))? = bench.answer(.introspect(path)),
+        guard case .success(let values)? = bench.answer(.introspect(path)),
             case .string(let text)? = values.first
         else { return "" }
         return text

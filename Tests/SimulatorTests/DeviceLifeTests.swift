@@ -27,7 +27,7 @@ final class DeviceLifeTests: XCTestCase {
                 "Address", "AddressType", "Name", "Alias", "Appearance", "Paired", "Bonded", "Trusted", "Blocked",
                 "LegacyPairing", "RSSI", "Connected", "UUIDs", "Adapter", "TxPower", "ServicesResolved",
             ])
-        let added = try XCTUnwrap(bench.daemon.core.tree.object(at: path))
+        let added = try XCTUnwrap(bench.daemon.core.tree.key(at: path).flatMap(bench.daemon.core.tree.state))
         XCTAssertEqual(added.interfaces, interfaces)
     }
 

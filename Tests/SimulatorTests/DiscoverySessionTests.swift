@@ -79,7 +79,7 @@ final class DiscoverySessionTests: XCTestCase {
 
     func testSimulatedFailuresAnswerTheNextStartsAndLeaveNoSession() {
         var bench = DaemonBench()
-        bench.daemon.discovery.startFailures = [.inProgress, .failed("no luck")]
+        bench.daemon.core.faults.startDiscovery = [.inProgress, .failed("no luck")]
         XCTAssertEqual(bench.error(of: .start), .inProgress)
         XCTAssertEqual(bench.error(of: .start), .failed("no luck"))
         XCTAssertEqual(bench.ask(.start).outline, ["reply", "/hci0 Discovering"])
@@ -87,7 +87,7 @@ final class DiscoverySessionTests: XCTestCase {
 
     func testARefusedCallerReceivesAccessDenied() {
         var bench = DaemonBench()
-        bench.daemon.refusal = .accessDenied
+        bench.daemon.core.faults.refusal = .accessDenied
         XCTAssertEqual(bench.error(of: .start)?.name, "org.freedesktop.DBus.Error.AccessDenied")
     }
 

@@ -55,7 +55,7 @@ final class PowerTests: XCTestCase {
 
     func testTheAdapterShowsThePropertiesOf566AndNoLaterOnes() {
         let bench = DaemonBench()
-        let adapter = bench.daemon.core.tree.object(at: "/org/bluez/hci0")
+        let adapter = bench.daemon.core.tree.state(of: .adapter(0))
         XCTAssertEqual(
             adapter?.interfaces.first { $0.name == "org.bluez.Adapter1" }?.properties.map(\.name),
             [

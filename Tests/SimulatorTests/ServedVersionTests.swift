@@ -62,8 +62,8 @@ final class ServedVersionTests: XCTestCase {
         func second(_ type: String, _ bluez: BlueZVersion) -> (isTaken: Bool, flags: UInt8?) {
             let adapter = Adapter(VirtualAdapter(), version: bluez)
             var record = AdvertisementRecord(
-                AdvertisementKey(adapter: 0, number: 1), owner: ":1.1", path: "/a", instance: 1,
-                stage: .registered, traits: DaemonTraits(bluez))
+                key: AdvertisementKey(adapter: 0, number: 1), owner: ":1.1", path: "/a", instance: 1,
+                traits: DaemonTraits(bluez))
             XCTAssertTrue(record.take("Type", .string(type), of: adapter))
             XCTAssertTrue(record.take("Discoverable", .bool(false), of: adapter))
             let isTaken = record.take("Discoverable", .bool(false), of: adapter)

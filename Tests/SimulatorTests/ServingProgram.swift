@@ -99,7 +99,7 @@ final class ServingProgram: Sendable {
         let objects = objects.withLock { $0 }
         switch message.member {
         case "GetManagedObjects" where objects.contains { $0.path.hasPrefix(path + "/") }:
-            return .reply(to: message) { $0.objects(objects.filter { $0.path.hasPrefix(path + "/") }) }
+            return .reply(to: message) { $0.value(.objects(objects.filter { $0.path.hasPrefix(path + "/") })) }
         case "GetAll":
             var reader = message.reader
             let interface = reader.string()

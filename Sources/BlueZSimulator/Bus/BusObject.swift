@@ -32,10 +32,6 @@ struct ObjectState: Hashable, Sendable {
 struct InterfaceState: Hashable, Sendable {
     var name: String
     var properties: [NamedValue] = []
-
-    /// The two interfaces that each of BlueZ's objects has.
-    static let introspectable = InterfaceState(name: InterfaceName.introspectable)
-    static let properties = InterfaceState(name: InterfaceName.properties)
 }
 
 /// A call of one of the daemon's methods.
@@ -55,20 +51,12 @@ struct MethodCall: Hashable, Sendable {
     // What a handler reads. An interface's methods are only called at objects of its kind and with arguments of the
     // described types, so that none of these finds anything else.
 
-    var adapter: Int { if case .adapter(let index)? = object { index } else { -1 } }
+    var adapter: Int { if case .adapter(let index)? = object { index } else { misplaced() } }
+    var device: DeviceKey { if case .device(let key)? = object { key } else { misplaced() } }
+    var attribute: AttributeKey { if case .attribute(let key)? = object { key } else { misplaced() } }
 
-    var device: DeviceKey {
-        guard case .device(let key)? = object else {
-            preconditionFailure("Describe the method \(member) in an interface that only devices have.")
-        }
-        return key
-    }
-
-    var attribute: AttributeKey {
-        guard case .attribute(let key)? = object else {
-            preconditionFailure("Describe the method \(member) in an interface that only attributes have.")
-        }
-        return key
+    private func misplaced() -> Never {
+        preconditionFailure("Describe the method \(member) in an interface that only objects of its kind have.")
     }
 
     func path(_ index: Int) -> String { arguments[index].path ?? "" }
@@ -87,6 +75,8 @@ extension MethodCall {
 
 /// An object of the daemon, or an interface of one that changes on its own.
 enum ObjectKey: Hashable, Sendable {
+    /// `/org/bluez`.
+    case root
     case adapter(Int)
     case device(DeviceKey)
     case attribute(AttributeKey)
@@ -118,12 +108,6 @@ struct SocketID: Hashable, Sendable {
     let number: UInt64
 }
 
-/// The arguments of a reply.
-enum Answer: Hashable, Sendable {
-    case values([BusValue])
-    case objects([ObjectState])
-}
-
 /// A signal of the daemon, or of a client's object.
 enum Emission: Hashable, Sendable {
     case interfacesAdded(path: String, interfaces: [InterfaceState])
@@ -147,7 +131,7 @@ enum Emission: Hashable, Sendable {
         if message.isSignal(interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged") {
             guard let path = message.path?.rawValue, let interface = reader.string() else { return nil }
             self = .propertiesChanged(
-                path: path, interface: interface, changed: reader.properties() ?? [],
+                path: path, interface: interface, changed: reader.value()?.options ?? [],
                 invalidated: reader.strings() ?? [])
         } else if message.isSignal(interface: "org.freedesktop.DBus.ObjectManager", member: "InterfacesRemoved") {
             guard let path = reader.objectPath()?.rawValue else { return nil }
@@ -200,41 +184,28 @@ extension Message {
 
     /// Returns the message of a signal. Those of the object manager come from the root object, as with BlueZ.
     static func signal(_ emission: Emission) -> Message {
-        switch emission {
-        case .interfacesAdded(let path, let interfaces):
-            .signal(path: .root, interface: InterfaceName.objectManager, member: emission.member) { writer in
-                writer.value(.objectPath(path))
-                writer.interfaces(interfaces)
+        let (path, interface) =
+            switch emission {
+            case .interfacesAdded, .interfacesRemoved: ("/", InterfaceName.objectManager)
+            case .propertiesChanged(let path, _, _, _): (path, InterfaceName.properties)
+            case .disconnected(let path, let interface, _): (path, interface)
             }
-        case .interfacesRemoved(let path, let interfaces):
-            .signal(path: .root, interface: InterfaceName.objectManager, member: emission.member) { writer in
+        return .signal(path: ObjectPath(validating: path) ?? .root, interface: interface, member: emission.member) {
+            writer in
+            switch emission {
+            case .interfacesAdded(let path, let interfaces):
+                writer.value(.objectPath(path))
+                writer.value(.interfaces(interfaces))
+            case .interfacesRemoved(let path, let interfaces):
                 writer.value(.objectPath(path))
                 writer.strings(interfaces)
-            }
-        case .propertiesChanged(let path, let interface, let changed, let invalidated):
-            .signal(
-                path: ObjectPath(validating: path) ?? .root, interface: InterfaceName.properties,
-                member: emission.member
-            ) { writer in
+            case .propertiesChanged(_, let interface, let changed, let invalidated):
                 writer.string(interface)
                 writer.properties(changed)
                 writer.strings(invalidated)
-            }
-        case .disconnected(let path, let interface, let reason):
-            .signal(path: ObjectPath(validating: path) ?? .root, interface: interface, member: emission.member) {
-                writer in
+            case .disconnected(_, _, let reason):
                 writer.string(reason.name)
                 writer.string(reason.message)
-            }
-        }
-    }
-
-    /// Returns the reply to a call.
-    static func reply(to call: Message, _ answer: Answer) -> Message {
-        .reply(to: call) { writer in
-            switch answer {
-            case .values(let values): for value in values { writer.value(value) }
-            case .objects(let objects): writer.objects(objects)
             }
         }
     }

@@ -14,9 +14,8 @@ enum BusValue: Hashable, Sendable {
     case bytes([UInt8])
     case strings([String])
     case objectPaths([String])
-    /// A dictionary whose values are variants, here without those, in the order of the message. One that was read may have
-    /// values of another type.
-    case dictionary(key: String, [Entry])
+    /// A dictionary in the order of the message, with the signature of its values. Variants are here without their `v`.
+    case dictionary(key: String, value: String = "v", [Entry])
     indirect case variant(BusValue)
     /// A value of a type that no interface of BlueZ has. It can be read, and not written.
     case other(signature: String)
@@ -31,6 +30,20 @@ enum BusValue: Hashable, Sendable {
         .dictionary(key: "s", values.map { Entry(key: .string($0.name), value: $0.value) })
     }
 
+    /// Returns the `a{sa{sv}}` of an object's interfaces.
+    static func interfaces(_ interfaces: [InterfaceState]) -> BusValue {
+        .dictionary(
+            key: "s", value: "a{sv}",
+            interfaces.map { Entry(key: .string($0.name), value: .options($0.properties)) })
+    }
+
+    /// Returns the `a{oa{sa{sv}}}` that `GetManagedObjects` returns.
+    static func objects(_ objects: [ObjectState]) -> BusValue {
+        .dictionary(
+            key: "o", value: "a{sa{sv}}",
+            objects.map { Entry(key: .objectPath($0.path), value: .interfaces($0.interfaces)) })
+    }
+
     /// Returns the dictionary of a device's fields, such as the `a{qv}` of `ManufacturerData`; nil if there are none.
     static func fields<Key>(_ list: [AdvertisingField<Key>], _ key: (Key) -> BusValue) -> BusValue? {
         guard let first = list.first else { return nil }
@@ -38,7 +51,6 @@ enum BusValue: Hashable, Sendable {
             key: key(first.key).signature, list.map { Entry(key: key($0.key), value: .bytes($0.bytes)) })
     }
 
-    /// The D-Bus signature.
     var signature: String {
         switch self {
         case .string: "s"
@@ -51,7 +63,7 @@ enum BusValue: Hashable, Sendable {
         case .bytes: "ay"
         case .strings: "as"
         case .objectPaths: "ao"
-        case .dictionary(let key, _): "a{" + key + "v}"
+        case .dictionary(let key, let value, _): "a{" + key + value + "}"
         case .variant: "v"
         case .other(let signature): signature
         }
@@ -68,7 +80,7 @@ enum BusValue: Hashable, Sendable {
 
     /// The entries of an `a{sv}`; empty for any other value.
     var options: [NamedValue] {
-        guard case .dictionary(_, let entries) = self else { return [] }
+        guard case .dictionary(_, _, let entries) = self else { return [] }
         return entries.compactMap { entry in entry.key.text.map { NamedValue(name: $0, value: entry.value) } }
     }
 }
@@ -76,9 +88,9 @@ enum BusValue: Hashable, Sendable {
 extension BusValue {
     /// The objects that `GetManagedObjects` returns; nil for any other value.
     var objects: [ObjectState]? {
-        guard case .dictionary(_, let entries) = self else { return nil }
+        guard case .dictionary(_, _, let entries) = self else { return nil }
         return entries.compactMap { object in
-            guard let path = object.key.path, case .dictionary(_, let interfaces) = object.value else { return nil }
+            guard let path = object.key.path, case .dictionary(_, _, let interfaces) = object.value else { return nil }
             return ObjectState(
                 path: path,
                 interfaces: interfaces.map {
@@ -125,16 +137,12 @@ extension MessageReader {
                 if case .variant(let inner) = value { value = inner }
                 entries.append(BusValue.Entry(key: key, value: value))
             }
-            return .dictionary(key: String(signature.dropFirst(2).prefix(1)), entries)
+            return .dictionary(
+                key: String(signature.dropFirst(2).prefix(1)), value: String(signature.dropFirst(3).dropLast()), entries
+            )
         }
         skip()
         return .other(signature: signature)
-    }
-
-    /// Reads an `a{sv}`; nil if the next value is something else.
-    mutating func properties() -> [NamedValue]? {
-        guard elementType == .dictionaryEntry else { return nil }
-        return value()?.options
     }
 }
 
@@ -152,12 +160,12 @@ extension MessageWriter {
         case .strings(let list): strings(list)
         case .objectPaths(let list): objectPaths(list.compactMap(ObjectPath.init(validating:)))
         case .variant(let inner): variant(inner.signature) { $0.value(inner) }
-        case .dictionary(let key, let entries):
-            dictionary(key: key, value: "v") { dictionary in
+        case .dictionary(let key, let type, let entries):
+            dictionary(key: key, value: type) { dictionary in
                 for element in entries {
                     dictionary.entry { entry in
                         entry.value(element.key)
-                        entry.variant(element.value.signature) { $0.value(element.value) }
+                        entry.value(type == "v" ? .variant(element.value) : element.value)
                     }
                 }
             }
@@ -171,30 +179,6 @@ extension MessageWriter {
         dictionary(key: "s", value: "v") { dictionary in
             for property in properties {
                 dictionary.entry(property.name, variant: property.value.signature) { $0.value(property.value) }
-            }
-        }
-    }
-
-    /// Writes an `a{sa{sv}}`.
-    mutating func interfaces(_ interfaces: [InterfaceState]) {
-        dictionary(key: "s", value: "a{sv}") { dictionary in
-            for interface in interfaces {
-                dictionary.entry { entry in
-                    entry.string(interface.name)
-                    entry.properties(interface.properties)
-                }
-            }
-        }
-    }
-
-    /// Writes an `a{oa{sa{sv}}}`.
-    mutating func objects(_ objects: [ObjectState]) {
-        dictionary(key: "o", value: "a{sa{sv}}") { dictionary in
-            for object in objects {
-                dictionary.entry { entry in
-                    entry.value(.objectPath(object.path))
-                    entry.interfaces(object.interfaces)
-                }
             }
         }
     }

@@ -1,15 +1,11 @@
 /// An error of `bluetoothd`, with the names and texts of its `src/error.c`.
 public struct DaemonError: Error, Hashable, Sendable {
-    /// The D-Bus error name.
+    /// The D-Bus error name, such as `org.bluez.Error.Failed`.
     public var name: String
     /// The text of the error.
     public var message: String
 
-    /// Creates an error.
-    ///
-    /// - Parameters:
-    ///   - name: The D-Bus error name, such as `org.bluez.Error.Failed`.
-    ///   - message: The text of the error.
+    /// Creates an error, such as one of a program or of another service.
     public init(name: String, message: String) {
         self.name = name
         self.message = message
@@ -38,9 +34,8 @@ public struct DaemonError: Error, Hashable, Sendable {
     /// The adapter cannot be switched on because rfkill blocks it.
     public static let blocked = bluez("Blocked", "Blocked through rfkill")
     /// The bus itself refuses the call because of its policy.
-    public static let accessDenied = DaemonError(
-        name: "org.freedesktop.DBus.Error.AccessDenied",
-        message: "Rejected send message, 2 matched rules; type=\"method_call\", destination=\"org.bluez\"")
+    public static let accessDenied = dbus(
+        "AccessDenied", "Rejected send message, 2 matched rules; type=\"method_call\", destination=\"org.bluez\"")
 
     /// `org.bluez.Error.Failed` with a text.
     public static func failed(_ message: String) -> DaemonError { bluez("Failed", message) }
@@ -68,36 +63,33 @@ public struct DaemonError: Error, Hashable, Sendable {
 
     static func notPermitted(_ message: String) -> DaemonError { bluez("NotPermitted", message) }
 
-    static func noSuchProperty(_ name: String) -> DaemonError {
-        DaemonError(name: "org.freedesktop.DBus.Error.UnknownProperty", message: "No such property '\(name)'")
+    /// An `org.freedesktop.DBus.Error` of any name.
+    private static func dbus(_ name: String, _ message: String) -> DaemonError {
+        DaemonError(name: "org.freedesktop.DBus.Error." + name, message: message)
     }
 
+    static func noSuchProperty(_ name: String) -> DaemonError { dbus("UnknownProperty", "No such property '\(name)'") }
+
     static func notWritable(_ name: String) -> DaemonError {
-        DaemonError(name: "org.freedesktop.DBus.Error.PropertyReadOnly", message: "Property '\(name)' is not writable")
+        dbus("PropertyReadOnly", "Property '\(name)' is not writable")
     }
 
     static func invalidSignature(_ name: String) -> DaemonError {
-        DaemonError(name: "org.freedesktop.DBus.Error.InvalidSignature", message: "Invalid signature for '\(name)'")
-    }
-
-    /// What libdbus replies for a method that an object does not have, and for arguments of other types.
-    static func unknownMethod(_ call: MethodCall) -> DaemonError {
-        unhandled("org.freedesktop.DBus.Error.UnknownMethod", call)
-    }
-
-    static func unknownObject(_ call: MethodCall) -> DaemonError {
-        unhandled("org.freedesktop.DBus.Error.UnknownObject", call)
-    }
-
-    private static func unhandled(_ name: String, _ call: MethodCall) -> DaemonError {
-        DaemonError(
-            name: name,
-            message: "Method \"\(call.member)\" with signature \"\(call.signature)\" on interface "
-                + "\"\(call.interface ?? "(null)")\" doesn't exist\n")
+        dbus("InvalidSignature", "Invalid signature for '\(name)'")
     }
 
     /// The error of gdbus for an interface or a property that an object does not have.
-    static func invalidArgs(_ message: String) -> DaemonError {
-        DaemonError(name: "org.freedesktop.DBus.Error.InvalidArgs", message: message)
+    static func invalidArgs(_ message: String) -> DaemonError { dbus("InvalidArgs", message) }
+
+    /// What libdbus replies for a method that an object does not have, and for arguments of other types.
+    static func unknownMethod(_ call: MethodCall) -> DaemonError { unhandled("UnknownMethod", call) }
+
+    static func unknownObject(_ call: MethodCall) -> DaemonError { unhandled("UnknownObject", call) }
+
+    private static func unhandled(_ name: String, _ call: MethodCall) -> DaemonError {
+        dbus(
+            name,
+            "Method \"\(call.member)\" with signature \"\(call.signature)\" on interface "
+                + "\"\(call.interface ?? "(null)")\" doesn't exist\n")
     }
 }

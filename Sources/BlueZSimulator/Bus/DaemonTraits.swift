@@ -54,25 +54,22 @@ struct DaemonTraits: Hashable, Sendable {
         case withoutClassicInPeripherals
     }
 
+    // A trait without a comment is described by the summary of its change.
+
     // MARK: Objects
     /// The properties that the version does not have; of an advertisement, those that it does not read.
     var missingProperties = Set(changes.flatMap(\.properties))
     /// `BatteryProviderManager1`, which here refuses every call.
     var hasBatteryProviders = false
-    /// `Bearer.LE1` of a device, which without `--experimental` has a signal and nothing else.
     var hasBearers = false
-    /// Whether the end of a link is signalled with its reason.
     var signalsDisconnections = false
 
     // MARK: Discovery
     var discoveryFilterKeys = ["UUIDs", "RSSI", "Pathloss", "Transport", "DuplicateData", "Discoverable", "Pattern"]
     var filterRule = FilterRule.anyFilter
-    /// Whether `RSSI` is signalled at each report only if some client's filter has `RSSI` or `Pathloss`, and not in
-    /// each discovery that is filtered. Otherwise it is signalled in steps of 8 dB.
     var repeatsStrengthByProximityOnly = false
-    /// Of how many bytes, behind its type, a field may be that is kept of what a device advertises.
+    /// The longest field, in bytes behind its type, that is kept of what a device advertises.
     var longestField = 29
-    /// Whether the daemon crashes when it compares an advertisement with services with the UUIDs of a filter.
     var diesOfUUIDFilters = false
 
     // MARK: Links
@@ -80,61 +77,42 @@ struct DaemonTraits: Hashable, Sendable {
     var connectionCancelled = "Cancelled"
     /// What a second `Connect` fails with while the first runs.
     var secondConnect = DaemonError.failed("Operation already in progress")
-    /// Whether the daemon crashes after `RemoveDevice` when the device's link has ended.
     var diesOfRemovingConnected = false
 
     // MARK: Pairing
-    /// Whether `Pair` of a bonded device takes it for one of classic Bluetooth, where it does not answer.
+    /// Whether `Pair` of a bonded device takes it for one of classic Bluetooth, which does not respond.
     var pairsOverWrongBearer = true
-    /// Whether `Pair` of a connected device uses the capability that the adapter had when the link came up, and not that of
-    /// the caller's agent. The services of a link that `Pair` makes are then discovered after the pairing.
+    /// The services of a link that `Pair` makes are then discovered after the pairing.
     var pairsLinkWithItsCapability = false
-    /// Whether `Pair` and `Connect` refuse each other.
     var pairExcludesConnect = false
-    /// Whether the security of a link is raised once for a request, and not in steps as long as it is refused.
+    /// Otherwise the security of a link is raised in steps as long as the request is refused.
     var retriesSecurityOnce = false
-    /// Whether requests that wait for a pairing are forgotten if the link ends, without a reply, and their attributes stay
-    /// occupied.
     var losesRetriedRequests = false
-    /// Whether a link stays up, and no request of it gets a response, if this side refuses a pairing that no program has
-    /// begun.
     var stallsAfterRefusal = false
-    /// Whether `Pair` gets no reply if the services were being discovered when the pairing succeeded
-    /// (`device_bonding_complete`, until 622a46ebc).
+    /// `device_bonding_complete`, until 622a46ebc.
     var losesReplyOfPairBesideDiscovery = true
-    /// Whether `Pair` fails if the services are not discovered after the pairing.
     var failsPairWithDiscovery = true
 
     // MARK: Attributes
-    /// Whether services that BlueZ uses itself, generic access and those of input devices, have objects. These can be
-    /// read and subscribed to, and not be written.
+    /// The services are generic access and those of input devices. They can be read and subscribed to.
     var showsClaimedServices = false
-    /// Whether `AcquireNotify` takes characteristics that only indicate.
     var acquiresIndications = false
-    /// Whether `AcquireNotify` is answered when the peer refuses the subscription.
     var answersRefusedAcquisitions = false
-    /// Whether the daemon crashes if it has to remove a device after such an `AcquireNotify`, on the same link.
     var diesOfLostAcquisitions = true
 
     // MARK: Serving
     /// The longest write that a central's packet may carry, in bytes.
     var longestWrite = 512
-    /// Whether a program's errors `0x80` to `0x9F` reach the central.
     var passesApplicationErrors = false
     var passesImproperlyConfigured = false
-    /// Whether the flags `encrypt-notify` and its like are known.
     var hasSecuredSubscriptions = false
-    /// Whether characteristics without an explicit handle are refused.
     var needsHandles = false
-    /// Whether generic access has Central Address Resolution.
     var hasAddressResolution = false
     var advertisingLength = AdvertisingLength.legacy
     var undiscoverableFlags = UndiscoverableFlags.none
-    /// Whether BlueZ writes the number of an advertisement to its property `Instance`, if it has one.
     var setsAdvertisementInstance = false
     var notificationSockets = NotificationSockets.shared
     var socketConfirmation = SocketConfirmation.call
-    /// Whether a socket for writes belongs to one central.
     var hasWriteSocketPerCentral = false
     /// Whether a characteristic that notifies and indicates sends nothing to subscribers that asked for notifications.
     var losesNotificationsBesideIndications = true
@@ -161,39 +139,43 @@ struct DaemonTraits: Hashable, Sendable {
                 change(&$0)
             }
         }
+
+        /// These traits have the opposite value from the version on.
+        init(
+            _ minor: Int, _ summary: String, _ traits: any WritableKeyPath<DaemonTraits, Bool> & Sendable...
+        ) {
+            self.init(minor, summary) { values in for trait in traits { values[keyPath: trait].toggle() } }
+        }
     }
 
     static let changes = [
-        Change(56, "subscribers get notifications of a characteristic that indicates, too") {
-            $0.losesNotificationsBesideIndications = false
-        },
-        Change(61, "generic access that is served has Central Address Resolution") { $0.hasAddressResolution = true },
+        Change(
+            56, "subscribers get notifications of a characteristic that indicates, too",
+            \.losesNotificationsBesideIndications),
+        Change(61, "generic access that is served has Central Address Resolution", \.hasAddressResolution),
         Change(62, "errors of `Connect` are `le-connection-…` and `br-connection-canceled`") {
             $0.connectionFailure = "le-connection-abort-by-local"
             $0.connectionCancelled = "br-connection-canceled"
         },
         Change(62, "`GattCharacteristic1.MTU`", adds: ["GattCharacteristic1.MTU"]),
-        Change(62, "the flags `encrypt-notify`, `encrypt-indicate` and their like, which before refuse the application")
-        {
-            $0.hasSecuredSubscriptions = true
-        },
+        Change(
+            62, "the flags `encrypt-notify`, `encrypt-indicate` and their like, which before refuse the application",
+            \.hasSecuredSubscriptions),
         Change(63, "a write of more than 510 bytes is refused") { $0.longestWrite = 510 },
         Change(65, "`Device1.Bonded`", adds: ["Device1.Bonded"]),
-        Change(66, "a program's errors `0x80` to `0x9F` reach the central, before always `0x80`") {
-            $0.passesApplicationErrors = true
-        },
+        Change(
+            66, "a program's errors `0x80` to `0x9F` reach the central, before always `0x80`",
+            \.passesApplicationErrors),
         Change(67, "a filter of nothing but all transports of the adapter counts as none") {
             $0.filterRule = .narrowingFilter
         },
         Change(
             67,
-            "a call that waits for a pairing gets no reply if the link ends; later ones get `InProgress` until `RemoveDevice`"
-        ) {
-            $0.losesRetriedRequests = true
-        },
-        Change(67, "after an agent has refused a pairing for a value, the link stays up without any responses") {
-            $0.stallsAfterRefusal = true
-        },
+            "a call that waits for a pairing gets no reply if the link ends; later ones get `InProgress` until `RemoveDevice`",
+            \.losesRetriedRequests),
+        Change(
+            67, "after an agent has refused a pairing for a value, the link stays up without any responses",
+            \.stallsAfterRefusal),
         Change(
             69, "`Handle` of services, characteristics and descriptors",
             adds: ["GattService1.Handle", "GattCharacteristic1.Handle", "GattDescriptor1.Handle"]),
@@ -208,22 +190,20 @@ struct DaemonTraits: Hashable, Sendable {
         ) {
             $0.notificationSockets = .broadcast
         },
-        Change(69, "a write socket per central") { $0.hasWriteSocketPerCentral = true },
+        Change(69, "a write socket per central", \.hasWriteSocketPerCentral),
         Change(71, "`Adapter1.Manufacturer` and `Version`", adds: ["Adapter1.Manufacturer", "Adapter1.Version"]),
-        Change(71, "`BatteryProviderManager1`") { $0.hasBatteryProviders = true },
-        Change(71, "a link is secured once for each request, and then the request fails with `NotPermitted`") {
-            $0.retriesSecurityOnce = true
-        },
+        Change(71, "`BatteryProviderManager1`", \.hasBatteryProviders),
+        Change(
+            71, "a link is secured once for each request, and then the request fails with `NotPermitted`",
+            \.retriesSecurityOnce),
         Change(73, "`Adapter1.PowerState`", adds: ["Adapter1.PowerState"]),
-        Change(74, "characteristics without an explicit `Handle` refuse their application") { $0.needsHandles = true },
+        Change(74, "characteristics without an explicit `Handle` refuse their application", \.needsHandles),
         Change(76, "advertisements of more than 31 bytes need no `SecondaryChannel`") {
             $0.advertisingLength = .controller
         },
         Change(76, "fields of more than 29 bytes that a device advertises reach the bus") { $0.longestField = 249 },
-        Change(76, "handles are given again where a program leaves them to BlueZ") { $0.needsHandles = false },
-        Change(76, "`ImproperlyConfigured` is 0xFD for the central, before 0x0E") {
-            $0.passesImproperlyConfigured = true
-        },
+        Change(76, "handles are given again where a program leaves them to BlueZ", \.needsHandles),
+        Change(76, "`ImproperlyConfigured` is 0xFD for the central, before 0x0E", \.passesImproperlyConfigured),
         Change(76, "packets of a notification socket go to its central only; their confirmations are not reported") {
             $0.notificationSockets = .routed
             $0.socketConfirmation = .none
@@ -238,10 +218,9 @@ struct DaemonTraits: Hashable, Sendable {
         Change(
             78, "`Device1.AdvertisingFlags` and `AdvertisingData`",
             adds: ["Device1.AdvertisingFlags", "Device1.AdvertisingData"]),
-        Change(79, "`Pair` of a bonded device is `AlreadyExists`, before `ConnectionAttemptFailed` after five seconds")
-        {
-            $0.pairsOverWrongBearer = false
-        },
+        Change(
+            79, "`Pair` of a bonded device is `AlreadyExists`, before `ConnectionAttemptFailed` after five seconds",
+            \.pairsOverWrongBearer),
         Change(79, "`Adapter1.Connectable`", adds: ["Adapter1.Connectable"]),
         Change(80, "`Discoverable: false` sends no flags in a broadcast, which before is refused") {
             $0.undiscoverableFlags = .withoutClassicInPeripherals
@@ -253,10 +232,10 @@ struct DaemonTraits: Hashable, Sendable {
                 "LEAdvertisement1.ScanResponseManufacturerData", "LEAdvertisement1.ScanResponseServiceData",
                 "LEAdvertisement1.ScanResponseData",
             ]),
-        Change(80, "services that BlueZ uses itself (`1800`) have objects, which cannot be written") {
-            $0.showsClaimedServices = true
-        },
-        Change(80, "`AcquireNotify` takes characteristics that only indicate") { $0.acquiresIndications = true },
+        Change(
+            80, "services that BlueZ uses itself (`1800`) have objects, which cannot be written",
+            \.showsClaimedServices),
+        Change(80, "`AcquireNotify` takes characteristics that only indicate", \.acquiresIndications),
         Change(80, "a confirmation comes back on the notification socket, as one byte 1") {
             $0.socketConfirmation = .packet
         },
@@ -264,53 +243,44 @@ struct DaemonTraits: Hashable, Sendable {
             $0.secondConnect = .inProgress
         },
         Change(
-            81, "generic access that is served has Central Address Resolution only with LL privacy, which is off here"
-        ) {
-            $0.hasAddressResolution = false
-        },
-        Change(81, "`Pair` of a connected device uses the capability that the adapter had when the link came up") {
-            $0.pairsLinkWithItsCapability = true
-        },
-        Change(81, "`Pair` and `Connect` of one device refuse each other with `InProgress`") {
-            $0.pairExcludesConnect = true
-        },
+            81, "generic access that is served has Central Address Resolution only with LL privacy, which is off here",
+            \.hasAddressResolution),
         Change(
-            82, "`RemoveDevice` after an `AcquireNotify` without a reply does not crash; seen at 5.66 and at 5.82 only"
-        ) {
-            $0.diesOfLostAcquisitions = false
-        },
-        Change(83, "`Device1.Disconnected` says why a link has ended") { $0.signalsDisconnections = true },
+            81, "`Pair` of a connected device uses the capability that the adapter had when the link came up",
+            \.pairsLinkWithItsCapability),
+        Change(81, "`Pair` and `Connect` of one device refuse each other with `InProgress`", \.pairExcludesConnect),
+        Change(
+            82, "`RemoveDevice` after an `AcquireNotify` without a reply does not crash; seen at 5.66 and at 5.82 only",
+            \.diesOfLostAcquisitions),
+        Change(83, "`Device1.Disconnected` says why a link has ended", \.signalsDisconnections),
         Change(83, "`Device1.CablePairing`; `AutoConnect` in `GetDiscoveryFilters`", adds: ["Device1.CablePairing"]) {
             $0.discoveryFilterKeys.append("AutoConnect")
         },
-        Change(84, "`Bearer.LE1` with nothing but a signal `Disconnected`, sent before that of `Device1`") {
-            $0.hasBearers = true
-        },
-        Change(84, "`AcquireNotify` is answered when the peer refuses, before never, also if a pairing follows") {
-            $0.answersRefusedAcquisitions = true
-        },
-        Change(87, "the number of an advertisement is written to its property `Instance`, if it has one") {
-            $0.setsAdvertisementInstance = true
-        },
-        Change(87, "`Pair` succeeds if the link ends after the pairing and before the services are discovered") {
-            $0.failsPairWithDiscovery = false
-        },
-        Change(87, "`Pair` gets a reply if services are being discovered when the pairing succeeds, before none") {
-            $0.losesReplyOfPairBesideDiscovery = false
-        },
-        Change(87, "crashes on a filter with `UUIDs` when an advertisement has services") {
-            $0.diesOfUUIDFilters = true
-        },
-        Change(87, "crashes after `RemoveDevice` on a connected device when the link has ended") {
-            $0.diesOfRemovingConnected = true
-        },
-        Change(88, "does not crash on either; the version stands for BlueZ's development head") {
-            $0.diesOfUUIDFilters = false
-            $0.diesOfRemovingConnected = false
-        },
-        Change(88, "`RSSI` at each report only if a filter has `RSSI` or `Pathloss`, else in steps of 8 dB") {
-            $0.repeatsStrengthByProximityOnly = true
-        },
+        Change(
+            84, "`Bearer.LE1` with nothing but a signal `Disconnected`, sent before that of `Device1`",
+            \.hasBearers),
+        Change(
+            84, "`AcquireNotify` is answered when the peer refuses, before never, also if a pairing follows",
+            \.answersRefusedAcquisitions),
+        Change(
+            87, "the number of an advertisement is written to its property `Instance`, if it has one",
+            \.setsAdvertisementInstance),
+        Change(
+            87, "`Pair` succeeds if the link ends after the pairing and before the services are discovered",
+            \.failsPairWithDiscovery),
+        Change(
+            87, "`Pair` gets a reply if services are being discovered when the pairing succeeds, before none",
+            \.losesReplyOfPairBesideDiscovery),
+        Change(87, "crashes on a filter with `UUIDs` when an advertisement has services", \.diesOfUUIDFilters),
+        Change(
+            87, "crashes after `RemoveDevice` on a connected device when the link has ended",
+            \.diesOfRemovingConnected),
+        Change(
+            88, "does not crash on either; the version stands for BlueZ's development head",
+            \.diesOfUUIDFilters, \.diesOfRemovingConnected),
+        Change(
+            88, "`RSSI` at each report only if a filter has `RSSI` or `Pathloss`, else in steps of 8 dB",
+            \.repeatsStrengthByProximityOnly),
     ]
 
     init(_ version: BlueZVersion) {

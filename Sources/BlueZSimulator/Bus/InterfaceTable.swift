@@ -12,9 +12,7 @@ struct InterfaceTable<Target>: Sendable {
         let handler: Handler
         fileprivate let xml: String
 
-        /// - Parameters:
-        ///   - takes: The arguments as in `application:o options:a{sv}`.
-        ///   - gives: Those of the reply.
+        /// The arguments of the call and of the reply are written as in `application:o options:a{sv}`.
         init(_ name: String, _ takes: String = "", gives: String = "", _ handler: @escaping Handler = Self.refuse) {
             let inputs = Arguments(takes)
             self.name = name
@@ -36,9 +34,7 @@ struct InterfaceTable<Target>: Sendable {
 
     func method(_ name: String) -> Method? { methods.first { $0.name == name } }
 
-    /// Returns the XML of an object, in the form that BlueZ writes.
-    ///
-    /// - Parameter children: The last elements of the paths of the objects below.
+    /// Returns the XML of an object, in the form that BlueZ writes. The children are the last elements of their paths.
     static func introspection(of interfaces: [Self], children: [String]) -> String {
         let head = """
             <!DOCTYPE node PUBLIC "-//freedesktop//DTD D-BUS Object Introspection 1.0//EN"

@@ -46,6 +46,5 @@ struct PropertyTable<Object>: Sendable {
         return values
     }
 
-    /// The properties as introspection describes them.
     var xml: String { properties.map(\.xml).joined() }
 }

@@ -13,14 +13,7 @@ public struct VirtualAdapter: Hashable, Sendable {
     /// Whether it has no classic Bluetooth.
     public var isLowEnergyOnly: Bool
 
-    /// Creates an adapter.
-    ///
-    /// - Parameters:
-    ///   - index: The number in `hciN`.
-    ///   - address: The address; `nil` for 00:AA:01:01:00:00 plus the index.
-    ///   - name: The host's name.
-    ///   - isPowered: Whether it is on from the start.
-    ///   - isLowEnergyOnly: Whether it has no classic Bluetooth.
+    /// Creates an adapter; without an address it has 00:AA:01:01:00:00 plus the index.
     public init(
         index: Int = 0, address: VirtualAddress? = nil, name: String = "simulated", isPowered: Bool = true,
         isLowEnergyOnly: Bool = false

@@ -1,14 +1,5 @@
 /// An advertisement that a client has registered, as `src/advertising.c` keeps it.
 struct AdvertisementRecord: Hashable, Sendable {
-    /// The progress of a registration.
-    enum Stage: Hashable, Sendable {
-        /// The objects are requested; many programs have no object manager.
-        case asksObjects(CallID)
-        /// The properties are requested.
-        case asksProperties(CallID)
-        case registered
-    }
-
     /// What the kernel adds.
     enum Include: String, Sendable {
         case txPower = "tx-power"
@@ -21,8 +12,9 @@ struct AdvertisementRecord: Hashable, Sendable {
     let path: String
     /// The controller's number for it, from 1.
     let instance: Int
-    private let traits: DaemonTraits
-    var stage: Stage
+    let traits: DaemonTraits
+    /// The call that registers it; nil once that has its reply.
+    var registration: CallID?
 
     /// Whether it takes connections. BlueZ broadcasts an advertisement without a `Type`.
     var isPeripheral = false
@@ -45,24 +37,14 @@ struct AdvertisementRecord: Hashable, Sendable {
     /// Nil is the controller's choice.
     var txPower: Int16?
 
-    init(
-        _ key: AdvertisementKey, owner: String, path: String, instance: Int, stage: Stage, traits: DaemonTraits
-    ) {
-        self.traits = traits
-        if traits.advertisingLength != .legacy {
-            data.limit = AdvertisingData.longestExtended
-            scanData.limit = AdvertisingData.longestExtended
-        }
-        self.key = key
-        self.owner = owner
-        self.path = path
-        self.instance = instance
-        self.stage = stage
+    /// The longest advertisement and the longest scan response, in bytes.
+    private var limit: Int {
+        traits.advertisingLength == .legacy ? AdvertisingData.longest : AdvertisingData.longestExtended
     }
 
     /// The address of a broadcast, which is random and cannot be resolved; nil for the adapter's.
     var ownAddress: VirtualAddress? {
-        isPeripheral ? nil : VirtualAddress(value: SeededGenerator.mixed(UInt64(key.number)) & 0x3FFF_FFFF_FFFF)
+        isPeripheral ? nil : VirtualAddress(value: SeededGenerator.mixed(key.number) & 0x3FFF_FFFF_FFFF)
     }
 }
 
@@ -112,13 +94,15 @@ extension AdvertisementRecord {
         case "ServiceUUIDs": return takeUUIDs(value, into: part.appending(path: \.serviceUUIDs))
         case "SolicitUUIDs": return takeUUIDs(value, into: part.appending(path: \.solicitedUUIDs))
         case "ManufacturerData":
-            return takeFields(value, part, \.manufacturerData) { key in key.number.map { ($0, width: 2) } }
+            return takeFields(value, into: part.appending(path: \.manufacturerData)) { key in
+                key.number.map { ($0, width: 2) }
+            }
         case "ServiceData":
-            return takeFields(value, part, \.serviceData) { key in
+            return takeFields(value, into: part.appending(path: \.serviceData)) { key in
                 key.text.flatMap(AdvertisingData.UUIDField.init).map { ($0, width: $0.bytes.count) }
             }
         case "Data":
-            return takeFields(value, part, \.fields) { key in
+            return takeFields(value, into: part.appending(path: \.fields)) { key in
                 guard case .byte(let type) = key, !AdvertisingData.rejected.contains(type) else { return nil }
                 return (type, width: 0)
             }
@@ -187,18 +171,15 @@ extension AdvertisementRecord {
     ///
     /// - Parameter key: returns a field's key, with the number of bytes that it takes behind the type.
     private mutating func takeFields<Key>(
-        _ value: BusValue?, _ part: WritableKeyPath<Self, AdvertisingData>,
-        _ list: WritableKeyPath<AdvertisingData, [AdvertisingField<Key>]>,
+        _ value: BusValue?, into place: WritableKeyPath<Self, [AdvertisingField<Key>]>,
         key: (BusValue) -> (Key, width: Int)?
     ) -> Bool {
-        let place = part.appending(path: list)
         self[keyPath: place] = []
-        guard case .dictionary(_, let entries)? = value else { return value?.isArray != false }
+        guard case .dictionary(_, _, let entries)? = value else { return value?.isArray != false }
         var fields: [AdvertisingField<Key>] = []
-        let longest = self[keyPath: part].limit - 2
         for entry in entries {
             guard case .bytes(let bytes) = entry.value, let (key, width) = key(entry.key),
-                bytes.count + width <= longest, fields.set(AdvertisingField(key: key, bytes: bytes))
+                bytes.count + width <= limit - 2, fields.set(AdvertisingField(key: key, bytes: bytes))
             else { return false }
         }
         self[keyPath: place] = fields
@@ -241,21 +222,20 @@ extension AdvertisementRecord {
     ///
     /// The kernel adds to BlueZ's part what BlueZ only asks for: flags before it, the transmission power behind it, and the
     /// adapter's name in the scan response (`eir_create_adv_data`).
-    ///
-    /// - Parameter defaultPower: the controller's transmission power, in dBm.
-    func advertisingData(from adapter: Adapter, defaultPower: Int8) -> (data: [UInt8], scanResponse: [UInt8])? {
-        var data = data
-        data.appearance = includes.contains(.appearance) ? appearance ?? 0 : appearance
+    func advertisingData(from adapter: Adapter) -> (data: [UInt8], scanResponse: [UInt8])? {
+        let length = data.generated(within: .max)?.count ?? 0
         // With a second channel an advertisement that takes connections has no scan response.
         let isExtended =
-            secondaryChannel != nil || traits.advertisingLength == .controller && data.length > AdvertisingData.longest
+            secondaryChannel != nil || traits.advertisingLength == .controller && length > AdvertisingData.longest
         let hasScanResponse = !(isPeripheral && isExtended)
-        if !hasScanResponse { data.name = name }
+        let appearance = includes.contains(.appearance) ? appearance ?? 0 : appearance
         // The kernel refuses what BlueZ asks for and sends as well (`tlv_data_is_valid`).
-        guard let own = data.generated(), !includes.contains(.appearance) else { return nil }
+        guard let own = data.generated(within: limit, name: hasScanResponse ? nil : name, appearance: appearance),
+            !includes.contains(.appearance)
+        else { return nil }
 
         let kernelFlags = isPeripheral && adapter.isDiscoverable && data.flags == nil
-        var rest = isExtended ? data.limit : AdvertisingData.longest
+        var rest = isExtended ? limit : AdvertisingData.longest
         if kernelFlags { rest -= 3 }
         if includes.contains(.txPower) { rest -= 3 }
         guard own.count <= rest else { return nil }
@@ -265,26 +245,26 @@ extension AdvertisementRecord {
             bytes = AdvertisingData.field(AdvertisingData.flagsType, [flags]) + own
         }
         if includes.contains(.txPower) {
-            let power = txPower.map { Int8(clamping: $0) } ?? defaultPower
+            let power = Int8(clamping: txPower ?? Self.defaultPower)
             bytes += AdvertisingData.field(0x0A, [UInt8(bitPattern: power)])
         }
 
         guard hasScanResponse else { return (bytes, []) }
-        var response = scanData
-        response.name = name
-        guard var scanned = response.generated(), isExtended || scanned.count <= AdvertisingData.longest else {
-            return nil
-        }
+        guard var scanned = scanData.generated(within: limit, name: name),
+            isExtended || scanned.count <= AdvertisingData.longest
+        else { return nil }
         if name == nil, includes.contains(.localName) {
-            response.name = adapter.name
-            scanned = response.generated() ?? []
+            scanned = scanData.generated(within: limit, name: adapter.name) ?? []
         }
         return (bytes, scanned)
     }
+
+    /// The controller's transmission power, in dBm.
+    static let defaultPower: Int16 = 0
 }
 
 /// An advertisement of an adapter; the number is unique.
 struct AdvertisementKey: Hashable, Sendable {
     let adapter: Int
-    let number: Int
+    let number: UInt64
 }

@@ -3,20 +3,11 @@ import Foundation
 /// The advertisements that programs have registered: `LEAdvertisingManager1` (`src/advertising.c`).
 struct Advertising: Sendable {
     /// In the order of their registration.
-    private var records: [AdvertisementRecord] = []
-    private var count = 0
-    /// The errors of the next registrations.
-    var failures: [DaemonError] = []
+    private var records: [AdvertisementRecord] = [] { didSet { announcedChanges = nil } }
     /// The number of adapter changes that are announced; nil if the advertisements have changed since.
     private var announcedChanges: Int?
 
-    /// The clients that have registered advertisements.
     var owners: [String] { records.map(\.owner) }
-
-    mutating func reset() {
-        records = []
-        announcedChanges = nil
-    }
 
     // MARK: Registration
 
@@ -27,12 +18,11 @@ struct Advertising: Sendable {
         guard let instance = (1...Adapter.mostAdvertisements).first(where: { !taken.contains($0) }) else {
             throw .notPermitted("Maximum advertisements reached")
         }
-        count += 1
-        let key = AdvertisementKey(adapter: index, number: count)
+        let key = AdvertisementKey(adapter: index, number: core.nextNumber())
         records.append(
             AdvertisementRecord(
-                key, owner: call.client, path: call.path(0), instance: instance, stage: .asksObjects(call.id),
-                traits: core.traits))
+                key: key, owner: call.client, path: call.path(0), instance: instance, traits: core.traits,
+                registration: call.id))
         updateCount(of: index, &core)
         // The object may be an object manager itself, though most are not.
         core.requestObjects(of: call) { $0.advertising.objectsCame(key, $1, &$0.core) }
@@ -42,21 +32,18 @@ struct Advertising: Sendable {
         guard let record = record(call) else { throw .doesNotExist }
         remove(record.key, &core)
         core.reply(call.id)
-        switch record.stage {
-        case .asksObjects(let registration), .asksProperties(let registration):
+        if let registration = record.registration {
             core.fail(registration, .failed("Failed to complete registration"))
-        case .registered: break
         }
     }
 
     mutating func objectsCame(_ key: AdvertisementKey, _ reply: ClientReply, _ core: inout Core) {
-        guard let record = record(key), case .asksObjects(let call) = record.stage else { return }
+        guard let record = record(key), let call = record.registration else { return }
         if let object = reply.value?.objects?.first(where: { $0.path == record.path }),
             let interface = object.interfaces.first(where: { $0.name == InterfaceName.advertisement })
         {
             return take(interface.properties, for: key, call: call, &core)
         }
-        change(key) { $0.stage = .asksProperties(call) }
         core.call(
             record.owner, record.path, InterfaceName.properties, "GetAll", [.string(InterfaceName.advertisement)],
             reply: .values
@@ -65,7 +52,7 @@ struct Advertising: Sendable {
 
     /// If the properties could not be read BlueZ goes on without any, which makes an empty broadcast.
     mutating func propertiesCame(_ key: AdvertisementKey, _ reply: ClientReply, _ core: inout Core) {
-        guard let record = record(key), case .asksProperties(let call) = record.stage else { return }
+        guard let record = record(key), let call = record.registration else { return }
         take(reply.value?.options ?? [], for: key, call: call, &core)
     }
 
@@ -78,14 +65,16 @@ struct Advertising: Sendable {
         }
         // BlueZ passes on the transmission power that the kernel reports; most programs have no such property.
         core.setProperty(
-            "TxPower", of: InterfaceName.advertisement, to: .int16(record.txPower ?? Int16(Self.txPower)),
+            "TxPower", of: InterfaceName.advertisement, to: .int16(record.txPower ?? AdvertisementRecord.defaultPower),
             at: record.path, of: record.owner)
-        if !failures.isEmpty { return fail(key, call, failures.removeFirst(), &core) }
+        if !core.faults.registerAdvertisement.isEmpty {
+            return fail(key, call, core.faults.registerAdvertisement.removeFirst(), &core)
+        }
         // The kernel accepts new ones only while the adapter is on.
-        guard adapter.isPowered, Self.advertisingData(of: record, from: adapter) != nil else {
+        guard adapter.isPowered, record.advertisingData(from: adapter) != nil else {
             return fail(key, call, .failed("Failed to register advertisement"), &core)
         }
-        record.stage = .registered
+        record.registration = nil
         change(key) { $0 = record }
         for property in ["Timeout", "DiscoverableTimeout"] { restartTimer(of: record, property, &core) }
         core.announceInstances(of: key.adapter)
@@ -111,18 +100,18 @@ struct Advertising: Sendable {
         _ core: inout Core
     ) {
         let news = changed.map { ($0.name, BusValue?.some($0.value)) } + invalidated.map { ($0, nil) }
-        for var record in records
-        where record.owner == client && record.path == path && record.stage == .registered {
-            guard let adapter = core.tree.adapters[record.key.adapter] else { continue }
+        for place in records.indices {
+            let record = records[place]
+            guard record.owner == client, record.path == path, record.registration == nil,
+                let adapter = core.tree.adapters[record.key.adapter]
+            else { continue }
             for (name, value) in news where AdvertisementRecord.properties.contains(name) {
-                let before = record
-                let isTaken = record.take(name, value, of: adapter)
+                let before = records[place]
+                let isTaken = records[place].take(name, value, of: adapter)
                 // The controller goes on with what it had if the new value is refused.
-                if !isTaken || Self.advertisingData(of: record, from: adapter) == nil { record = before }
-                restartTimer(of: record, name, &core)
+                if !isTaken || records[place].advertisingData(from: adapter) == nil { records[place] = before }
+                restartTimer(of: records[place], name, &core)
             }
-            let settled = record
-            change(record.key) { $0 = settled }
         }
     }
 
@@ -197,42 +186,30 @@ struct Advertising: Sendable {
 
     private mutating func change(_ key: AdvertisementKey, _ body: (inout AdvertisementRecord) -> Void) {
         guard let place = records.firstIndex(where: { $0.key == key }) else { return }
-        announcedChanges = nil
         body(&records[place])
     }
 
     private mutating func updateCount(of index: Int, _ core: inout Core) {
-        announcedChanges = nil
         let count = records.count { $0.key.adapter == index }
         core.change(index) { $0.advertisements = count }
     }
 
     // MARK: The advertising data
 
-    /// Returns the bytes that the controller sends; nil if they are too many.
-    private static func advertisingData(
-        of record: AdvertisementRecord, from adapter: Adapter
-    ) -> (data: [UInt8], scanResponse: [UInt8])? {
-        record.advertisingData(from: adapter, defaultPower: txPower)
-    }
-
-    /// The default transmission power of the controller, in dBm.
-    private static let txPower: Int8 = 0
-
     /// Returns what an adapter sends at the moment.
     func sent(by adapter: Adapter) -> [(record: AdvertisementRecord, data: [UInt8], scanResponse: [UInt8])] {
         guard adapter.isPowered else { return [] }
-        return records.filter { $0.key.adapter == adapter.hardware.index && $0.stage == .registered }.compactMap {
+        return records.filter { $0.key.adapter == adapter.hardware.index && $0.registration == nil }.compactMap {
             record in
-            Self.advertisingData(of: record, from: adapter).map { (record, $0.data, $0.scanResponse) }
+            record.advertisingData(from: adapter).map { (record, $0.data, $0.scanResponse) }
         }
     }
 
     /// Passes what each adapter sends to the link layer, if that can have changed.
     mutating func announce(_ core: inout Core) {
         // This runs in each turn, which changes neither adapters nor advertisements as a rule.
-        guard announcedChanges != core.adapterChanges else { return }
-        announcedChanges = core.adapterChanges
+        guard announcedChanges != core.tree.adapterChanges else { return }
+        announcedChanges = core.tree.adapterChanges
         core.order(.announce(core.tree.adapters.sorted { $0.key < $1.key }.map { announcement(of: $0.value) }))
     }
 

@@ -23,22 +23,13 @@ struct Agents: Sendable {
         let keepsLink: Bool
     }
 
-    /// What becomes of a question.
-    enum Reception: Hashable, Sendable {
-        /// The agent is called, and its answer follows.
-        case called
-        case answered(PairingProcedure.Answer)
-    }
-
     /// The first is the default agent, and the next one takes its place when it leaves.
     private var agents: [Agent] = []
     /// The agents of programs that are not on the bus, which return with bluetoothd.
     private var virtualAgents: [VirtualAgent] = []
-    private var requestCount: UInt64 = 0
     private var profiles: [(owner: String, path: String)] = []
 
-    /// The clients that have registered something.
-    var owners: [String] { agents.filter { $0.user == nil }.map(\.client) + profiles.map(\.owner) }
+    var owners: [String] { paths.map(\.client) + profiles.map(\.owner) }
 
     /// The agents of programs on the bus, by their clients and paths.
     var paths: [(client: String, path: String)] { agents.filter { $0.user == nil }.map { ($0.client, $0.path) } }
@@ -86,7 +77,6 @@ struct Agents: Sendable {
         profiles.removeAll { $0.owner == client }
     }
 
-    /// bluetoothd ends.
     mutating func reset() {
         agents = []
         profiles = []
@@ -104,9 +94,8 @@ struct Agents: Sendable {
     }
 
     private mutating func register(_ agent: VirtualAgent, _ core: inout Core) {
-        requestCount += 1
         add(
-            Agent(client: "agent \(requestCount)", path: "/", capability: agent.capability, user: agent.user),
+            Agent(client: "agent \(core.nextNumber())", path: "/", capability: agent.capability, user: agent.user),
             isDefault: agent.isDefault, &core)
     }
 
@@ -154,38 +143,34 @@ struct Agents: Sendable {
         client.flatMap(place(of:)) ?? (agents.isEmpty ? nil : 0)
     }
 
-    /// Asks the agent of a client, or the default agent.
+    /// Asks the agent of a client, or the default agent. Returns the answer; nil if the agent is called, whose answer follows.
     ///
     /// - Parameter keepsLink: Whether the link stays up after a refusal.
     mutating func ask(
         _ question: Question, about device: DeviceKey, of client: String?, keepsLink: Bool, _ core: inout Core
-    ) -> Reception {
-        guard let place = agent(of: client) else { return .answered(.reject) }
+    ) -> PairingProcedure.Answer? {
+        guard let place = agent(of: client) else { return .reject }
         if case .display = question {
             call(agents[place], question, device, &core)
-            return .called
+            return nil
         }
         if let open = agents[place].request {
             // BlueZ takes the same question about the other end as confirmed, and refuses every other one.
-            guard open.question.isSimilar(to: question), open.device.adapter != device.adapter else {
-                return .answered(.reject)
-            }
-            return .answered(.accept)
+            return open.question.isSimilar(to: question) && open.device.adapter != device.adapter ? .accept : .reject
         }
-        requestCount += 1
-        let number = requestCount
+        let number = core.nextNumber()
         agents[place].request = Request(
             number: number, device: device, question: question, keepsLink: keepsLink)
         guard let user = agents[place].user else {
             call(agents[place], question, device, &core) { daemon, reply in
                 daemon.agents.replied(to: number, reply, &daemon.core)
             }
-            return .called
+            return nil
         }
         if let (answer, delay) = user.answer(to: question) {
             core.alarms.set(.agentAnswer(number, answer), to: core.now + delay)
         }
-        return .called
+        return nil
     }
 
     private func call(
@@ -251,7 +236,6 @@ struct Agents: Sendable {
 }
 
 extension PairingProcedure.Question {
-    /// The method of an agent.
     var member: String {
         switch self {
         case .authorize: "RequestAuthorization"

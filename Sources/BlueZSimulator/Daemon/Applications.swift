@@ -4,19 +4,11 @@ struct Applications: Sendable {
     /// By adapter.
     var databases: [Int: AttributeDatabase] = [:]
     private var applications: [ApplicationID: LocalApplication] = [:]
-    private var count = 0
-    /// The errors of the next registrations.
-    var failures: [DaemonError] = []
 
     /// In the order of their registration, also those that are being registered.
     var all: [LocalApplication] { applications.values.sorted { $0.id.number < $1.id.number } }
 
     var owners: [String] { applications.values.map(\.owner) }
-
-    mutating func reset() {
-        databases = [:]
-        applications = [:]
-    }
 
     // MARK: Objects
 
@@ -129,9 +121,8 @@ struct Applications: Sendable {
 
     mutating func register(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         guard application(call) == nil else { throw .alreadyExists }
-        if !failures.isEmpty { throw failures.removeFirst() }
-        count += 1
-        let id = ApplicationID(number: count)
+        if !core.faults.registerApplication.isEmpty { throw core.faults.registerApplication.removeFirst() }
+        let id = ApplicationID(number: core.nextNumber())
         applications[id] = LocalApplication(
             id: id, owner: call.client, path: call.path(0), adapter: call.adapter, registration: call.id)
         core.requestObjects(of: call) { $0.server.objectsCame(id, $1, &$0.core) }

@@ -6,21 +6,9 @@ struct Connections: Sendable {
     private(set) var disconnects: [DeviceKey: [CallID]] = [:]
     /// Calls of `RemoveDevice` for connected devices.
     private(set) var removals: [DeviceKey: [CallID]] = [:]
-    /// The errors of the next attempts to connect.
-    var failures: [VirtualAddress: [DaemonError]] = [:]
-    /// Devices whose `Connected` turns true without a signal.
-    var silentConnections: Set<VirtualAddress> = []
-
-    mutating func reset() {
-        connects = [:]
-        disconnects = [:]
-        removals = [:]
-    }
 
     // MARK: Calls
 
-    /// Carries out `Connect`.
-    ///
     /// - Parameter isPairing: Whether `Pair` of the device is under way.
     mutating func connect(
         _ key: DeviceKey, call: CallID, isPairing: Bool, _ core: inout Core
@@ -66,9 +54,7 @@ struct Connections: Sendable {
     // MARK: Events
 
     /// BlueZ announces the link and replies to `Connect` before it asks for services. Returns whether a call waits for
-    /// the link.
-    ///
-    /// - Parameter isPairing: Whether `Pair` has made the link.
+    /// the link, of `Pair` if `isPairing`.
     mutating func linkWentUp(_ key: DeviceKey, mtu: Int, isPairing: Bool, _ core: inout Core) -> Bool {
         guard core.tree.devices[key] != nil, isPairing || connects[key] != nil else {
             core.order(.disconnect(key))
@@ -79,14 +65,16 @@ struct Connections: Sendable {
             device.mtu = mtu
         }
         core.alarms.remove(.forget(key))
-        if !silentConnections.contains(key.address) { core.announce(.connected, of: key) }
+        if !core.faults.silentConnections.contains(key.address) { core.announce(.connected, of: key) }
         if let call = connects.removeValue(forKey: key) { core.reply(call) }
         return true
     }
 
     mutating func linkFailed(_ key: DeviceKey, _ core: inout Core) {
         var error = DaemonError.failed(core.traits.connectionFailure)
-        if failures[key.address]?.isEmpty == false { error = failures[key.address]!.removeFirst() }
+        if core.faults.connect[key.address]?.isEmpty == false {
+            error = core.faults.connect[key.address]!.removeFirst()
+        }
         if let call = connects.removeValue(forKey: key) { core.fail(call, error) }
         core.forgetLater(key)
     }

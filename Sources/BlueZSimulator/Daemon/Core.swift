@@ -10,13 +10,11 @@ struct Core: Sendable {
     var now: TimeInterval = 0
     var alarms = DeadlineQueue<Alarm>()
     private(set) var tree: ObjectTree
-    /// How often an adapter has changed.
-    private(set) var adapterChanges = 0
+    var faults = DaemonFaults()
     private var outbox = Outbox()
     private var effects: [Effect] = []
-    private var deviceCount = 0
-    private var socketCount: UInt64 = 0
-    private var callCount: UInt64 = 0
+    /// The number that was given last: of devices, sockets, calls, applications, advertisements, and questions to agents.
+    private var latestNumber: UInt64 = 0
     /// Those of the calls of clients' objects that have no reply yet, by their numbers.
     private var replyHandlers: [UInt64: ReplyHandler] = [:]
 
@@ -51,11 +49,9 @@ struct Core: Sendable {
 
     mutating func emit(_ emission: Emission) { effects.append(.emit(emission)) }
 
-    mutating func reply(_ call: CallID, _ values: BusValue...) { reply(call, .values(values)) }
-
-    mutating func reply(_ call: CallID, _ answer: Answer) {
+    mutating func reply(_ call: CallID, _ values: BusValue...) {
         flush()
-        effects.append(.reply(call, answer))
+        effects.append(.reply(call, values))
     }
 
     mutating func fail(_ call: CallID, _ error: DaemonError) {
@@ -73,22 +69,21 @@ struct Core: Sendable {
     }
 
     /// Announces a removal at once, after the changes of the object; an object that was not announced yet goes silently.
-    private mutating func announceRemoval(of key: ObjectKey, path: String, interfaces: [String]) {
+    private mutating func announceRemoval(of key: ObjectKey, path: String) {
         let rest = outbox.take(key)
         if rest?.isNew == true { return }
         if let rest { announce(rest) }
-        emit(.interfacesRemoved(path: path, interfaces: interfaces))
+        emit(.interfacesRemoved(path: path, interfaces: tree.interfacesLost(by: key)))
     }
 
-    /// Forgets everything but the time, as when the process ends.
+    /// Forgets everything but the time and the faults, as when the process ends.
     mutating func reset() {
         var core = Core(traits: traits)
         core.now = now
         core.tree.mistyped = tree.mistyped
-        core.deviceCount = deviceCount
-        core.socketCount = socketCount
-        core.callCount = callCount
-        core.adapterChanges = adapterChanges + 1
+        core.faults = faults
+        core.latestNumber = latestNumber
+        core.tree.adapterChanges = tree.adapterChanges + 1
         self = core
     }
 
@@ -102,15 +97,13 @@ struct Core: Sendable {
     // MARK: Adapters
 
     mutating func add(_ adapter: Adapter) {
-        adapterChanges += 1
         tree.adapters[adapter.hardware.index] = adapter
         outbox.added(.adapter(adapter.hardware.index))
     }
 
     mutating func removeAdapter(_ index: Int) {
         guard let adapter = tree.adapters[index] else { return }
-        announceRemoval(of: .adapter(index), path: adapter.path, interfaces: tree.interfacesOfAdapter)
-        adapterChanges += 1
+        announceRemoval(of: .adapter(index), path: adapter.path)
         tree.adapters[index] = nil
     }
 
@@ -125,7 +118,6 @@ struct Core: Sendable {
 
     /// Changes an adapter without announcing it.
     mutating func change(_ index: Int, _ body: (inout Adapter) -> Void) {
-        adapterChanges += 1
         guard tree.adapters[index] != nil else { return }
         body(&tree.adapters[index]!)
     }
@@ -145,18 +137,15 @@ struct Core: Sendable {
     }
 
     mutating func announceInstances(of index: Int) {
-        guard tree.adapters[index] != nil else { return }
         outbox.changed(Property<Adapter>.supportedInstances.name, of: .advertising(index))
         outbox.changed(Property<Adapter>.activeInstances.name, of: .advertising(index))
     }
 
     // MARK: Devices
 
-    /// Adds the object of a device.
     mutating func addDevice(_ key: DeviceKey, _ type: AddressType, _ body: (inout Device) -> Void = { _ in }) {
         guard let adapter = tree.adapters[key.adapter] else { return }
-        deviceCount += 1
-        var device = Device(key: key, adapterPath: adapter.path, addressType: type, sequence: deviceCount)
+        var device = Device(key: key, adapterPath: adapter.path, addressType: type, sequence: nextNumber())
         body(&device)
         tree.devices[key] = device
         outbox.added(.device(key))
@@ -170,7 +159,7 @@ struct Core: Sendable {
 
     mutating func removeDevice(_ key: DeviceKey) {
         guard let device = tree.devices[key] else { return }
-        announceRemoval(of: .device(key), path: device.path, interfaces: tree.interfacesOfDevice)
+        announceRemoval(of: .device(key), path: device.path)
         tree.devices[key] = nil
         alarms.remove(.forget(key))
     }
@@ -255,10 +244,8 @@ struct Core: Sendable {
 
     mutating func removeAttribute(_ key: AttributeKey) {
         guard let attribute = tree.attribute(key) else { return }
-        announceRemoval(
-            of: .attribute(key), path: attribute.path,
-            interfaces: ObjectTree.standardInterfaces + [attribute.interface])
-        _ = tree.removeAttribute(key)
+        announceRemoval(of: .attribute(key), path: attribute.path)
+        tree.removeAttribute(key)
     }
 
     mutating func set(_ property: String, to value: BusValue, of key: AttributeKey) {
@@ -279,24 +266,24 @@ struct Core: Sendable {
 
     // MARK: Clients' objects
 
-    mutating func nextSocket() -> SocketID {
-        socketCount += 1
-        return SocketID(number: socketCount)
+    mutating func nextNumber() -> UInt64 {
+        latestNumber += 1
+        return latestNumber
     }
 
-    /// Calls an object of a client.
-    ///
-    /// - Parameter handler: Nil if the daemon does not use the reply.
+    mutating func nextSocket() -> SocketID { SocketID(number: nextNumber()) }
+
+    /// Calls an object of a client. The handler is nil if the daemon does not use the reply.
     mutating func call(
         _ client: String, _ path: String, _ interface: String, _ member: String, _ arguments: [BusValue] = [],
         reply: ClientCall.Reply, timeout: Double = 25, _ handler: ReplyHandler? = nil
     ) {
-        callCount += 1
-        replyHandlers[callCount] = handler
+        let id = nextNumber()
+        replyHandlers[id] = handler
         effects.append(
             .call(
                 ClientCall(
-                    id: callCount, client: client, path: path, interface: interface, member: member,
+                    id: id, client: client, path: path, interface: interface, member: member,
                     arguments: arguments, reply: reply, timeout: timeout)))
     }
 
@@ -319,6 +306,21 @@ struct Core: Sendable {
     mutating func takeReplyHandler(of id: UInt64) -> ReplyHandler? { replyHandlers.removeValue(forKey: id) }
 }
 
+/// The faults that have been set and do not concern the radio. They outlive the process.
+struct DaemonFaults: Sendable {
+    /// The error of all calls.
+    var refusal: DaemonError?
+    // The errors of the next calls.
+    var startDiscovery: [DaemonError] = []
+    var registerApplication: [DaemonError] = []
+    var registerAdvertisement: [DaemonError] = []
+    var connect: [VirtualAddress: [DaemonError]] = [:]
+    /// Devices whose `Connected` turns true without a signal.
+    var silentConnections: Set<VirtualAddress> = []
+    /// Devices that do not reply to calls of their attributes.
+    var unanswering: Set<VirtualAddress> = []
+}
+
 enum Alarm: Hashable, Sendable {
     /// A temporary device was not received for long enough.
     case forget(DeviceKey)
@@ -330,7 +332,6 @@ enum Alarm: Hashable, Sendable {
     case pageTimeout(DeviceKey)
     /// The user of another program's agent answers the question with this number.
     case agentAnswer(UInt64, PairingProcedure.Answer)
-    /// A request got no response.
     case requestTimeout(DeviceKey)
     /// The next object of a table is due.
     case export(DeviceKey)
@@ -352,14 +353,13 @@ typealias ReplyHandler = @Sendable (inout Daemon, ClientReply) -> Void
 
 /// What the daemon wants done, in order.
 enum Effect: Hashable, Sendable {
-    case reply(CallID, Answer)
+    case reply(CallID, [BusValue])
     case fail(CallID, DaemonError)
     case emit(Emission)
     /// For the link layer, which is in the same process.
     case order(LinkLayerCommand)
     /// Makes a pair of sockets, one of which is the reply to the call.
     case openSocket(SocketID, CallID, mtu: Int)
-    /// Sends a packet to the client.
     case transmit(SocketID, [UInt8])
     case closeSocket(SocketID)
     /// Watches a client: its sessions and registrations end with its connection to the bus, and its objects send

@@ -17,8 +17,6 @@ struct Daemon: Sendable {
     var server = GattServer()
     var advertising = Advertising()
 
-    /// A fault: when set, all calls fail with it.
-    var refusal: DaemonError?
     /// A fault: whether registrations are accepted and not processed.
     var ignoresRegistrations = false { didSet { if !ignoresRegistrations { processIgnored() } } }
     private var ignored: [MethodCall] = []
@@ -38,7 +36,6 @@ struct Daemon: Sendable {
 
     // MARK: Calls
 
-    /// Carries out a method call.
     mutating func receive(_ call: MethodCall) {
         perform(call)
         settle()
@@ -62,10 +59,10 @@ struct Daemon: Sendable {
         else { throw DaemonError.unknownMethod(call) }
         guard !client.isExporting else { return held.append(call) }
         if ignoresRegistrations, Self.registrations.contains(call.member) { return ignored.append(call) }
-        if let refusal { throw refusal }
+        if let refusal = core.faults.refusal { throw refusal }
         var call = call
         call.object = core.tree.key(at: call.path)
-        if case .attribute(let key)? = call.object, client.unanswering.contains(key.device.address),
+        if case .attribute(let key)? = call.object, core.faults.unanswering.contains(key.device.address),
             name == InterfaceName.characteristic || name == InterfaceName.descriptor
         {
             return
@@ -87,15 +84,13 @@ struct Daemon: Sendable {
             of: core.tree.interfaces(at: path).compactMap { interfaces[$0] }, children: core.tree.children(of: path))
     }
 
-    /// Returns the properties of an interface.
     func properties(of interface: String, at path: String) throws(DaemonError) -> [NamedValue] {
-        guard let state = core.tree.object(at: path)?.interfaces.first(where: { $0.name == interface }) else {
+        guard let key = core.tree.key(at: path), core.tree.interfaces(of: key).contains(interface) else {
             throw .invalidArgs("No such interface '\(interface)'")
         }
-        return state.properties
+        return core.tree.values(of: interface, key)
     }
 
-    /// Carries out `Set`.
     mutating func setProperty(_ call: MethodCall) throws(DaemonError) {
         let (interface, name) = (call.text(0), call.text(1))
         guard case .variant(let value) = call.arguments[2] else { throw .invalidSignature(name) }
@@ -134,7 +129,6 @@ struct Daemon: Sendable {
         settle()
     }
 
-    /// An object of a client has sent a signal.
     mutating func clientSignalled(_ signal: Emission, _ client: String) {
         switch signal {
         case .propertiesChanged(let path, InterfaceName.characteristic, let changed, let invalidated):
@@ -159,7 +153,6 @@ struct Daemon: Sendable {
         settle()
     }
 
-    /// A client has closed its end of a socket.
     mutating func socketClosed(_ socket: SocketID) {
         if !server.applications.socketClosed(socket) { client.socketClosed(socket, &core) }
         settle()
@@ -208,7 +201,6 @@ struct Daemon: Sendable {
         settle()
     }
 
-    /// An advertisement reaches the adapters.
     mutating func received(_ sighting: Sighting) { discovery.received(sighting, &core) }
 
     /// The link of a paired device is encrypted before anything else; `Connect` does not wait for that. From 5.81 on the link
@@ -279,7 +271,6 @@ struct Daemon: Sendable {
 
     // MARK: Time
 
-    /// Does what is due.
     mutating func timePassed(to now: TimeInterval) {
         while let due = core.alarms.popDue(at: now) {
             core.now = due.deadline
@@ -307,12 +298,6 @@ struct Daemon: Sendable {
     }
 
     // MARK: Devices
-
-    /// Carries out `Connect`.
-    mutating func connect(_ call: MethodCall) throws(DaemonError) {
-        let isPairing = pairings.isPairing(call.device)
-        try connections.connect(call.device, call: call.id, isPairing: isPairing, &core)
-    }
 
     /// Carries out `Pair`, also for a program that is not on the bus.
     mutating func pair(_ key: DeviceKey, call: CallID?, client: String?) throws(DaemonError) {
@@ -346,7 +331,6 @@ struct Daemon: Sendable {
         if !held.isEmpty { settle() }
     }
 
-    /// Removes a device, and its keys.
     mutating func removeWithKeys(_ key: DeviceKey) {
         core.order(.forget(key, isStored: true))
         remove(key)
@@ -356,7 +340,6 @@ struct Daemon: Sendable {
         for key in keys { remove(key) }
     }
 
-    /// Carries out `RemoveDevice`.
     mutating func removeDevice(_ call: MethodCall) throws(DaemonError) {
         guard case .device(let key)? = core.tree.key(at: call.path(0)), key.adapter == call.adapter,
             let device = core.tree.devices[key]
@@ -525,11 +508,11 @@ struct Daemon: Sendable {
         agents.reset()
         ignored = []
         held = []
-        connections.reset()
+        connections = Connections()
         pairings.reset()
         client.reset()
         server.reset()
-        advertising.reset()
+        advertising = Advertising()
         core.silence()
         watched = []
     }
@@ -540,7 +523,7 @@ struct Daemon: Sendable {
         let before = core.tree
         for adapter in before.adapters.values { store(adapter) }
         forgetClients()
-        discovery.reset()
+        discovery = Discovery()
         core.reset()
         for adapter in hardware {
             addAdapter(adapter, remembering: peripherals)

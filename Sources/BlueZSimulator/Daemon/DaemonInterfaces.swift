@@ -78,7 +78,9 @@ private let adapterMethods: [Method] = [
 
 private let deviceMethods: [Method] = [
     Method("Disconnect") { $0.connections.disconnect($1.device, call: $1.id, &$0.core) },
-    Method("Connect") { try $0.connect($1) },
+    Method("Connect") {
+        try $0.connections.connect($1.device, call: $1.id, isPairing: $0.pairings.isPairing($1.device), &$0.core)
+    },
     Method("ConnectProfile", "UUID:s") { _, _ in
         throw DaemonError.bluez("NotAvailable", "br-connection-profile-unavailable")
     },

@@ -42,9 +42,9 @@ struct Device: Sendable {
     /// That of the link that the adapter has made; nil without one.
     var mtu: Int?
     /// The order of the devices' objects.
-    let sequence: Int
+    let sequence: UInt64
 
-    init(key: DeviceKey, adapterPath: String, addressType: AddressType, sequence: Int) {
+    init(key: DeviceKey, adapterPath: String, addressType: AddressType, sequence: UInt64) {
         self.key = key
         self.adapterPath = adapterPath
         path = Self.path(of: key, adapterPath)

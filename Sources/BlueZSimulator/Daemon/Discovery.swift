@@ -28,10 +28,7 @@ struct Discovery: Sendable {
 
     /// By adapter.
     private(set) var scans: [Int: Scan] = [:]
-    /// The errors of the next attempts to start a discovery.
-    var startFailures: [DaemonError] = []
 
-    /// The clients that have a session or a filter.
     var owners: [String] { scans.values.flatMap { ($0.scanning + $0.waiting).map(\.owner) } }
 
     /// Whether an adapter receives advertisements.
@@ -47,7 +44,7 @@ struct Discovery: Sendable {
         let index = call.adapter
         var scan = try powered(index, core)
         guard !scan.scanning.contains(where: { $0.owner == call.client }) else { throw .inProgress }
-        if !startFailures.isEmpty { throw startFailures.removeFirst() }
+        if !core.faults.startDiscovery.isEmpty { throw core.faults.startDiscovery.removeFirst() }
         let place = scan.waiting.firstIndex { $0.owner == call.client }
         let session = place.map { scan.waiting.remove(at: $0) } ?? DiscoverySession(owner: call.client)
         scan.scanning.insert(session, at: 0)
@@ -130,8 +127,6 @@ struct Discovery: Sendable {
 
     /// A client has set `Discoverable`, which then does not depend on filters any more.
     mutating func discoverableWasSet(on index: Int) { scans[index]?.makesDiscoverable = false }
-
-    mutating func reset() { scans = [:] }
 
     // MARK: Steps
 

@@ -40,8 +40,6 @@ struct GattClient: Sendable {
     private(set) var tables: [DeviceKey: RemoteTable] = [:]
     /// Whether devices get their objects at the moment; until that is done no call is carried out.
     var isExporting: Bool { links.values.contains(where: \.isExporting) }
-    /// A fault: devices that do not reply to calls of their attributes.
-    var unanswering: Set<VirtualAddress> = []
     private var requestCount: UInt64 = 0
 
     /// The clients that have a session of notifications.

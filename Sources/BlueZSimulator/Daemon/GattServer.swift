@@ -16,7 +16,7 @@ struct GattServer: Sendable {
     var diesOfAbandonedAnswers = false
 
     mutating func reset() {
-        applications.reset()
+        applications = Applications()
         links = [:]
         configurations = [:]
     }

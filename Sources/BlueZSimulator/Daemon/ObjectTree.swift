@@ -1,6 +1,5 @@
 /// The objects that the daemon has on the bus, with the values of their properties.
 struct ObjectTree: Sendable {
-    /// An object of an attribute.
     struct Attribute: Sendable {
         let path: String
         let interface: String
@@ -17,7 +16,9 @@ struct ObjectTree: Sendable {
 
     let traits: DaemonTraits
     let properties: PropertyTables
-    var adapters: [Int: Adapter] = [:]
+    var adapters: [Int: Adapter] = [:] { didSet { adapterChanges += 1 } }
+    /// How often an adapter has changed.
+    var adapterChanges = 0
     var devices: [DeviceKey: Device] = [:]
     private var attributes: [DeviceKey: Attributes] = [:]
     /// By device, the properties that a fault makes the daemon write with a wrong type.
@@ -36,15 +37,12 @@ struct ObjectTree: Sendable {
 
     /// All objects that `GetManagedObjects` lists, parents first.
     var objects: [ObjectState] {
-        var objects = [Self.root] + adapters.sorted { $0.key < $1.key }.map { state(of: $0.value) }
-        for device in devices.values.sorted(by: { $0.sequence < $1.sequence }) {
-            objects.append(state(of: device))
-            guard let shown = attributes[device.key] else { continue }
-            for handle in shown.order {
-                if let object = shown.objects[handle] { objects.append(state(of: object, device)) }
-            }
+        var keys = [ObjectKey.root] + adapters.keys.sorted().map(ObjectKey.adapter)
+        for device in devices.values.sorted(by: { $0.sequence < $1.sequence }).map(\.key) {
+            keys.append(.device(device))
+            keys += (attributes[device]?.order ?? []).map { .attribute(AttributeKey(device: device, handle: $0)) }
         }
-        return objects
+        return keys.compactMap(state(of:))
     }
 
     // MARK: Attributes
@@ -56,9 +54,9 @@ struct ObjectTree: Sendable {
         attributes[key.device]?.objects[key.handle] = attribute
     }
 
-    mutating func removeAttribute(_ key: AttributeKey) -> Attribute? {
+    mutating func removeAttribute(_ key: AttributeKey) {
         attributes[key.device]?.order.removeAll { $0 == key.handle }
-        return attributes[key.device]?.objects.removeValue(forKey: key.handle)
+        attributes[key.device]?.objects[key.handle] = nil
     }
 
     /// Sets a property; one that the object does not have stays absent.
@@ -70,8 +68,9 @@ struct ObjectTree: Sendable {
 
     // MARK: Paths
 
-    /// Returns the object that a path names, if it is an adapter, a device or an attribute. A device need not exist.
+    /// Returns the object that a path names. A device need not exist.
     func key(at path: String) -> ObjectKey? {
+        if path == Self.root { return .root }
         let prefix = "/org/bluez/hci"
         guard path.hasPrefix(prefix) else { return nil }
         let parts = path.dropFirst(prefix.count).split(separator: "/", omittingEmptySubsequences: false)
@@ -88,107 +87,99 @@ struct ObjectTree: Sendable {
         return attribute(key)?.path == path ? .attribute(key) : nil
     }
 
-    /// Returns the interfaces of the object at a path; none if there is no object.
-    func interfaces(at path: String) -> [String] {
-        switch path {
-        case "/": return [InterfaceName.introspectable, InterfaceName.objectManager]
-        case "/org": return [InterfaceName.introspectable]
-        default: break
+    /// Returns the path of an object; nil if there is no such object.
+    private func path(of key: ObjectKey) -> String? {
+        switch key {
+        case .root: Self.root
+        case .adapter(let index), .advertising(let index): adapters[index]?.path
+        case .device(let key): devices[key]?.path
+        case .attribute(let key): attribute(key)?.path
         }
-        // Attributes are called often: their properties are not worked out for it.
-        if case .attribute(let key)? = key(at: path), let attribute = attribute(key) {
-            return [InterfaceName.introspectable, attribute.interface, InterfaceName.properties]
-        }
-        return object(at: path)?.interfaces.map(\.name) ?? []
     }
+
+    private static let root = "/org/bluez"
 
     /// Returns the last elements of the paths just below a path.
     func children(of path: String) -> [String] {
-        let paths: [String]
         switch path {
-        case "/": return ["org"]
-        case "/org": return ["bluez"]
-        case Self.root.path: paths = adapters.keys.sorted().map { "\(path)/hci\($0)" }
+        case "/": ["org"]
+        case "/org": ["bluez"]
         default:
-            switch key(at: path) {
-            case .adapter(let index)?: paths = devices(of: index).map(\.path)
-            case .device(let device)?: paths = attributePaths(of: device)
-            case .attribute(let attribute)?: paths = attributePaths(of: attribute.device)
-            case .advertising?, nil: return []
-            }
+            objects.map(\.path).filter { $0.hasPrefix(path + "/") }.map { String($0.dropFirst(path.utf8.count + 1)) }
+                .filter { !$0.contains("/") }
         }
-        return paths.filter { $0.hasPrefix(path + "/") }.map { String($0.dropFirst(path.utf8.count + 1)) }
-            .filter { !$0.contains("/") }
     }
 
-    private func attributePaths(of device: DeviceKey) -> [String] {
-        guard let shown = attributes[device] else { return [] }
-        return shown.order.compactMap { shown.objects[$0]?.path }
+    // MARK: Interfaces
+
+    /// Returns the interfaces of the object at a path; none if there is no object.
+    func interfaces(at path: String) -> [String] {
+        switch path {
+        case "/": [InterfaceName.introspectable, InterfaceName.objectManager]
+        case "/org": [InterfaceName.introspectable]
+        default: key(at: path).map(interfaces(of:)) ?? []
+        }
     }
 
-    // MARK: States
-
-    func object(at path: String) -> ObjectState? {
-        path == Self.root.path ? Self.root : key(at: path).flatMap(state(of:))
+    /// Returns the interfaces of an object in the order of `GetManagedObjects`; none if there is no such object.
+    func interfaces(of key: ObjectKey) -> [String] {
+        let (introspectable, properties) = (InterfaceName.introspectable, InterfaceName.properties)
+        switch key {
+        case .root: return [introspectable, InterfaceName.agentManager, InterfaceName.profileManager]
+        case .adapter, .advertising:
+            let managers = [InterfaceName.gattManager, InterfaceName.advertisingManager]
+            return [introspectable, InterfaceName.adapter, properties] + managers
+                + (traits.hasBatteryProviders ? [InterfaceName.batteryProviders] : [])
+        case .device(let key):
+            guard let device = devices[key] else { return [] }
+            return [introspectable, InterfaceName.device, properties]
+                + (traits.hasBearers ? [InterfaceName.bearer] : [])
+                + (device.batteryLevel == nil ? [] : [InterfaceName.battery])
+        case .attribute(let key): return [introspectable, attribute(key)?.interface ?? "", properties]
+        }
     }
+
+    /// Returns the interfaces that a removed object loses, the latest first. Its battery has gone before.
+    func interfacesLost(by key: ObjectKey) -> [String] {
+        var names = interfaces(of: key).filter { $0 != InterfaceName.properties && $0 != InterfaceName.battery }
+        if case .adapter = key { names.swapAt(2, 3) }
+        return [InterfaceName.properties] + names
+    }
+
+    // MARK: Properties
 
     func state(of key: ObjectKey) -> ObjectState? {
-        switch key {
-        case .adapter(let index): adapters[index].map(state(of:))
-        case .device(let key): devices[key].map(state(of:))
-        case .attribute(let key): attribute(key).map { state(of: $0, devices[key.device]) }
-        case .advertising: nil
+        path(of: key).map { path in
+            ObjectState(
+                path: path,
+                interfaces: interfaces(of: key).map { InterfaceState(name: $0, properties: values(of: $0, key)) })
         }
     }
 
-    private func state(of adapter: Adapter) -> ObjectState {
-        ObjectState(
-            path: adapter.path,
-            interfaces: [
-                .introspectable,
-                InterfaceState(name: InterfaceName.adapter, properties: properties.adapter.values(of: adapter)),
-                .properties, InterfaceState(name: InterfaceName.gattManager),
-                InterfaceState(
-                    name: InterfaceName.advertisingManager,
-                    properties: properties.advertisingManager.values(of: adapter)),
-            ] + (traits.hasBatteryProviders ? [InterfaceState(name: InterfaceName.batteryProviders)] : []))
-    }
-
-    private func state(of device: Device) -> ObjectState {
-        var interfaces = [
-            .introspectable,
-            InterfaceState(
-                name: InterfaceName.device,
-                properties: properties.device.properties.compactMap { property in
-                    value(of: property, of: device).map { NamedValue(name: property.name, value: $0) }
-                }),
-            .properties,
-        ]
-        if traits.hasBearers { interfaces.append(InterfaceState(name: InterfaceName.bearer)) }
-        if let level = device.batteryLevel { interfaces.append(.battery(level)) }
-        return ObjectState(path: device.path, interfaces: interfaces)
-    }
-
-    private func state(of attribute: Attribute, _ device: Device?) -> ObjectState {
-        var values = attribute.properties
-        if attribute.interface == InterfaceName.characteristic, properties.characteristic["MTU"] != nil,
-            let mtu = device?.mtu
-        {
-            values.append(NamedValue(name: "MTU", value: .uint16(UInt16(mtu))))
+    /// Returns the properties that an interface of an object has at the moment.
+    func values(of interface: String, _ key: ObjectKey) -> [NamedValue] {
+        switch (key, interface) {
+        case (.adapter(let index), InterfaceName.adapter): return adapters[index].map(properties.adapter.values) ?? []
+        case (.adapter(let index), InterfaceName.advertisingManager):
+            return adapters[index].map(properties.advertisingManager.values) ?? []
+        case (.device(let key), InterfaceName.device):
+            return devices[key].map { mistyping(properties.device.values(of: $0), of: key) } ?? []
+        case (.device(let key), InterfaceName.battery):
+            return devices[key]?.batteryLevel.map { InterfaceState.battery($0).properties } ?? []
+        case (.attribute(let key), _):
+            guard let attribute = attribute(key), attribute.interface == interface else { return [] }
+            guard interface == InterfaceName.characteristic, properties.characteristic["MTU"] != nil,
+                let mtu = devices[key.device]?.mtu
+            else { return attribute.properties }
+            return attribute.properties + [NamedValue(name: "MTU", value: .uint16(UInt16(mtu)))]
+        default: return []
         }
-        return ObjectState(
-            path: attribute.path,
-            interfaces: [
-                .introspectable, InterfaceState(name: attribute.interface, properties: values), .properties,
-            ])
     }
 
-    private func value(of property: Property<Device>, of device: Device) -> BusValue? {
-        let value = property.value(device)
-        guard !mistyped.isEmpty, mistyped[device.key.address]?.contains(property.name) == true else {
-            return value
-        }
-        return value?.mistyped
+    /// Returns the values, with wrong types if a fault makes the daemon write those.
+    private func mistyping(_ values: [NamedValue], of device: DeviceKey) -> [NamedValue] {
+        guard !mistyped.isEmpty, let names = mistyped[device.address] else { return values }
+        return values.map { names.contains($0.name) ? NamedValue(name: $0.name, value: $0.value.mistyped) : $0 }
     }
 
     /// Returns the signal for an object's changed properties: those that exist with their values, those that do not
@@ -204,51 +195,31 @@ struct ObjectTree: Sendable {
                 invalidated.insert(name, at: 0)
             }
         }
-        let path: String
+        func take<Object>(_ table: PropertyTable<Object>, _ object: Object?) {
+            guard let object else { return }
+            for name in entry.properties { if let property = table[name] { take(name, property.value(object)) } }
+        }
+        guard let path = path(of: entry.key) else { return nil }
         let interface: String
         switch entry.key {
-        case .adapter(let index), .advertising(let index):
-            guard let adapter = adapters[index] else { return nil }
-            path = adapter.path
-            let isAdapter = entry.key == .adapter(index)
-            interface = isAdapter ? InterfaceName.adapter : InterfaceName.advertisingManager
-            let table = isAdapter ? properties.adapter : properties.advertisingManager
-            for name in entry.properties { if let property = table[name] { take(name, property.value(adapter)) } }
+        case .root: return nil
+        case .adapter(let index):
+            interface = InterfaceName.adapter
+            take(properties.adapter, adapters[index])
+        case .advertising(let index):
+            interface = InterfaceName.advertisingManager
+            take(properties.advertisingManager, adapters[index])
         case .device(let key):
-            guard let device = devices[key] else { return nil }
-            (path, interface) = (device.path, InterfaceName.device)
-            for name in entry.properties {
-                if let property = properties.device[name] { take(name, value(of: property, of: device)) }
-            }
+            interface = InterfaceName.device
+            take(properties.device, devices[key])
+            changed = mistyping(changed, of: key)
         case .attribute(let key):
-            guard let attribute = attribute(key) else { return nil }
-            (path, interface) = (attribute.path, attribute.interface)
-            for name in entry.properties { take(name, attribute.properties[name]) }
+            let attribute = attribute(key)
+            interface = attribute?.interface ?? ""
+            for name in entry.properties { take(name, attribute?.properties[name]) }
         }
         guard !changed.isEmpty || !invalidated.isEmpty else { return nil }
         return .propertiesChanged(path: path, interface: interface, changed: changed, invalidated: invalidated)
-    }
-
-    static let root = ObjectState(
-        path: "/org/bluez",
-        interfaces: [
-            .introspectable, InterfaceState(name: InterfaceName.agentManager),
-            InterfaceState(name: InterfaceName.profileManager),
-        ])
-
-    // MARK: Removal
-
-    // The interfaces that a removed object loses, the latest first.
-
-    static let standardInterfaces = [InterfaceName.properties, InterfaceName.introspectable]
-
-    var interfacesOfDevice: [String] {
-        Self.standardInterfaces + [InterfaceName.device] + (traits.hasBearers ? [InterfaceName.bearer] : [])
-    }
-
-    var interfacesOfAdapter: [String] {
-        Self.standardInterfaces + [InterfaceName.adapter, InterfaceName.advertisingManager, InterfaceName.gattManager]
-            + (traits.hasBatteryProviders ? [InterfaceName.batteryProviders] : [])
     }
 }
 

@@ -162,8 +162,8 @@ struct Pairings: Sendable {
                 return core.order(.answer(key, .reject, keepsLink: keepsLink))
             }
         }
-        let reception = agents.ask(question, about: key, of: bonding?.client, keepsLink: keepsLink, &core)
-        if case .answered(let answer) = reception { core.order(.answer(key, answer, keepsLink: keepsLink)) }
+        let answer = agents.ask(question, about: key, of: bonding?.client, keepsLink: keepsLink, &core)
+        if let answer { core.order(.answer(key, answer, keepsLink: keepsLink)) }
     }
 
     /// A pairing has succeeded. `Paired` and the reply wait until the services are resolved.

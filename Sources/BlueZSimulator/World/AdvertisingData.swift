@@ -55,32 +55,18 @@ struct AdvertisingData: Hashable, Sendable {
     var serviceData: [AdvertisingField<UUIDField>] = []
     /// By their type; the flags are among them.
     var fields: [AdvertisingField<UInt8>] = []
-    var name: String?
-    var appearance: UInt16?
 
     /// The length of an advertisement that every controller can send, in bytes.
     static let longest = 31
     /// The length of an extended advertisement of the simulator's controllers, in bytes.
     static let longestExtended = 251
 
-    /// The largest length, in bytes.
-    var limit = longest
-
     var flags: UInt8? { fields.first { $0.key == Self.flagsType }?.bytes.first }
 
     mutating func clearFlags() { fields.removeAll { $0.key == Self.flagsType } }
 
-    /// The length without name and appearance, whatever the limit.
-    var length: Int {
-        var data = self
-        data.limit = .max
-        data.name = nil
-        data.appearance = nil
-        return data.generated()?.count ?? 0
-    }
-
     /// Returns the bytes; nil if they are too many. A name that does not fit is cut.
-    func generated() -> [UInt8]? {
+    func generated(within limit: Int, name: String? = nil, appearance: UInt16? = nil) -> [UInt8]? {
         var bytes = Self.list(serviceUUIDs, types: [2: 0x03, 4: 0x05, 16: 0x07])
         bytes += Self.list(solicitedUUIDs, types: [2: 0x14, 4: 0x1F, 16: 0x15])
         for field in manufacturerData { bytes += Self.field(0xFF, field.key.bytes + field.bytes) }

@@ -348,7 +348,7 @@ extension Set<CharacteristicFlag> {
 
 /// An application of a program; the numbers are in the order of registration.
 struct ApplicationID: Hashable, Sendable {
-    let number: Int
+    let number: UInt64
 }
 
 struct ObjectID: Hashable, Sendable {

@@ -22,10 +22,6 @@ public enum RSSICourse: Hashable, Sendable {
         public var rssi: Int
 
         /// Creates a step.
-        ///
-        /// - Parameters:
-        ///   - after: Seconds since the simulator began.
-        ///   - rssi: The signal strength from then on, in dBm.
         public init(after: TimeInterval, rssi: Int) {
             self.after = after
             self.rssi = rssi

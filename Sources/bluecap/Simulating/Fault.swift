@@ -5,12 +5,18 @@ import Foundation
 ///
 /// Only the values of its form's parameters have a meaning.
 struct Fault: Sendable {
-    /// The words of one value.
+    /// The words of one value, and what must exist when the fault is caused.
     enum Parameter: Sendable {
         /// `hci1`, or `1`; `hci0` if it is missing.
         case adapter
-        /// The address of a peripheral.
-        case address
+        /// The number of an adapter that does not exist yet.
+        case newAdapter
+        /// The address of a virtual peripheral.
+        case peripheral
+        /// The address of the other end of a link.
+        case link
+        /// The address of a device that has an object on the bus.
+        case device
         /// A whole number under this name in the help; required if `or` is `nil`.
         case count(_ name: String = "COUNT", or: Int? = nil)
         /// Required if `or` is `nil`.
@@ -24,8 +30,8 @@ struct Fault: Sendable {
 
         fileprivate var usage: String {
             switch self {
-            case .adapter: "[ADAPTER]"
-            case .address: "ADDRESS"
+            case .adapter, .newAdapter: "[ADAPTER]"
+            case .peripheral, .link, .device: "ADDRESS"
             case .count(let name, let usual): usual == nil ? name : "[\(name)]"
             case .seconds(let usual): usual == nil ? "SECONDS" : "[SECONDS]"
             case .decibels: "DECIBELS"
@@ -42,11 +48,19 @@ struct Fault: Sendable {
         let summary: String
         let cause: @Sendable (FaultInjector, Fault) throws -> Void
 
+        /// - Parameter cause: Is called when all that the parameters name exists.
         init(
-            _ name: String, takes parameters: [Parameter] = [], _ summary: String,
-            cause: @escaping @Sendable (FaultInjector, Fault) throws -> Void
+            _ name: String, _ parameters: [Parameter], _ summary: String,
+            cause: @escaping @Sendable (Simulator, Fault) -> Void
         ) {
-            (self.name, self.parameters, self.summary, self.cause) = (name, parameters, summary, cause)
+            self.init(name, parameters, summary, perform: { cause($0.simulator, $1) })
+        }
+
+        init(
+            _ name: String, _ parameters: [Parameter], _ summary: String,
+            perform: @escaping @Sendable (FaultInjector, Fault) throws -> Void
+        ) {
+            (self.name, self.parameters, self.summary, cause) = (name, parameters, summary, perform)
         }
 
         var usage: String { ([name] + parameters.map(\.usage)).joined(separator: " ") }
@@ -54,94 +68,70 @@ struct Fault: Sendable {
 
     /// All faults, in the order of the help.
     static let forms: [Form] = [
-        Form("restart-daemon", takes: [.seconds(or: 1)], "bluetoothd ends, and starts again after 1 s.") {
-            try $0.restart(after: $1.seconds)
+        Form(
+            "restart-daemon", [.seconds(or: 1)], "bluetoothd ends, and starts again after 1 s.",
+            perform: { try $0.restart(after: $1.seconds) }),
+        Form("kill-daemon", [], "bluetoothd ends.", perform: { injector, _ in try injector.kill() }),
+        Form("start-daemon", [], "bluetoothd starts.", perform: { injector, _ in try injector.start() }),
+        Form("power-off", [.adapter], "The adapter is switched off.") { $0.simulatePowerOff(adapter: $1.adapter) },
+        Form("power-on", [.adapter], "The adapter is switched on.") { $0.simulatePowerOn(adapter: $1.adapter) },
+        Form("rfkill-block", [.adapter], "rfkill blocks the adapter.") { $0.simulateRfkill(true, adapter: $1.adapter) },
+        Form("rfkill-unblock", [.adapter], "rfkill unblocks it; it is switched on.") {
+            $0.simulateRfkill(false, adapter: $1.adapter)
         },
-        Form("kill-daemon", "bluetoothd ends.") { injector, _ in try injector.kill() },
-        Form("start-daemon", "bluetoothd starts.") { injector, _ in try injector.start() },
-        Form("power-off", takes: [.adapter], "The adapter is switched off.") {
-            $0.simulator.simulatePowerOff(adapter: try $0.present($1.adapter))
+        Form("remove-adapter", [.adapter], "The adapter is unplugged.") { $0.simulateAdapterRemoval($1.adapter) },
+        Form("add-adapter", [.newAdapter], "An adapter is plugged in.") {
+            $0.simulateAdapterAddition(VirtualAdapter(index: $1.adapter))
         },
-        Form("power-on", takes: [.adapter], "The adapter is switched on.") {
-            $0.simulator.simulatePowerOn(adapter: try $0.present($1.adapter))
+        Form("deny-access", [], "Every call is refused.") { simulator, _ in simulator.simulateAccessDenied(true) },
+        Form("allow-access", [], "Calls are accepted again.") { simulator, _ in simulator.simulateAccessDenied(false) },
+        Form("slow-replies", [.seconds()], "Every reply is late; 0 ends it.") {
+            $0.simulateSlowReplies(by: $1.seconds)
         },
-        Form("rfkill-block", takes: [.adapter], "rfkill blocks the adapter.") {
-            $0.simulator.simulateRfkill(true, adapter: try $0.present($1.adapter))
+        Form("refuse-call", [.method, .error], "The next call of a method fails.") {
+            $0.simulateRefusedCalls(of: $1.method, error: $1.error)
         },
-        Form("rfkill-unblock", takes: [.adapter], "rfkill unblocks it; it is switched on.") {
-            $0.simulator.simulateRfkill(false, adapter: try $0.present($1.adapter))
+        Form("ignore-call", [.method], "The next call of a method gets no reply.") {
+            $0.simulateUnansweredCalls(of: $1.method)
         },
-        Form("remove-adapter", takes: [.adapter], "The adapter is unplugged.") {
-            $0.simulator.simulateAdapterRemoval(try $0.present($1.adapter))
+        Form("fail-discovery", [.count(or: 1)], "The next attempts to scan fail.") {
+            $0.simulateStartDiscoveryFailures($1.count)
         },
-        Form("add-adapter", takes: [.adapter], "An adapter is plugged in.") {
-            $0.simulator.simulateAdapterAddition(VirtualAdapter(index: try $0.absent($1.adapter)))
+        Form("stop-discovery", [.adapter], "Discovering becomes false without a call.") {
+            $0.simulateDiscoveryDeath(isAnnounced: true, adapter: $1.adapter)
         },
-        Form("deny-access", "Every call is refused.") { injector, _ in injector.simulator.simulateAccessDenied(true) },
-        Form("allow-access", "Calls are accepted again.") { injector, _ in
-            injector.simulator.simulateAccessDenied(false)
+        Form("deafen", [.adapter], "A scan continues, and finds nothing more.") {
+            $0.simulateDiscoveryDeath(isAnnounced: false, adapter: $1.adapter)
         },
-        Form("slow-replies", takes: [.seconds()], "Every reply is late; 0 ends it.") {
-            $0.simulator.simulateSlowReplies(by: $1.seconds)
+        Form("out-of-range", [.peripheral], "A peripheral is out of range.") { $0.simulateOutOfRange(of: $1.address) },
+        Form("in-range", [.peripheral], "It is back.") { $0.simulateOutOfRange(false, of: $1.address) },
+        Form("attenuate", [.peripheral, .decibels, .adapter], "It is weaker at an adapter; 0 ends it.") {
+            $0.simulateAttenuation(of: $1.address, by: $1.decibels, adapter: $1.adapter)
         },
-        Form("refuse-call", takes: [.method, .error], "The next call of a method fails.") {
-            $0.simulator.simulateRefusedCalls(of: $1.method, error: $1.error)
+        Form("lose-link", [.link], "Its link is lost.") { $0.simulateLinkLoss(of: $1.address) },
+        Form("lose-link-after", [.peripheral, .count("REQUESTS")], "Its link is lost instead of a response.") {
+            $0.simulateDropAfter(requests: $1.count, of: $1.address)
         },
-        Form("ignore-call", takes: [.method], "The next call of a method gets no reply.") {
-            $0.simulator.simulateUnansweredCalls(of: $1.method)
+        Form("refuse-connections", [.peripheral, .count(or: 1)], "The next attempts to connect fail.") {
+            $0.simulateConnectFailures($1.count, of: $1.address)
         },
-        Form("fail-discovery", takes: [.count(or: 1)], "The next attempts to scan fail.") {
-            $0.simulator.simulateStartDiscoveryFailures($1.count)
+        Form("lose-connections", [.peripheral, .count(or: 1)], "The next links are lost once they are up.") {
+            $0.simulateConnectReplyThenDrop($1.count, of: $1.address)
         },
-        Form("stop-discovery", takes: [.adapter], "Discovering becomes false without a call.") {
-            $0.simulator.simulateDiscoveryDeath(isAnnounced: true, adapter: try $0.present($1.adapter))
+        Form("silence", [.peripheral], "It sends no responses.") { $0.simulateSilence(of: $1.address) },
+        Form("end-silence", [.peripheral], "It sends responses again.") { $0.simulateSilence(false, of: $1.address) },
+        Form("slow-answers", [.peripheral, .seconds()], "Its responses are late; 0 ends it.") {
+            $0.simulateLateAnswers(by: $1.seconds, of: $1.address)
         },
-        Form("deafen", takes: [.adapter], "A scan continues, and finds nothing more.") {
-            $0.simulator.simulateDiscoveryDeath(isAnnounced: false, adapter: try $0.present($1.adapter))
+        Form("late-objects", [.peripheral, .seconds(or: 0.005)], "Its objects follow ServicesResolved; 0 ends it.") {
+            $0.simulateLateObjects(by: $1.seconds, of: $1.address)
         },
-        Form("out-of-range", takes: [.address], "A peripheral is out of range.") {
-            $0.simulator.simulateOutOfRange(true, of: try $0.present($1.address))
+        Form("lose-keys", [.peripheral], "It loses the keys of its bonds.") { $0.simulateKeyLoss(of: $1.address) },
+        Form("fail-pairing", [.peripheral, .count(or: 1)], "The next pairings with it fail.") {
+            $0.simulatePairingFailures($1.count, of: $1.address)
         },
-        Form("in-range", takes: [.address], "It is back.") {
-            $0.simulator.simulateOutOfRange(false, of: try $0.present($1.address))
-        },
-        Form("attenuate", takes: [.address, .decibels, .adapter], "It is weaker at an adapter; 0 ends it.") {
-            $0.simulator.simulateAttenuation(
-                of: try $0.present($1.address), by: $1.decibels, adapter: try $0.present($1.adapter))
-        },
-        Form("lose-link", takes: [.address], "Its link is lost.") {
-            $0.simulator.simulateLinkLoss(of: try $0.linked($1.address))
-        },
-        Form("lose-link-after", takes: [.address, .count("REQUESTS")], "Its link is lost instead of a response.") {
-            $0.simulator.simulateDropAfter(requests: $1.count, of: try $0.present($1.address))
-        },
-        Form("refuse-connections", takes: [.address, .count(or: 1)], "The next attempts to connect fail.") {
-            $0.simulator.simulateConnectFailures($1.count, of: try $0.present($1.address))
-        },
-        Form("lose-connections", takes: [.address, .count(or: 1)], "The next links are lost once they are up.") {
-            $0.simulator.simulateConnectReplyThenDrop($1.count, of: try $0.present($1.address))
-        },
-        Form("silence", takes: [.address], "It sends no responses.") {
-            $0.simulator.simulateSilence(true, of: try $0.present($1.address))
-        },
-        Form("end-silence", takes: [.address], "It sends responses again.") {
-            $0.simulator.simulateSilence(false, of: try $0.present($1.address))
-        },
-        Form("slow-answers", takes: [.address, .seconds()], "Its responses are late; 0 ends it.") {
-            $0.simulator.simulateLateAnswers(by: $1.seconds, of: try $0.present($1.address))
-        },
-        Form("late-objects", takes: [.address, .seconds(or: 0.005)], "Its objects follow ServicesResolved; 0 ends it.")
-        {
-            $0.simulator.simulateLateObjects(by: $1.seconds, of: try $0.present($1.address))
-        },
-        Form("lose-keys", takes: [.address], "It loses the keys of its bonds.") {
-            $0.simulator.simulateKeyLoss(of: try $0.present($1.address))
-        },
-        Form("fail-pairing", takes: [.address, .count(or: 1)], "The next pairings with it fail.") {
-            $0.simulator.simulatePairingFailures($1.count, of: try $0.present($1.address))
-        },
-        Form("forget-device", takes: [.address], "Its objects on the bus are removed.") {
-            $0.simulator.simulateDeviceRemoval(of: try $0.known($1.address))
+        Form("forget-device", [.device], "Its objects on the bus are removed.") {
+            $0.simulateDeviceRemoval(of: $1.address)
         },
     ]
 
@@ -181,37 +171,35 @@ struct Fault: Sendable {
 
     private func misuse(_ why: String) -> ToolFailure { ToolFailure("\(why). Usage: \(form.usage)") }
 
+    private func number<Number: Comparable>(
+        _ text: String, _ range: ClosedRange<Number>, _ noun: String, _ read: (String) -> Number?
+    ) throws -> Number {
+        if let number = read(text), range.contains(number) { return number }
+        let bounds = "\(NumberWording.text(range.lowerBound)) to \(NumberWording.text(range.upperBound))"
+        throw misuse("\"\(text)\" is not a \(noun) from \(bounds)")
+    }
+
     private mutating func read(_ parameter: Parameter, from words: inout ArraySlice<String>) throws {
         let word = words.popFirst()
         switch parameter {
-        case .adapter:
+        case .adapter, .newAdapter:
             guard let word else { return }
             let digits = word.hasPrefix("hci") ? String(word.dropFirst(3)) : word
             guard let number = Int(digits), (0...15).contains(number) else {
                 throw misuse("\"\(word)\" is not an adapter from hci0 to hci15")
             }
             adapter = number
-        case .address:
+        case .peripheral, .link, .device:
             guard let word else { throw misuse("A peripheral's address is missing") }
             guard let read = VirtualAddress(word) else { throw misuse("\"\(word)\" is not an address") }
             address = read
         case .count(_, let usual):
             guard let text = word ?? usual.map(String.init) else { throw misuse("A number is missing") }
-            guard let number = Int(text), (1...1_000_000).contains(number) else {
-                throw misuse("\"\(text)\" is not a whole number from 1 to 1000000")
-            }
-            count = number
+            count = try number(text, 1...1_000_000, "whole number") { Int($0) }
         case .seconds(let usual):
             guard let text = word ?? usual.map({ "\($0)" }) else { throw misuse("A number of seconds is missing") }
-            guard let number = Double(decimal: text), (0...3600).contains(number) else {
-                throw misuse("\"\(text)\" is not a number of seconds from 0 to 3600")
-            }
-            seconds = number
-        case .decibels:
-            guard let number = word.flatMap(Int.init), (0...147).contains(number) else {
-                throw misuse("\"\(word ?? "")\" is not a number of decibels from 0 to 147")
-            }
-            decibels = number
+            seconds = try number(text, 0...3600, "number of seconds", Double.init(decimal:))
+        case .decibels: decibels = try number(word ?? "", 0...147, "number of decibels") { Int($0) }
         case .method:
             guard let word else { throw misuse("The name of a method, or any, is missing") }
             guard !word.contains("."), !word.isEmpty else {
@@ -253,6 +241,7 @@ final class FaultInjector: Sendable {
     func perform(_ fault: Fault) throws {
         turn.lock()
         defer { turn.unlock() }
+        for parameter in fault.form.parameters { try check(parameter, of: fault) }
         try fault.form.cause(self, fault)
         guard simulator.waitUntilDone(limit: Self.patience) else { throw Self.overdue }
     }
@@ -289,49 +278,37 @@ final class FaultInjector: Sendable {
 
     private var adapters: [Int] { simulator.adapters.compactMap { Int($0.path.dropFirst("/org/bluez/hci".count)) } }
 
-    fileprivate func present(_ adapter: Int) throws -> Int {
-        try requireDaemon()
-        guard adapters.contains(adapter) else {
+    /// Throws a ``ToolFailure`` if what the parameter names does not exist.
+    private func check(_ parameter: Fault.Parameter, of fault: Fault) throws {
+        let (adapter, address) = (fault.adapter, fault.address)
+        switch parameter {
+        case .adapter:
+            try requireDaemon()
+            guard !adapters.contains(adapter) else { return }
             let names = adapters.map { "hci\($0)" }.joined(separator: ", ")
             throw ToolFailure(
                 "There is no adapter hci\(adapter); there \(names.isEmpty ? "is none" : "are: \(names)").")
-        }
-        return adapter
-    }
-
-    fileprivate func absent(_ adapter: Int) throws -> Int {
-        try requireDaemon()
-        guard !adapters.contains(adapter) else {
+        case .newAdapter:
+            try requireDaemon()
+            guard adapters.contains(adapter) else { return }
             throw ToolFailure("There is an adapter hci\(adapter) already: add one of another number.")
-        }
-        return adapter
-    }
-
-    fileprivate func present(_ address: VirtualAddress) throws -> VirtualAddress {
-        let peripherals = simulator.peripherals
-        guard peripherals.contains(where: { $0.address == address }) else {
+        case .peripheral:
+            let peripherals = simulator.peripherals
+            guard !peripherals.contains(where: { $0.address == address }) else { return }
             let some = peripherals.prefix(12).map {
                 "\($0.address)" + ($0.name.map { " (\(DisplayText.name($0)))" } ?? "")
             }
             let list = some.isEmpty ? "there is none" : "there are: " + some.joined(separator: ", ")
             throw ToolFailure(
                 "There is no peripheral \(address); \(list)\(peripherals.count > some.count ? " and others" : "").")
-        }
-        return address
-    }
-
-    fileprivate func linked(_ address: VirtualAddress) throws -> VirtualAddress {
-        guard simulator.links.contains(where: { $0.address == address }) else {
+        case .link:
+            guard !simulator.links.contains(where: { $0.address == address }) else { return }
             throw ToolFailure("There is no link to \(address): connect to it first.")
-        }
-        return address
-    }
-
-    fileprivate func known(_ address: VirtualAddress) throws -> VirtualAddress {
-        let name = "/dev_" + address.description.replacingOccurrences(of: ":", with: "_")
-        guard simulator.devices.contains(where: { $0.hasSuffix(name) }) else {
+        case .device:
+            let name = "/dev_" + address.description.replacingOccurrences(of: ":", with: "_")
+            guard !simulator.devices.contains(where: { $0.hasSuffix(name) }) else { return }
             throw ToolFailure("bluetoothd has no object of a device \(address): scan for it first.")
+        case .count, .seconds, .decibels, .method, .error: return
         }
-        return address
     }
 }
