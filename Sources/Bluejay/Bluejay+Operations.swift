@@ -210,9 +210,7 @@ extension Bluejay {
         backgroundTask: @escaping @Sendable (SynchronizedPeripheral) throws -> Result,
         completionOnMainThread: @escaping (RunResult<Result>) -> Void
     ) {
-        session.run(
-            { [session] in try backgroundTask(SynchronizedPeripheral(session: session, task: $0)) },
-            completionOnMainThread)
+        session.run(backgroundTask, completionOnMainThread)
     }
 
     /// Runs a background task with a value, which no other code accesses until the task has ended.

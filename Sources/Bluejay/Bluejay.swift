@@ -138,7 +138,7 @@ public final class Bluejay: Swift.Sendable {
         _ peripheralIdentifier: PeripheralIdentifier, timeout: Timeout = .none, warningOptions: WarningOptions? = nil,
         completion: @escaping (ConnectionResult) -> Void
     ) {
-        session.connect(peripheralIdentifier, timeout: timeout, completion: completion)
+        session.request(forLink: .connect(peripheralIdentifier, timeout)) { completion(ConnectionResult($0)) }
     }
 
     /// Disconnects, or ends the attempt to connect, also while Bluetooth is off. After success, ``shouldAutoReconnect`` is
@@ -150,7 +150,7 @@ public final class Bluejay: Swift.Sendable {
     ///     are refused with ``BluejayError/disconnectQueued``.
     ///   - completion: Called once, with ``BluejayError/notConnected`` if there is no connection and no attempt.
     public func disconnect(immediate: Bool = false, completion: ((DisconnectionResult) -> Void)? = nil) {
-        session.disconnect(isImmediate: immediate, completion: completion)
+        session.request(forLink: .disconnect(isImmediate: immediate)) { completion?(DisconnectionResult($0)) }
     }
 
     // MARK: Observers
@@ -160,17 +160,17 @@ public final class Bluejay: Swift.Sendable {
 
     /// Removes an observer. A deallocated observer is removed automatically.
     public func unregister(observer: any ConnectionObserver) {
-        session.changeObservers { $0.remove(observer, as: (any ConnectionObserver).self) }
+        session.unregister(observer, as: (any ConnectionObserver).self)
     }
 
     /// Adds an observer of pairings. It is held weakly.
     public func register(pairingObserver: any PairingObserver) {
-        session.changeObservers { $0.add(pairingObserver, as: (any PairingObserver).self) }
+        session.register(pairingObserver, as: (any PairingObserver).self)
     }
 
     /// Removes an observer of pairings.
     public func unregister(pairingObserver: any PairingObserver) {
-        session.changeObservers { $0.remove(pairingObserver, as: (any PairingObserver).self) }
+        session.unregister(pairingObserver, as: (any PairingObserver).self)
     }
 
     /// Sets the object that decides what follows a disconnection, and replaces the previous one. Bluejay holds it weakly.

@@ -38,34 +38,28 @@ extension Bluejay {
     public func unregister(connectionObserver: any ConnectionObserver) { unregister(observer: connectionObserver) }
 
     /// Adds an observer of ``readRSSI()``. It is held weakly.
-    public func register(rssiObserver: any RSSIObserver) {
-        session.changeObservers { $0.add(rssiObserver, as: (any RSSIObserver).self) }
-    }
+    public func register(rssiObserver: any RSSIObserver) { session.register(rssiObserver, as: (any RSSIObserver).self) }
 
     /// Removes an observer of ``readRSSI()``.
     public func unregister(rssiObserver: any RSSIObserver) {
-        session.changeObservers { $0.remove(rssiObserver, as: (any RSSIObserver).self) }
+        session.unregister(rssiObserver, as: (any RSSIObserver).self)
     }
 
     /// Adds an observer of the peripheral's services, by the name since version 0.8.2. It is held weakly.
     public func register(serviceObserver: any ServiceObserver) {
-        session.changeObservers { $0.add(serviceObserver, as: (any ServiceObserver).self) }
+        session.register(serviceObserver, as: (any ServiceObserver).self)
     }
 
     /// Removes an observer of the peripheral's services.
     public func unregister(serviceObserver: any ServiceObserver) {
-        session.changeObservers { $0.remove(serviceObserver, as: (any ServiceObserver).self) }
+        session.unregister(serviceObserver, as: (any ServiceObserver).self)
     }
 
     /// Adds an observer of the log. It is held weakly, and called on the callback queue.
-    public func register(logObserver: any LogObserver) {
-        session.changeObservers { $0.add(logObserver, as: (any LogObserver).self) }
-    }
+    public func register(logObserver: any LogObserver) { session.register(logObserver, as: (any LogObserver).self) }
 
     /// Removes an observer of the log.
-    public func unregister(logObserver: any LogObserver) {
-        session.changeObservers { $0.remove(logObserver, as: (any LogObserver).self) }
-    }
+    public func unregister(logObserver: any LogObserver) { session.unregister(logObserver, as: (any LogObserver).self) }
 
     /// Removes the disconnect handler, as ``removeDisconnectHandler()`` does.
     public func unregisterDisconnectHandler() { removeDisconnectHandler() }

@@ -76,37 +76,36 @@ struct Restoration {
     /// After how many seconds the restoration of the connection has failed, as in Bluejay 0.8.
     static let limit: TimeInterval = 15
 
-    var isEnabled = false
+    let isEnabled: Bool
     weak var listenRestorer: (any ListenRestorer)?
     weak var backgroundRestorer: (any BackgroundRestorer)?
     /// The machine's attempt to connect; `nil` if no connection is being restored.
     var attempt: Int?
+
+    init(_ mode: BackgroundRestoreMode) {
+        let (identifier, listenRestorer, backgroundRestorer) = mode.parts
+        isEnabled = identifier != nil
+        (self.listenRestorer, self.backgroundRestorer) = (listenRestorer, backgroundRestorer)
+    }
 }
 
 extension BluejayError {
-    /// Returns the documented error for an error of a pairing, or the error itself if it is none.
-    static func documented(_ error: any Error) -> any Error {
-        switch error {
-        case CharacteristicError.pairingRequired(let security, _): BluejayError.pairingRequired(security)
-        case CharacteristicError.pairingFailed(let error), PeripheralError.pairing(let error):
-            BluejayError.pairingFailed(error)
-        case let error as PairingError: BluejayError.pairingFailed(error)
-        default: error
-        }
-    }
-
-    /// Returns the documented error for an error of an operation, or the error itself if there is none.
+    /// Returns the documented error for an error of BlueCapKit, or the error itself if there is none.
     ///
-    /// - Parameter characteristic: The characteristic of the operation; `nil` for a pairing.
-    static func documented(_ error: any Error, of characteristic: CharacteristicIdentifier?) -> any Error {
-        guard let characteristic else { return documented(error) }
-        return switch error {
-        case PeripheralError.disconnected: BluejayError.notConnected
-        case PeripheralError.forcedDisconnect: BluejayError.explicitDisconnect
-        case PeripheralError.serviceNotFound, PeripheralError.noServices:
+    /// - Parameter characteristic: The characteristic of the operation; `nil` for a connection or a pairing.
+    static func documented(_ error: any Error, of characteristic: CharacteristicIdentifier? = nil) -> any Error {
+        switch (error, characteristic) {
+        case (CharacteristicError.pairingRequired(let security, _), _): BluejayError.pairingRequired(security)
+        case (CharacteristicError.pairingFailed(let error), _), (PeripheralError.pairing(let error), _):
+            BluejayError.pairingFailed(error)
+        case (let error as PairingError, _): BluejayError.pairingFailed(error)
+        case (PeripheralError.disconnected, _?): BluejayError.notConnected
+        case (PeripheralError.forcedDisconnect, _?): BluejayError.explicitDisconnect
+        case (PeripheralError.serviceNotFound, let characteristic?), (PeripheralError.noServices, let characteristic?):
             BluejayError.missingService(characteristic.service)
-        case ServiceError.characteristicNotFound: BluejayError.missingCharacteristic(characteristic)
-        default: documented(error)
+        case (ServiceError.characteristicNotFound, let characteristic?):
+            BluejayError.missingCharacteristic(characteristic)
+        default: error
         }
     }
 }

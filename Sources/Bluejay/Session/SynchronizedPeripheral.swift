@@ -7,11 +7,27 @@ public import Foundation
 /// returns; elsewhere every call throws ``BluejayError/notInBackgroundTask``. If the connection is lost, Bluetooth or
 /// `bluetoothd` is no longer available, or the application cancels or stops, the call throws the reason, and so does every
 /// later call of the task. Closures are called on the task's thread.
-public final class SynchronizedPeripheral: Swift.Sendable {
-    private let session: BluejaySession
-    private let task: BackgroundTask
+// Unchecked: the variables are accessed under `condition` alone.
+public final class SynchronizedPeripheral: @unchecked Swift.Sendable {
+    /// The values that the task receives of one request, in their order, until it takes them.
+    private final class Mailbox: @unchecked Swift.Sendable {
+        var values: [BluejaySession.Outcome] = []
+    }
 
-    init(session: BluejaySession, task: BackgroundTask) { (self.session, self.task) = (session, task) }
+    /// The end of one time limit.
+    private struct Expiry: Error {
+        let limit: CancelToken
+    }
+
+    private let session: BluejaySession
+    private let condition = NSCondition()
+    /// Why the task has failed.
+    private var failure: (any Error)?
+    /// The mailbox that the task waits for.
+    private var awaited: Mailbox?
+    private var hasEnded = false
+
+    init(session: BluejaySession) { self.session = session }
 
     // MARK: Reading and writing
 
@@ -38,7 +54,7 @@ public final class SynchronizedPeripheral: Swift.Sendable {
 
     /// Returns how many bytes can be written at once; 0 if the task has ended.
     public func maximumWriteValueLength(for type: CBCharacteristicWriteType) -> Int {
-        guard (try? checkTask()) != nil else { return 0 }
+        guard session.isInside(self) else { return 0 }
         return session.peripheral?.maximumWriteValueLength(for: type) ?? 0
     }
 
@@ -56,7 +72,7 @@ public final class SynchronizedPeripheral: Swift.Sendable {
         completion: @escaping (R) -> ListenAction
     ) throws {
         try listening(to: characteristicIdentifier) { values in
-            try receive(values, timeout) { completion(try R(bluetoothData: $0)) }
+            try receive(values, timeout.interval) { completion(try R(bluetoothData: $0)) }
         }
     }
 
@@ -74,7 +90,7 @@ public final class SynchronizedPeripheral: Swift.Sendable {
     ) throws {
         try listening(to: charToListenTo) { values in
             try write(to: charToWriteTo, value: value, type: type)
-            try receive(values, timeout) { completion(try R(bluetoothData: $0)) }
+            try receive(values, timeout.interval) { completion(try R(bluetoothData: $0)) }
         }
     }
 
@@ -94,7 +110,7 @@ public final class SynchronizedPeripheral: Swift.Sendable {
         try listening(to: charToListenTo) { values in
             try write(to: charToWriteTo, value: value, type: type)
             var assembled = Data()
-            try receive(values, timeout) { packet in
+            try receive(values, timeout.interval) { packet in
                 assembled.append(packet)
                 guard assembled.count >= expectedLength else { return .keepListening }
                 guard assembled.count == expectedLength else {
@@ -118,14 +134,12 @@ public final class SynchronizedPeripheral: Swift.Sendable {
     ) throws {
         guard idleWindow > 0, idleWindow < .infinity else { throw BluejayError.indefiniteFlush }
         try listening(to: characteristicIdentifier) { values in
-            for number in 0... {
-                let timer = session.timer(after: idleWindow) { values.put(.failure(Silence(number: number))) }
-                defer { timer?.cancel() }
+            var isSilent = false
+            while !isSilent {
                 do {
-                    _ = try values.take().get()
-                } catch let silence as Silence {
-                    // The timer of an earlier window may have ended just after the value that ended the window.
-                    if silence.number == number { return }
+                    try receive(values, idleWindow) { _ in .done }
+                } catch BluejayError.listenTimedOut {
+                    isSilent = true
                 } catch CharacteristicError.notificationsInterrupted {
                     // The missed values would have been discarded.
                 }
@@ -144,33 +158,21 @@ public final class SynchronizedPeripheral: Swift.Sendable {
         try perform(.pair(timeout))
     }
 
-    // MARK: Waiting
-
-    /// No value has arrived during this window of a flush.
-    private struct Silence: Error {
-        let number: Int
-    }
-
-    private typealias Values = TaskMailbox<BluejaySession.Outcome>
+    // MARK: Waiting; the task's thread
 
     /// Makes a request, and waits for its outcome.
     @discardableResult
-    private func perform(_ work: Work) throws -> Data {
-        try checkTask()
-        let outcome = Values(task)
-        session.request(work, by: .task) { outcome.put($0) }
-        return try outcome.take().get()
-    }
-
-    private func checkTask() throws {
-        guard session.isInside(task) else { throw BluejayError.notInBackgroundTask }
+    private func perform(_ work: Request.Work) throws -> Data {
+        guard session.isInside(self) else { throw BluejayError.notInBackgroundTask }
+        let outcome = Mailbox()
+        session.request(work, by: .task) { self.put($0, in: outcome) }
+        return try take(from: outcome).get()
     }
 
     /// Begins a listen, runs `body` with its values, and ends the listen in any case.
-    private func listening(to identifier: CharacteristicIdentifier, _ body: (Values) throws -> Void) throws {
-        try checkTask()
-        let values = Values(task)
-        let listen = Listen(identifier, .trap) { values.put($0) }
+    private func listening(to identifier: CharacteristicIdentifier, _ body: (Mailbox) throws -> Void) throws {
+        let values = Mailbox()
+        let listen = Listen(identifier, .trap) { self.put($0, in: values) }
         // If no more requests are possible, the listen ends outside the queue.
         defer { session.abandon(listen) }
         try perform(.listen(listen))
@@ -183,9 +185,68 @@ public final class SynchronizedPeripheral: Swift.Sendable {
         try endListen(to: identifier)
     }
 
-    private func receive(_ values: Values, _ timeout: Timeout, _ take: (Data) throws -> ListenAction) throws {
-        let timer = session.timer(after: timeout.interval) { values.put(.failure(BluejayError.listenTimedOut)) }
+    /// Takes values until `take` returns ``ListenAction/done``.
+    private func receive(_ values: Mailbox, _ limit: TimeInterval, _ take: (Data) throws -> ListenAction) throws {
+        let expiry = Expiry(limit: CancelToken())
+        let timer = session.timer(after: limit) { self.put(.failure(expiry), in: values) }
         defer { timer?.cancel() }
-        while try take(values.take().get()) == .keepListening {}
+        var action = ListenAction.keepListening
+        while action == .keepListening {
+            do {
+                action = try take(self.take(from: values).get())
+            } catch let error as Expiry {
+                // An earlier limit may have ended just after the value that it was for.
+                if error.limit == expiry.limit { throw BluejayError.listenTimedOut }
+            }
+        }
+    }
+
+    /// Waits for the next value. Throws if the task has failed.
+    private func take(from mailbox: Mailbox) throws -> BluejaySession.Outcome {
+        try condition.withLock {
+            defer { awaited = nil }
+            while mailbox.values.isEmpty {
+                if let failure { throw failure }
+                awaited = mailbox
+                condition.broadcast()
+                condition.wait()
+            }
+            return mailbox.values.removeFirst()
+        }
+    }
+
+    // MARK: Any thread
+
+    private func put(_ value: BluejaySession.Outcome, in mailbox: Mailbox) {
+        condition.withLock {
+            mailbox.values.append(value)
+            // The task does not wait any more, even if its thread has not woken yet.
+            if awaited === mailbox { awaited = nil }
+            condition.broadcast()
+        }
+    }
+
+    /// Fails what the task waits for, now and later.
+    func fail(_ error: any Error) {
+        condition.withLock {
+            (failure, awaited) = (error, nil)
+            condition.broadcast()
+        }
+    }
+
+    func end() {
+        condition.withLock {
+            hasEnded = true
+            condition.broadcast()
+        }
+    }
+
+    /// Waits until the task waits for a request, or has ended; for tests with virtual time. Returns whether that is so.
+    func awaitStillness(limit: TimeInterval) -> Bool {
+        let deadline = Date(timeIntervalSinceNow: limit)
+        return condition.withLock {
+            while !hasEnded, awaited == nil, condition.wait(until: deadline) {}
+            return hasEnded || awaited != nil
+        }
     }
 }
