@@ -397,8 +397,8 @@ final class BluejayMachineTests: XCTestCase {
 private func word(_ effect: BluejayMachine.Effect, _ number: (Request) -> Int) -> String {
     switch effect {
     case .begin(let request): "begin \(number(request))"
-    case .settle(let request, let outcome, let mustStop):
-        "settle \(number(request)) \(word(outcome))" + (mustStop ? ", stop \(number(request))" : "")
+    case .settle(let request, let outcome): "settle \(number(request)) \(word(outcome))"
+    case .stop(let request): "stop \(number(request))"
     case .endLink: "end link"
     case .reconnect: "reconnect"
     case .tryAgain: "try again"

@@ -83,8 +83,9 @@ struct BluejayMachine {
 
     enum Effect {
         case begin(Request)
-        /// Completes a request. `mustStop` if what it has begun has to be ended then; ``finished(_:_:)`` follows.
-        case settle(Request, Outcome, mustStop: Bool)
+        case settle(Request, Outcome)
+        /// Ends the work of a request that was settled while it ran; ``finished(_:_:)`` follows.
+        case stop(Request)
         case endLink
         case reconnect
         /// Attempts to reconnect once more, after an attempt that has failed.
@@ -173,7 +174,7 @@ struct BluejayMachine {
 
     mutating func requested(_ request: Request, by caller: Caller) -> [Effect] {
         if let refusal = refusal(by: caller) ?? refusal(of: request) {
-            return [.settle(request, .failure(refusal), mustStop: false)]
+            return [.settle(request, .failure(refusal))]
         }
         if request.isScan || request.isForLink { milestones.append(request) }
         var effects: [Effect] = []
@@ -237,17 +238,20 @@ struct BluejayMachine {
     // MARK: The queue
 
     private mutating func perform(_ event: Queue.Event) -> [Effect] {
-        let orders = queue.event(event)
-        let stopped = orders.lazy.compactMap { if case .stop(let request) = $0 { request } else { nil } }.first
-        return orders.flatMap { order -> [Effect] in
+        queue.event(event).flatMap { order -> [Effect] in
             switch order {
             case .begin(let request):
                 return begin(request)
-            case .stop(let request):
-                return stop(request)
             case .settle(let request, let outcome):
                 milestones.removeAll { $0 == request }
-                return [.settle(request, outcome, mustStop: request == stopped && !request.isForLink)]
+                return [.settle(request, outcome)]
+            case .stop(let request) where !request.isForLink:
+                return [.stop(request)]
+            case .stop(let request):
+                guard connection == .connecting(request) else { return finished(request, .success(Data())) }
+                // A connection that follows waits for the end of this link; a link that ends does not block the queue.
+                connection = .disconnecting(wasConnected: false, isRequested: false)
+                return [.endLink] + finished(request, .success(Data()))
             }
         }
     }
@@ -256,37 +260,24 @@ struct BluejayMachine {
     private mutating func begin(_ request: Request) -> [Effect] {
         guard isAvailable != nil else { return [] }
         _ = queue.event(.began(request))
-        if request.requiresConnection, connection != .connected {
-            return finished(request, .failure(BluejayError.notConnected))
-        }
-        switch request.work {
-        case .scan, .read, .write, .listen, .endListen, .pair, .unpair:
+        switch (request.work, connection) {
+        case (.connect, .none):
+            connection = .connecting(request)
+            attempt += 1
             return [.begin(request)]
-        case .connect:
-            switch connection {
-            case .none: return connect(request)
-            case .disconnecting: return []
-            case .connecting, .reconnecting, .connected:
-                return finished(request, .failure(BluejayError.multipleConnectNotSupported))
-            }
-        case .disconnect(let isImmediate):
-            switch connection {
-            case .connected, .reconnecting: return endLink()
-            case .disconnecting: return []
-            case .none, .connecting:
-                return finished(request, isImmediate ? .success(Data()) : .failure(BluejayError.notConnected))
-            }
+        case (.connect, .disconnecting), (.disconnect, .disconnecting):
+            return []
+        case (.connect, _):
+            return finished(request, .failure(BluejayError.multipleConnectNotSupported))
+        case (.disconnect, .connected), (.disconnect, .reconnecting):
+            return endLink()
+        case (.disconnect(let isImmediate), _):
+            return finished(request, isImmediate ? .success(Data()) : .failure(BluejayError.notConnected))
+        case (_, let connection) where request.requiresConnection && connection != .connected:
+            return finished(request, .failure(BluejayError.notConnected))
+        default:
+            return [.begin(request)]
         }
-    }
-
-    /// A request was cancelled while it ran.
-    private mutating func stop(_ request: Request) -> [Effect] {
-        // `mustStop` of its settlement ends the work.
-        if !request.isForLink { return [] }
-        guard connection == .connecting(request) else { return finished(request, .success(Data())) }
-        // A connection that follows waits for the end of this link; a link that ends does not block the queue.
-        connection = .disconnecting(wasConnected: false, isRequested: false)
-        return [.endLink] + finished(request, .success(Data()))
     }
 
     // MARK: Bluetooth
@@ -299,18 +290,11 @@ struct BluejayMachine {
             let first = queue.running == nil ? queue.current : nil
             return [.reportAvailability(true)] + (first.map { begin($0) } ?? [])
         }
-        let failure = BluejayError.bluetoothUnavailable
-        return [.reportAvailability(false)] + cancelAll(failure) + failTask(failure)
+        return [.reportAvailability(false)]
+            + cancelEverything(BluejayError.bluetoothUnavailable, shouldDisconnect: false)
     }
 
     // MARK: The connection
-
-    /// The attempt of a request begins.
-    private mutating func connect(_ request: Request) -> [Effect] {
-        connection = .connecting(request)
-        attempt += 1
-        return [.begin(request)]
-    }
 
     /// Begins an attempt without a request, unless there is or will be another connection: after a loss, or to the
     /// peripheral of an earlier run or of the previous owner of the manager.
@@ -418,9 +402,8 @@ struct BluejayMachine {
     /// Fails the operations that require the connection, except a pairing that has begun: it may make the link again, and
     /// ends otherwise. Other requests stay in the queue.
     private mutating func endOperations(_ error: BluejayError) -> [Effect] {
-        var failed = queue.waiting.filter(\.requiresConnection)
-        if let current = queue.current, current.requiresConnection, !current.isPairing { failed.insert(current, at: 0) }
-        return failed.flatMap { ended($0, .failure(error)) }
+        let current = queue.current.map { $0.isPairing ? [] : [$0] } ?? []
+        return (current + queue.waiting).filter(\.requiresConnection).flatMap { ended($0, .failure(error)) }
     }
 
     /// The disconnect handler has returned.

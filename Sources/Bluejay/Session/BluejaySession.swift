@@ -32,12 +32,10 @@ final class BluejaySession: Swift.Sendable {
         var listens: [CharacteristicIdentifier: Listen] = [:]
         /// The listens that wait for the connection to come back.
         var restoredListens: [Listen] = []
-        /// The peripheral whose pairing is followed.
-        var pairingSource: Peripheral?
-        /// Whether the observers receive the requests of pairings.
-        var receivesPairingRequests = false
-        /// The peripheral whose services are followed, and the services when they were read last; `nil` until then.
-        var serviceSource: (peripheral: Peripheral, known: [Service]?)?
+        /// The peripheral whose pairing and services are followed.
+        var followed: Peripheral?
+        /// The services of this connection when they were read last; `nil` until then.
+        var services: [Service]?
         /// In the order of their registration.
         private(set) var registrations: [Registration] = []
         weak var handler: (any DisconnectHandler)?
@@ -91,7 +89,7 @@ final class BluejaySession: Swift.Sendable {
 
     var manager: CentralManager? { core.withLock { $0.manager } }
     var peripheral: Peripheral? { core.withLock { $0.peripheral } }
-    var isRestorationEnabled: Bool { core.withLock { $0.machine.isStarted && $0.restoration.isEnabled } }
+    var isRestorationEnabled: Bool { core.withLock { $0.machine.isStarted && $0.restoration.identifier != nil } }
 
     var handler: (any DisconnectHandler)? {
         get { core.withLock { $0.handler } }
@@ -164,13 +162,14 @@ final class BluejaySession: Swift.Sendable {
             work()
         case .begin(let request):
             begin(request)
-        case .settle(let request, let outcome, let mustStop):
+        case .settle(let request, let outcome):
             if case .failure(let error) = outcome {
                 log("A request has failed: \(error.localizedDescription)")
                 if case .listen(let listen) = request.work { listen.end(with: error) }
             }
             request.settle(outcome)
-            if mustStop { stop(request) }
+        case .stop(let request):
+            stop(request)
         case .endLink:
             log("Disconnecting.")
             peripheral?.disconnect()
@@ -248,7 +247,7 @@ final class BluejaySession: Swift.Sendable {
         case .new(let options):
             restoration = Restoration(options.backgroundRestore)
             var managerOptions = options.managerOptions
-            managerOptions[CBCentralManagerOptionRestoreIdentifierKey] = options.backgroundRestore.parts.identifier
+            managerOptions[CBCentralManagerOptionRestoreIdentifierKey] = restoration.identifier
             if let policy { managerOptions["CentralManagerOptionPairingPolicyKey"] = policy }
             manager = CentralManager(queue: nil, options: managerOptions, over: options.managerConfiguration)
         case .use(let existing, let connected):
@@ -281,7 +280,10 @@ final class BluejaySession: Swift.Sendable {
                 core.manager === manager ? core.machine.availabilityChanged(state == .poweredOn) : []
             }
         }
-        followPairingRequests()
+        manager.whenPairingIsRequested().onSuccess(context: ImmediateContext(), cancelToken: token) {
+            [weak self, weak manager] request in
+            if let manager { self?.giveToObservers(request, of: manager) }
+        }
         if isRestorationEnabled { followRestoration(of: manager) }
     }
 
@@ -303,15 +305,14 @@ final class BluejaySession: Swift.Sendable {
         manager.whenStateChanges().cancel(token)
         manager.whenPairingIsRequested().cancel(token)
         let dropped = core.withLock { core -> Core? in
-            core.receivesPairingRequests = false
             // It may have been started again.
             guard core.manager === manager, !core.machine.isStarted else { return nil }
             let dropped = core
-            (core.manager, core.peripheral, core.pairingSource) = (nil, nil, nil)
+            (core.manager, core.peripheral, core.followed) = (nil, nil, nil)
             core.discovered = DiscoveredPeripherals()
             return dropped
         }
-        dropped?.pairingSource?.whenPairingChanges().cancel(token)
+        dropped?.followed.map(unfollow)
     }
 
     // MARK: The connection
@@ -324,18 +325,14 @@ final class BluejaySession: Swift.Sendable {
 
     /// Connects; the machine receives what follows.
     private func link(to peripheral: Peripheral, timeout: Timeout) {
-        let (attempt, last, source) = core.withLock { core in
-            defer { (core.peripheral, core.pairingSource) = (peripheral, peripheral) }
-            return (core.machine.attempt, core.peripheral, core.pairingSource)
+        let (attempt, last, followed) = core.withLock { core in
+            defer { (core.peripheral, core.followed) = (peripheral, peripheral) }
+            return (core.machine.attempt, core.peripheral, core.followed)
         }
         defer { withExtendedLifetime(last) {} }
-        if source !== peripheral {
-            source?.whenPairingChanges().cancel(token)
-            peripheral.whenPairingChanges().onSuccess(context: ImmediateContext(), cancelToken: token) {
-                [weak self, weak peripheral] change in
-                guard let identifier = peripheral.map(PeripheralIdentifier.init) else { return }
-                self?.notify((any PairingObserver).self) { $0.didChangePairing(of: identifier, to: change) }
-            }
+        if followed !== peripheral {
+            followed.map(unfollow)
+            follow(peripheral)
         }
         let events: FutureStream<(peripheral: Peripheral, connectionEvent: ConnectionEvent)> = peripheral.connect(
             timeoutRetries: 0, connectionTimeout: timeout.interval)
@@ -354,6 +351,22 @@ final class BluejaySession: Swift.Sendable {
         }
     }
 
+    private func follow(_ peripheral: Peripheral) {
+        peripheral.whenPairingChanges().onSuccess(context: ImmediateContext(), cancelToken: token) {
+            [weak self, weak peripheral] change in
+            guard let identifier = peripheral.map(PeripheralIdentifier.init) else { return }
+            self?.notify((any PairingObserver).self) { $0.didChangePairing(of: identifier, to: change) }
+        }
+        peripheral.whenServicesChange().onSuccess(context: ImmediateContext(), cancelToken: token) {
+            [weak self] _ in self?.readServices(haveChanged: true)
+        }
+    }
+
+    private func unfollow(_ peripheral: Peripheral) {
+        peripheral.whenPairingChanges().cancel(token)
+        peripheral.whenServicesChange().cancel(token)
+    }
+
     private func reportConnected(_ observers: [Registration]) {
         let (peripheral, listens) = core.withLock { core in
             defer { core.restoredListens = [] }
@@ -362,7 +375,7 @@ final class BluejaySession: Swift.Sendable {
         guard let peripheral else { return }
         log("Connected to \(peripheral.name).")
         for listen in listens { request(.listen(listen), by: .application) { _ in } }
-        followServices()
+        readServices(haveChanged: false)
         endRestoration { $0.didRestoreConnection(to: $1) }
         notify((any ConnectionObserver).self, observers) { $0.connected(peripheral) }
     }
@@ -464,7 +477,9 @@ final class BluejaySession: Swift.Sendable {
             subscription.onFailure(context: ImmediateContext()) { [weak self] _ in _ = self?.remove(listen) }
             subscription.onSuccess(context: ImmediateContext()) { [weak self] in
                 // It may have been abandoned during the subscription.
-                if self?.core.withLock({ $0.listens[identifier] == nil }) == true { listen.unsubscribe() }
+                if self?.core.withLock({ $0.listens[identifier] == nil }) == true {
+                    peripheral.stopNotifications(identifier)
+                }
             }
             return subscription
         }
@@ -483,16 +498,15 @@ final class BluejaySession: Swift.Sendable {
     func abandon(_ listen: Listen) {
         guard remove(listen) else { return }
         listen.end(with: nil)
-        listen.unsubscribe()
+        peripheral?.stopNotifications(listen.identifier)
     }
 
     /// Ends all listens: the connection has ended, or Bluejay has stopped.
     private func endListens(_ error: any Error) {
         let (last, isStarted) = core.withLock { core in
-            defer { (core.serviceSource, core.listens, core.restoredListens) = (nil, [:], []) }
+            defer { (core.services, core.listens, core.restoredListens) = (nil, [:], []) }
             return (core, core.machine.isStarted)
         }
-        last.serviceSource?.peripheral.whenServicesChange().cancel(token)
         let listens = Array(last.listens.values) + last.restoredListens
         // The order of a dictionary differs between processes.
         for listen in listens.sorted(by: { $0.identifier.description < $1.identifier.description }) {
@@ -500,7 +514,7 @@ final class BluejaySession: Swift.Sendable {
             // Else BlueCapKit would subscribe again on the next connection. After a stop the subscriptions remain for the
             // next owner of the manager.
             guard isStarted else { continue }
-            listen.unsubscribe()
+            last.peripheral?.stopNotifications(listen.identifier)
             last.peripheral?.forgetRestoredSubscription(to: listen.identifier)
         }
     }
@@ -625,7 +639,7 @@ final class BluejaySession: Swift.Sendable {
         let listens = peripheral.restoredSubscriptions
         var (isUsed, attempt) = (false, Int?.none)
         update { core in
-            guard core.manager === manager, core.restoration.isEnabled else { return [] }
+            guard core.manager === manager, core.restoration.identifier != nil else { return [] }
             let effects = core.machine.reconnect()
             // The application may have connected the same peripheral, or asked for that.
             isUsed =
@@ -710,17 +724,12 @@ final class BluejaySession: Swift.Sendable {
 
     // MARK: Observers
 
-    /// Adds an observer, and follows what it observes.
     func register(_ observer: AnyObject, as kind: Any.Type) {
         core.withLock { $0.add(observer, as: kind) }
-        followPairingRequests()
-        followServices()
+        readServices(haveChanged: false)
     }
 
-    func unregister(_ observer: AnyObject, as kind: Any.Type) {
-        core.withLock { $0.remove(observer, as: kind) }
-        followPairingRequests()
-    }
+    func unregister(_ observer: AnyObject, as kind: Any.Type) { core.withLock { $0.remove(observer, as: kind) } }
 
     func register(_ observer: any ConnectionObserver) {
         update { core in
@@ -756,77 +765,46 @@ final class BluejaySession: Swift.Sendable {
         }
     }
 
-    /// Gives the requests of pairings to the observers while there are any: BlueCapKit rejects a request without a handler.
-    private func followPairingRequests() {
-        let (manager, begins, ends) = core.withLock { core in
-            let last = core.receivesPairingRequests
-            let next = core.machine.isStarted && !core.observers((any PairingObserver).self).isEmpty
-            core.receivesPairingRequests = next
-            return (core.manager, next && !last, last && !next)
+    /// Gives the request of a pairing to the observers. Without one, another handler answers it, or it is rejected.
+    private func giveToObservers(_ request: PairingRequest, of manager: CentralManager) {
+        let registrations = core.withLock { core in
+            core.manager === manager && core.machine.isStarted ? core.observers((any PairingObserver).self) : []
         }
-        guard let manager, begins || ends else { return }
-        manager.whenPairingIsRequested().cancel(token)
-        guard begins else { return }
-        manager.whenPairingIsRequested().onSuccess(context: ImmediateContext(), cancelToken: token) {
-            [weak self, weak manager, token] request in
-            if self?.giveToObservers(request, of: manager) == true { return }
-            guard let requests = manager?.whenPairingIsRequested() else { return }
-            requests.cancel(token)
-            // Else another handler answers it.
-            if !requests.isWatched(besides: token) { request.reject() }
+        guard case .peripheral(let peripheral) = request.peer, registrations.contains(where: { $0.observer != nil })
+        else {
+            guard !manager.whenPairingIsRequested().isWatched(besides: token) else { return }
+            if registrations.isEmpty { request.decline() } else { request.reject() }
+            return
         }
-    }
-
-    /// Returns false if no observer is left, or the session was stopped.
-    private func giveToObservers(_ request: PairingRequest, of manager: CentralManager?) -> Bool {
-        guard case .peripheral(let peripheral) = request.peer else { return false }
-        let observers = core.withLock { core -> [AnyObject] in
-            guard core.receivesPairingRequests, core.manager === manager else { return [] }
-            // Released after the lock, since they may be the last references.
-            let observers = core.observers((any PairingObserver).self).compactMap(\.observer)
-            core.receivesPairingRequests = !observers.isEmpty
-            return observers
-        }
-        guard !observers.isEmpty else { return false }
         log("The pairing with \(peripheral.name) needs an answer.")
         let identifier = PeripheralIdentifier(peripheral)
         notify((any PairingObserver).self) { $0.didReceivePairingRequest(request, from: identifier) }
-        return true
     }
 
-    /// Follows the services of the connected peripheral, if there is an observer.
-    private func followServices() {
-        let peripheral = core.withLock { core -> Peripheral? in
-            guard core.machine.connection == .connected, core.serviceSource == nil, let peripheral = core.peripheral,
-                !core.observers((any ServiceObserver).self).isEmpty
-            else { return nil }
-            core.serviceSource = (peripheral, nil)
-            return peripheral
+    /// Reads the services of the connected peripheral if there is an observer, and reports which are gone since they were
+    /// read last.
+    ///
+    /// - Parameter haveChanged: Whether they are read again if they are known.
+    private func readServices(haveChanged: Bool) {
+        let peripheral = core.withLock { core in
+            core.machine.connection == .connected && (haveChanged || core.services == nil)
+                && !core.observers((any ServiceObserver).self).isEmpty ? core.peripheral : nil
         }
         guard let peripheral else { return }
-        readServices(of: peripheral)
-        peripheral.whenServicesChange().cancel(token)
-        peripheral.whenServicesChange().onSuccess(context: ImmediateContext(), cancelToken: token) {
-            [weak self] in self?.readServices(of: $0)
-        }
-    }
-
-    /// Reads the services, and reports which are gone since they were read last.
-    private func readServices(of peripheral: Peripheral) {
         let discovery: Future<Peripheral> = peripheral.discoverAllServices()
         discovery.onSuccess(context: ImmediateContext()) { [weak self] peripheral in
             let present = peripheral.services
             let known = self?.core.withLock { core -> [Service]? in
-                guard core.serviceSource?.peripheral === peripheral else { return nil }
-                defer { core.serviceSource?.known = present }
-                return core.serviceSource?.known
+                guard core.machine.connection == .connected, core.peripheral === peripheral else { return nil }
+                defer { core.services = present }
+                return core.services
             }
-            guard let self, let known else { return }
+            guard let self, let known, haveChanged else { return }
             let gone = known.filter { service in !present.contains { $0 === service } }
             let identifier = PeripheralIdentifier(peripheral)
-            let invalidated = gone.map { ServiceIdentifier(uuid: $0.uuid) }
-            notify((any ServiceObserver).self) {
-                $0.didModifyServices(from: identifier, invalidatedServices: invalidated)
+            notify((any ServiceObserver).self) { observer in
+                let invalidated = gone.map { ServiceIdentifier(uuid: $0.uuid) }
+                observer.didModifyServices(from: identifier, invalidatedServices: invalidated)
             }
         }
     }

@@ -6,8 +6,6 @@ import Foundation
 final class Listen: @unchecked Swift.Sendable {
     private struct State {
         var isEnded = false
-        /// The characteristic of the subscription, and its values.
-        var characteristic: Characteristic?
         var stream: FutureStream<Data?>?
     }
 
@@ -36,7 +34,7 @@ final class Listen: @unchecked Swift.Sendable {
     ) throws -> Future<Void> {
         let stream: FutureStream<Data?> = characteristic.receiveNotificationUpdates(capacity: 0)
         let isActive = state.withLock { state in
-            if !state.isEnded { (state.characteristic, state.stream) = (characteristic, stream) }
+            if !state.isEnded { state.stream = stream }
             return !state.isEnded
         }
         guard isActive else { throw BluejayError.cancelled }
@@ -63,12 +61,6 @@ final class Listen: @unchecked Swift.Sendable {
         }
         stream?.cancel(token)
     }
-
-    /// Ends the subscription of the peripheral.
-    func unsubscribe() {
-        guard let characteristic = state.withLock({ $0.characteristic }) else { return }
-        let _: Future<Void> = characteristic.stopNotifying()
-    }
 }
 
 /// The restoration of an earlier run of the program: the settings, and the connection until it is back or given up.
@@ -76,16 +68,21 @@ struct Restoration {
     /// After how many seconds the restoration of the connection has failed, as in Bluejay 0.8.
     static let limit: TimeInterval = 15
 
-    let isEnabled: Bool
-    weak var listenRestorer: (any ListenRestorer)?
-    weak var backgroundRestorer: (any BackgroundRestorer)?
+    let identifier: RestoreIdentifier?
+    private(set) weak var listenRestorer: (any ListenRestorer)?
+    private(set) weak var backgroundRestorer: (any BackgroundRestorer)?
     /// The machine's attempt to connect; `nil` if no connection is being restored.
     var attempt: Int?
 
     init(_ mode: BackgroundRestoreMode) {
-        let (identifier, listenRestorer, backgroundRestorer) = mode.parts
-        isEnabled = identifier != nil
-        (self.listenRestorer, self.backgroundRestorer) = (listenRestorer, backgroundRestorer)
+        switch mode {
+        case .disable: identifier = nil
+        case .enable(let name): identifier = name
+        case .enableWithListenRestorer(let name, let restorer): (identifier, listenRestorer) = (name, restorer)
+        case .enableWithConfig(let config):
+            (identifier, listenRestorer) = (config.restoreIdentifier, config.listenRestorer)
+            backgroundRestorer = config.backgroundRestorer
+        }
     }
 }
 

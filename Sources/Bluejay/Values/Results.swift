@@ -8,7 +8,7 @@ import Foundation
 public enum ConnectionResult {
     /// The peripheral is connected.
     case success(Peripheral)
-    /// The connection failed, with the error: a ``BluejayError``, or one of BlueCapKit.
+    /// The connection failed, with a ``BluejayError`` or an error of BlueCapKit.
     case failure(any Error)
 
     init(_ result: Result<Peripheral, any Error>) {
@@ -20,7 +20,7 @@ public enum ConnectionResult {
 public enum DisconnectionResult {
     /// The connection to this peripheral has ended.
     case success(Peripheral)
-    /// The disconnection failed, with the error, such as ``BluejayError/notConnected``.
+    /// The disconnection failed, for example with ``BluejayError/notConnected``.
     case failure(any Error)
 
     init(_ result: Result<Peripheral, any Error>) {
@@ -32,7 +32,7 @@ public enum DisconnectionResult {
 public enum ReadResult<R> {
     /// The value.
     case success(R)
-    /// The read or the listen failed, with the error: a ``BluejayError``, or one of BlueCapKit.
+    /// The read or the listen failed, with a ``BluejayError``, or an error of BlueCapKit or of the value.
     case failure(any Error)
 }
 
@@ -40,7 +40,7 @@ public enum ReadResult<R> {
 public enum WriteResult {
     /// The write is complete, or the listen has ended.
     case success
-    /// The operation failed, with the error: a ``BluejayError``, or one of BlueCapKit.
+    /// The operation failed, with a ``BluejayError`` or an error of BlueCapKit.
     case failure(any Error)
 
     init(_ outcome: Result<Data, any Error>) {

@@ -46,14 +46,8 @@ public protocol Receivable {
 }
 
 extension Data {
-    /// Returns the value of some of the bytes.
+    /// Returns the value of `length` bytes, after the first `start`; a slice counts from its own first byte.
     ///
-    /// ```swift
-    /// let flags: UInt8 = try bluetoothData.extract(start: 0, length: 1)
-    /// ```
-    /// - Parameters:
-    ///   - start: How many bytes to skip. A slice counts from its own first byte.
-    ///   - length: How many bytes the value has.
     /// - Throws: ``BluejayError/dataOutOfBounds(start:length:count:)`` if there are fewer bytes or an argument is negative,
     ///   and the errors of `R`: an integer that is wider than `length` throws the same.
     public func extract<R: Receivable>(start: Int, length: Int) throws -> R {
