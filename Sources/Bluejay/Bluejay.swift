@@ -80,9 +80,7 @@ public final class Bluejay: Swift.Sendable {
     /// Traps if Bluejay has not been started: check ``hasStarted``.
     public func stopAndExtractBluetoothState() -> (manager: CentralManager, peripheral: Peripheral?) {
         guard let state = session.stop() else {
-            preconditionFailure(
-                "There is no Bluetooth state to extract before start(): check hasStarted first."
-            )
+            preconditionFailure("There is no Bluetooth state to extract before start(): check hasStarted first.")
         }
         return state
     }
@@ -131,9 +129,8 @@ public final class Bluejay: Swift.Sendable {
     ///
     /// - Parameters:
     ///   - peripheralIdentifier: The identifier of a discovery, or of a peripheral that BlueZ knows.
-    ///   - timeout: The time for the attempt, from its beginning; then ``BluejayError/connectionTimedOut``.
-    ///   - warningOptions: Have no effect on Linux; see ``WarningOptions``.
-    ///   - completion: Called once.
+    ///   - timeout: From the beginning of the attempt; then ``BluejayError/connectionTimedOut``.
+    ///   - warningOptions: Have no effect on Linux.
     public func connect(
         _ peripheralIdentifier: PeripheralIdentifier, timeout: Timeout = .none, warningOptions: WarningOptions? = nil,
         completion: @escaping (ConnectionResult) -> Void

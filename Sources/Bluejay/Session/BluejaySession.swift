@@ -84,7 +84,6 @@ final class BluejaySession: Swift.Sendable {
 
     // MARK: State
 
-    /// Returns a property of the machine.
     func state<R>(_ property: (BluejayMachine) -> R) -> R { core.withLock { property($0.machine) } }
 
     var manager: CentralManager? { core.withLock { $0.manager } }
@@ -96,7 +95,6 @@ final class BluejaySession: Swift.Sendable {
         set { core.withLock { $0.handler = newValue } }
     }
 
-    /// Whether this is the thread of a background task of this Bluejay.
     private var isInsideTask: Bool { DispatchQueue.getSpecific(key: Self.ownTask) == ObjectIdentifier(self) }
 
     /// Whether this background task is running, and this is its thread.
@@ -131,7 +129,6 @@ final class BluejaySession: Swift.Sendable {
         }
     }
 
-    /// Sends an event to the machine, and performs its effects.
     func decide(_ event: (inout BluejayMachine) -> [Effect]) { update { event(&$0.machine) } }
 
     /// Makes a request of the application. `completion` is called once, on the callback queue.
@@ -149,7 +146,6 @@ final class BluejaySession: Swift.Sendable {
         }
     }
 
-    /// Makes a request. `settle` is called once.
     func request(_ work: Request.Work, by caller: BluejayMachine.Caller, settle: @escaping (Outcome) -> Void) {
         decide { $0.requested(Request(work, settle: settle), by: caller) }
     }
@@ -165,7 +161,7 @@ final class BluejaySession: Swift.Sendable {
         case .settle(let request, let outcome):
             if case .failure(let error) = outcome {
                 log("A request has failed: \(error.localizedDescription)")
-                if case .listen(let listen) = request.work { listen.end(with: error) }
+                if case .listen(let listen) = request.work { end(listen, with: error) }
             }
             request.settle(outcome)
         case .stop(let request):
@@ -412,7 +408,7 @@ final class BluejaySession: Swift.Sendable {
             subscribe(listen, request)
         case .endListen(let identifier, let error):
             perform(request, on: peripheral, of: identifier) { peripheral in
-                core.withLock { $0.listens.removeValue(forKey: identifier) }?.end(with: error)
+                if let listen = core.withLock({ $0.listens[identifier] }) { end(listen, with: error) }
                 return peripheral.stopNotifications(identifier)
             }
         case .pair(let timeout):
@@ -426,7 +422,8 @@ final class BluejaySession: Swift.Sendable {
     private func stop(_ request: Request) {
         switch request.work {
         case .scan(let scan):
-            end(scan)?.stopScanning()
+            end(scan)
+            manager?.stopScanning()
             finished(request, .success(Data()))
         case .listen(let listen):
             abandon(listen)
@@ -466,15 +463,12 @@ final class BluejaySession: Swift.Sendable {
             return (core.peripheral, replaced)
         }
         perform(request, on: peripheral, of: identifier, or: .multipleListenTrapped) { peripheral in
-            replaced?.end(with: BluejayError.multipleListenReplaced)
+            if let replaced { end(replaced, with: BluejayError.multipleListenReplaced) }
             let found = peripheral.characteristic(identifier, for: [.notify, .indicate])
-            let subscription = found.flatMap(context: ImmediateContext()) { characteristic in
-                try listen.subscribe(to: characteristic) { [weak self] error in
-                    guard let self, remove(listen) else { return }
-                    listen.end(with: BluejayError.documented(error, of: identifier))
-                }
+            let subscription = found.flatMap(context: ImmediateContext()) { [weak self] in
+                guard let future = self?.subscribe(listen, to: $0) else { throw BluejayError.cancelled }
+                return future
             }
-            subscription.onFailure(context: ImmediateContext()) { [weak self] _ in _ = self?.remove(listen) }
             subscription.onSuccess(context: ImmediateContext()) { [weak self] in
                 // It may have been abandoned during the subscription.
                 if self?.core.withLock({ $0.listens[identifier] == nil }) == true {
@@ -485,20 +479,47 @@ final class BluejaySession: Swift.Sendable {
         }
     }
 
-    /// Returns whether this listen was the current one.
-    private func remove(_ listen: Listen) -> Bool {
-        core.withLock { core in
-            guard core.listens[listen.identifier] === listen else { return false }
-            core.listens[listen.identifier] = nil
-            return true
+    /// Returns `nil` if the listen has ended.
+    private func subscribe(_ listen: Listen, to characteristic: Characteristic) -> Future<Void>? {
+        let stream: FutureStream<Data?> = characteristic.receiveNotificationUpdates(capacity: 0)
+        let isActive = core.withLock { _ in
+            if !listen.isEnded { listen.stream = stream }
+            return !listen.isEnded
         }
+        guard isActive else { return nil }
+        stream.onComplete(context: ImmediateContext(), cancelToken: token) { [weak self] element in
+            switch element {
+            case .success(let data?): self?.deliver(.success(data), to: listen)
+            case .success(nil): self?.deliver(.failure(CharacteristicError.notificationsInterrupted), to: listen)
+            case .failure(let error): self?.end(listen, with: BluejayError.documented(error, of: listen.identifier))
+            }
+        }
+        return characteristic.startNotifying()
+    }
+
+    private func deliver(_ value: Outcome, to listen: Listen) {
+        core.withLock { _ in
+            // Under the lock, so that no value follows the end.
+            if !listen.isEnded { listen.receive(value) }
+        }
+    }
+
+    /// Ends the values of a listen, with at most one error. Returns whether they had not ended.
+    @discardableResult
+    private func end(_ listen: Listen, with error: (any Error)?) -> Bool {
+        let (isFirst, stream) = core.withLock { core in
+            defer { (listen.isEnded, listen.stream) = (true, nil) }
+            if core.listens[listen.identifier] === listen { core.listens[listen.identifier] = nil }
+            if !listen.isEnded, let error { listen.receive(.failure(error)) }
+            return (!listen.isEnded, listen.stream)
+        }
+        stream?.cancel(token)
+        return isFirst
     }
 
     /// Ends a listen outside the queue, if it cannot have a turn any more.
     func abandon(_ listen: Listen) {
-        guard remove(listen) else { return }
-        listen.end(with: nil)
-        peripheral?.stopNotifications(listen.identifier)
+        if end(listen, with: nil) { peripheral?.stopNotifications(listen.identifier) }
     }
 
     /// Ends all listens: the connection has ended, or Bluejay has stopped.
@@ -510,7 +531,7 @@ final class BluejaySession: Swift.Sendable {
         let listens = Array(last.listens.values) + last.restoredListens
         // The order of a dictionary differs between processes.
         for listen in listens.sorted(by: { $0.identifier.description < $1.identifier.description }) {
-            listen.end(with: error)
+            end(listen, with: error)
             // Else BlueCapKit would subscribe again on the next connection. After a stop the subscriptions remain for the
             // next owner of the manager.
             guard isStarted else { continue }
@@ -543,8 +564,8 @@ final class BluejaySession: Swift.Sendable {
                 self?.decide { $0.ended(request, .success(Data())) }
             }
         }
-        let options = ScanOptions(allowsDuplicates: scan.allowsDuplicates)
-        let stream = manager.startScanning(forServiceUUIDs: scan.services, options: options)
+        let stream = manager.startScanning(
+            forServiceUUIDs: scan.services, options: ScanOptions(allowsDuplicates: scan.allowsDuplicates))
         stream.onComplete(context: ImmediateContext()) { [weak self] element in
             guard let self else { return }
             switch element {
@@ -554,18 +575,15 @@ final class BluejaySession: Swift.Sendable {
                 follow(request) { scan.hasDiscovered(discovery) }
                 withExtendedLifetime(dropped) {}
             case .failure(let error):
-                _ = end(scan)
+                end(scan)
                 finished(request, .failure(error))
             }
         }
     }
 
-    /// Ends the timers and streams of a scan; returns the manager.
-    private func end(_ scan: Scan) -> CentralManager? {
+    private func end(_ scan: Scan) {
         scan.timer?.cancel()
-        let manager = manager
         manager?.whenPeripheralsExpire().cancel(token)
-        return manager
     }
 
     /// Performs the action that the application returns, on the callback queue, unless the scan has ended.

@@ -2,64 +2,23 @@ import BlueCapKit
 import Foundation
 
 /// A listen to a characteristic: receives values until it has ended.
-// Unchecked, because of `receive`: it only enqueues, on the callback queue or for the background task.
+// Unchecked: the session accesses the variables, and calls `receive`, under its lock.
 final class Listen: @unchecked Swift.Sendable {
-    private struct State {
-        var isEnded = false
-        var stream: FutureStream<Data?>?
-    }
-
     let identifier: CharacteristicIdentifier
     let option: MultipleListenOption
     /// Whether the application has not given it a closure yet: its values go to the ``ListenRestorer``.
     let isUnhandled: Bool
-    /// Called with each value, and with the failure that ends the listen: under the lock, so that no value follows the end.
-    private let receive: (Result<Data, any Error>) -> Void
-    private let token = CancelToken()
-    private let state = Locked(State())
+    /// Called with each value, and with the failure that ends the listen. It only enqueues, on the callback queue or for the
+    /// background task.
+    let receive: (BluejayMachine.Outcome) -> Void
+    var isEnded = false
+    var stream: FutureStream<Data?>?
 
     init(
         _ identifier: CharacteristicIdentifier, _ option: MultipleListenOption, isUnhandled: Bool = false,
-        receive: @escaping (Result<Data, any Error>) -> Void
+        receive: @escaping (BluejayMachine.Outcome) -> Void
     ) {
         (self.identifier, self.option, self.isUnhandled, self.receive) = (identifier, option, isUnhandled, receive)
-    }
-
-    /// Subscribes to the characteristic.
-    ///
-    /// - Parameter failed: Called when the values of the characteristic have ended.
-    /// - Throws: ``BluejayError/cancelled`` if the listen has ended.
-    func subscribe(
-        to characteristic: Characteristic, failed: @escaping @Sendable (any Error) -> Void
-    ) throws -> Future<Void> {
-        let stream: FutureStream<Data?> = characteristic.receiveNotificationUpdates(capacity: 0)
-        let isActive = state.withLock { state in
-            if !state.isEnded { state.stream = stream }
-            return !state.isEnded
-        }
-        guard isActive else { throw BluejayError.cancelled }
-        stream.onComplete(context: ImmediateContext(), cancelToken: token) { element in
-            switch element {
-            case .success(let data?): self.deliver(.success(data))
-            case .success(nil): self.deliver(.failure(CharacteristicError.notificationsInterrupted))
-            case .failure(let error): failed(error)
-            }
-        }
-        return characteristic.startNotifying()
-    }
-
-    func deliver(_ value: Result<Data, any Error>) {
-        state.withLock { if !$0.isEnded { receive(value) } }
-    }
-
-    /// Ends the values, with at most one error, the first.
-    func end(with error: (any Error)?) {
-        let stream = state.withLock { state in
-            defer { (state.isEnded, state.stream) = (true, nil) }
-            if !state.isEnded, let error { receive(.failure(error)) }
-            return state.stream
-        }
-        stream?.cancel(token)
     }
 }
 

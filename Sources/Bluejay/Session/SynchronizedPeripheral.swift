@@ -63,9 +63,8 @@ public final class SynchronizedPeripheral: @unchecked Swift.Sendable {
     /// Listens until `completion` returns ``ListenAction/done``.
     ///
     /// - Parameters:
-    ///   - characteristicIdentifier: The characteristic to listen to.
     ///   - timeout: From the beginning of the listen; then ``BluejayError/listenTimedOut``.
-    ///   - completion: Called with each value; returns whether to continue.
+    ///   - completion: Called with each value.
     /// - Throws: The failure that ends the listen, and the errors of `R`.
     public func listen<R: Receivable>(
         to characteristicIdentifier: CharacteristicIdentifier, timeout: Timeout = .none,
@@ -122,11 +121,8 @@ public final class SynchronizedPeripheral: @unchecked Swift.Sendable {
         }
     }
 
-    /// Listens, and discards all values, until none has arrived for a while.
-    /// - Parameters:
-    ///   - characteristicIdentifier: The characteristic to listen to.
-    ///   - idleWindow: The length of that time in seconds; more than zero.
-    ///   - completion: Called when no value has arrived for so long.
+    /// Listens, and discards all values, until none has arrived for `idleWindow` seconds, more than zero. Then it calls the
+    /// completion.
     /// - Throws: ``BluejayError/indefiniteFlush`` if the window would never end.
     public func flushListen(
         to characteristicIdentifier: CharacteristicIdentifier, idleWindow: TimeInterval = 3,
@@ -134,12 +130,11 @@ public final class SynchronizedPeripheral: @unchecked Swift.Sendable {
     ) throws {
         guard idleWindow > 0, idleWindow < .infinity else { throw BluejayError.indefiniteFlush }
         try listening(to: characteristicIdentifier) { values in
-            var isSilent = false
-            while !isSilent {
+            while true {
                 do {
                     try receive(values, idleWindow) { _ in .done }
                 } catch BluejayError.listenTimedOut {
-                    isSilent = true
+                    return
                 } catch CharacteristicError.notificationsInterrupted {
                     // The missed values would have been discarded.
                 }
@@ -150,13 +145,9 @@ public final class SynchronizedPeripheral: @unchecked Swift.Sendable {
 
     // MARK: Pairing
 
-    /// Pairs with the peripheral; see ``Bluejay/pair(timeout:completion:)``. An operation on a protected value pairs by
-    /// itself, if the policy allows it.
-    ///
-    /// The ``PairingObserver`` receives the requests of the pairing while this call blocks the task's thread.
-    public func pair(timeout: Timeout = .seconds(60)) throws {
-        try perform(.pair(timeout))
-    }
+    /// Pairs with the peripheral; see ``Bluejay/pair(timeout:completion:)``. The ``PairingObserver`` receives the requests while
+    /// this call blocks the task's thread.
+    public func pair(timeout: Timeout = .seconds(60)) throws { try perform(.pair(timeout)) }
 
     // MARK: Waiting; the task's thread
 
@@ -176,13 +167,10 @@ public final class SynchronizedPeripheral: @unchecked Swift.Sendable {
         // If no more requests are possible, the listen ends outside the queue.
         defer { session.abandon(listen) }
         try perform(.listen(listen))
-        do {
-            try body(values)
-        } catch {
-            try? endListen(to: identifier)
-            throw error
-        }
-        try endListen(to: identifier)
+        let result = Result { try body(values) }
+        let end = Result { try endListen(to: identifier) }
+        try result.get()
+        try end.get()
     }
 
     /// Takes values until `take` returns ``ListenAction/done``.
@@ -190,10 +178,9 @@ public final class SynchronizedPeripheral: @unchecked Swift.Sendable {
         let expiry = Expiry(limit: CancelToken())
         let timer = session.timer(after: limit) { self.put(.failure(expiry), in: values) }
         defer { timer?.cancel() }
-        var action = ListenAction.keepListening
-        while action == .keepListening {
+        while true {
             do {
-                action = try take(self.take(from: values).get())
+                if try take(self.take(from: values).get()) == .done { return }
             } catch let error as Expiry {
                 // An earlier limit may have ended just after the value that it was for.
                 if error.limit == expiry.limit { throw BluejayError.listenTimedOut }
