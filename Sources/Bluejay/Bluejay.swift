@@ -65,8 +65,7 @@ public final class Bluejay: Swift.Sendable {
     ///   - mode: Whether Bluejay creates a manager or uses an existing one. A connected peripheral stays connected, and is
     ///     reported to observers.
     ///   - connectionObserver: The first observer.
-    ///   - pairingPolicy: Whether and how Bluejay pairs: BlueCapKit's `PairingPolicy`. `nil` for that of the manager, which is
-    ///     `.reject` if its options do not set it.
+    ///   - pairingPolicy: Whether and how Bluejay pairs. `nil` for the policy of the manager, `.reject` if nothing has set it.
     public func start(
         mode: StartMode = .new(StartOptions.bluejayDefault), connectionObserver: (any ConnectionObserver)? = nil,
         pairing pairingPolicy: PairingPolicy? = nil
@@ -160,7 +159,7 @@ public final class Bluejay: Swift.Sendable {
         session.unregister(observer, as: (any ConnectionObserver).self)
     }
 
-    /// Adds an observer of pairings. It is held weakly.
+    /// Adds an observer of pairings, which Bluejay holds weakly.
     public func register(pairingObserver: any PairingObserver) {
         session.register(pairingObserver, as: (any PairingObserver).self)
     }
@@ -188,11 +187,7 @@ public final class Bluejay: Swift.Sendable {
         session.decide { $0.cancelEverything(error, shouldDisconnect: shouldDisconnect) }
     }
 
-    /// Returns the bytes of all values, one after the other.
-    ///
-    /// ```swift
-    /// let request = Bluejay.combine(sendables: [UInt8(0x3A), handle.bigEndian, payload])
-    /// ```
+    /// Returns the bytes of all values, one after the other; see ``Sendable``.
     public static func combine(sendables: [any Sendable]) -> Data {
         sendables.reduce(into: Data()) { $0.append($1.toBluetoothData()) }
     }

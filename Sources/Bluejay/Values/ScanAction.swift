@@ -15,7 +15,7 @@ public enum ScanAction {
     /// The discovery of an action with a time-out contains the time-out, so it can be used in another action.
     case connect(ScanDiscovery, (ConnectionResult) -> Void)
 
-    /// Ends the scan, and connects with a time limit; see ``connect(_:_:)``. The warnings have no effect on Linux.
+    /// The same as the case, with a time limit of the attempt. The warnings have no effect on Linux.
     public static func connect(
         _ discovery: ScanDiscovery, _ timeout: Timeout, _ warningOptions: WarningOptions?,
         _ completion: @escaping (ConnectionResult) -> Void

@@ -18,12 +18,6 @@ public import Foundation
 /// In a file that imports Bluejay the name `Sendable` is this protocol, as in the document. Swift's protocol of that name,
 /// for values that may be used on several threads, is `Swift.Sendable` there; `@Sendable` before a closure is Swift's
 /// everywhere.
-///
-/// ```swift
-/// struct Command: Sendable, Swift.Sendable {
-///     func toBluetoothData() -> Data { Data([1]) }
-/// }
-/// ```
 public protocol Sendable {
     /// Returns the bytes, in the order in which they are sent.
     func toBluetoothData() -> Data
