@@ -9,22 +9,17 @@ public import Foundation
 /// later call of the task. Closures are called on the task's thread.
 // Unchecked: the variables are accessed under `condition` alone.
 public final class SynchronizedPeripheral: @unchecked Swift.Sendable {
-    /// The values that the task receives of one request, in their order, until it takes them.
-    private final class Mailbox: @unchecked Swift.Sendable {
-        var values: [BluejaySession.Outcome] = []
-    }
-
-    /// The end of one time limit.
-    private struct Expiry: Error {
-        let limit: CancelToken
-    }
+    /// Identifies a request, a listen or a time limit, whose outcomes the task receives.
+    private final class Source: Swift.Sendable {}
 
     private let session: BluejaySession
     private let condition = NSCondition()
     /// Why the task has failed.
     private var failure: (any Error)?
-    /// The mailbox that the task waits for.
-    private var awaited: Mailbox?
+    /// What the task has received and not taken yet, in its order.
+    private var received: [(source: Source, outcome: BluejaySession.Outcome)] = []
+    /// The sources that the task waits for.
+    private var awaited: [Source] = []
     private var hasEnded = false
 
     init(session: BluejaySession) { self.session = session }
@@ -155,17 +150,20 @@ public final class SynchronizedPeripheral: @unchecked Swift.Sendable {
     @discardableResult
     private func perform(_ work: Request.Work) throws -> Data {
         guard session.isInside(self) else { throw BluejayError.notInBackgroundTask }
-        let outcome = Mailbox()
-        session.request(work, by: .task) { self.put($0, in: outcome) }
-        return try take(from: outcome).get()
+        let source = Source()
+        session.request(work, by: .task) { self.put($0, from: source) }
+        return try take(from: source).get()
     }
 
     /// Begins a listen, runs `body` with its values, and ends the listen in any case.
-    private func listening(to identifier: CharacteristicIdentifier, _ body: (Mailbox) throws -> Void) throws {
-        let values = Mailbox()
-        let listen = Listen(identifier, .trap) { self.put($0, in: values) }
-        // If no more requests are possible, the listen ends outside the queue.
-        defer { session.abandon(listen) }
+    private func listening(to identifier: CharacteristicIdentifier, _ body: (Source) throws -> Void) throws {
+        let values = Source()
+        let listen = Listen(identifier, .trap) { self.put($0, from: values) }
+        defer {
+            // If no more requests are possible, the listen ends outside the queue.
+            session.abandon(listen)
+            condition.withLock { received.removeAll { $0.source === values } }
+        }
         try perform(.listen(listen))
         let result = Result { try body(values) }
         let end = Result { try endListen(to: identifier) }
@@ -174,41 +172,36 @@ public final class SynchronizedPeripheral: @unchecked Swift.Sendable {
     }
 
     /// Takes values until `take` returns ``ListenAction/done``.
-    private func receive(_ values: Mailbox, _ limit: TimeInterval, _ take: (Data) throws -> ListenAction) throws {
-        let expiry = Expiry(limit: CancelToken())
-        let timer = session.timer(after: limit) { self.put(.failure(expiry), in: values) }
+    private func receive(_ values: Source, _ limit: TimeInterval, _ take: (Data) throws -> ListenAction) throws {
+        let end = Source()
+        let timer = session.timer(after: limit) { self.put(.failure(BluejayError.listenTimedOut), from: end) }
         defer { timer?.cancel() }
-        while true {
-            do {
-                if try take(self.take(from: values).get()) == .done { return }
-            } catch let error as Expiry {
-                // An earlier limit may have ended just after the value that it was for.
-                if error.limit == expiry.limit { throw BluejayError.listenTimedOut }
-            }
-        }
+        while try take(self.take(from: values, end).get()) == .keepListening {}
     }
 
     /// Waits for the next value. Throws if the task has failed.
-    private func take(from mailbox: Mailbox) throws -> BluejaySession.Outcome {
+    private func take(from sources: Source...) throws -> BluejaySession.Outcome {
         try condition.withLock {
-            defer { awaited = nil }
-            while mailbox.values.isEmpty {
+            defer { awaited = [] }
+            while true {
+                if let place = received.firstIndex(where: { value in sources.contains { $0 === value.source } }) {
+                    return received.remove(at: place).outcome
+                }
                 if let failure { throw failure }
-                awaited = mailbox
+                awaited = sources
                 condition.broadcast()
                 condition.wait()
             }
-            return mailbox.values.removeFirst()
         }
     }
 
     // MARK: Any thread
 
-    private func put(_ value: BluejaySession.Outcome, in mailbox: Mailbox) {
+    private func put(_ outcome: BluejaySession.Outcome, from source: Source) {
         condition.withLock {
-            mailbox.values.append(value)
+            received.append((source, outcome))
             // The task does not wait any more, even if its thread has not woken yet.
-            if awaited === mailbox { awaited = nil }
+            if awaited.contains(where: { $0 === source }) { awaited = [] }
             condition.broadcast()
         }
     }
@@ -216,7 +209,7 @@ public final class SynchronizedPeripheral: @unchecked Swift.Sendable {
     /// Fails what the task waits for, now and later.
     func fail(_ error: any Error) {
         condition.withLock {
-            (failure, awaited) = (error, nil)
+            (failure, awaited) = (error, [])
             condition.broadcast()
         }
     }
@@ -232,8 +225,8 @@ public final class SynchronizedPeripheral: @unchecked Swift.Sendable {
     func awaitStillness(limit: TimeInterval) -> Bool {
         let deadline = Date(timeIntervalSinceNow: limit)
         return condition.withLock {
-            while !hasEnded, awaited == nil, condition.wait(until: deadline) {}
-            return hasEnded || awaited != nil
+            while !hasEnded, awaited.isEmpty, condition.wait(until: deadline) {}
+            return hasEnded || !awaited.isEmpty
         }
     }
 }
