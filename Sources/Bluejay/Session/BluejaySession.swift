@@ -32,6 +32,8 @@ final class BluejaySession: Swift.Sendable {
         var listens: [CharacteristicIdentifier: Listen] = [:]
         /// The listens that wait for the connection to come back.
         var restoredListens: [Listen] = []
+        /// Cancels the handler of the manager's pairing requests; `nil` if there is none.
+        var requestWatch: CancelToken?
         /// The peripheral whose pairing and services are followed.
         var followed: Peripheral?
         /// The services of this connection when they were read last; `nil` until then.
@@ -276,10 +278,7 @@ final class BluejaySession: Swift.Sendable {
                 core.manager === manager ? core.machine.availabilityChanged(state == .poweredOn) : []
             }
         }
-        manager.whenPairingIsRequested().onSuccess(context: ImmediateContext(), cancelToken: token) {
-            [weak self, weak manager] request in
-            if let manager { self?.giveToObservers(request, of: manager) }
-        }
+        followPairingRequests()
         if isRestorationEnabled { followRestoration(of: manager) }
     }
 
@@ -299,7 +298,7 @@ final class BluejaySession: Swift.Sendable {
     private func forget(_ manager: CentralManager) {
         log("Stopped.")
         manager.whenStateChanges().cancel(token)
-        manager.whenPairingIsRequested().cancel(token)
+        if let watch = core.withLock({ $0.requestWatch.take() }) { manager.whenPairingIsRequested().cancel(watch) }
         let dropped = core.withLock { core -> Core? in
             // It may have been started again.
             guard core.manager === manager, !core.machine.isStarted else { return nil }
@@ -426,7 +425,7 @@ final class BluejaySession: Swift.Sendable {
             manager?.stopScanning()
             finished(request, .success(Data()))
         case .listen(let listen):
-            abandon(listen)
+            peripheral?.stopNotifications(listen.identifier)
         case .pair:
             peripheral?.cancelPairing()
         case .connect, .disconnect, .read, .write, .endListen, .unpair:
@@ -744,6 +743,7 @@ final class BluejaySession: Swift.Sendable {
 
     func register(_ observer: AnyObject, as kind: Any.Type) {
         core.withLock { $0.add(observer, as: kind) }
+        followPairingRequests()
         readServices(haveChanged: false)
     }
 
@@ -783,14 +783,31 @@ final class BluejaySession: Swift.Sendable {
         }
     }
 
+    /// Follows the requests of pairings if there is an observer: BlueCapKit rejects a request without a handler.
+    private func followPairingRequests() {
+        let watch = CancelToken()
+        let manager = core.withLock { core -> CentralManager? in
+            guard core.machine.isStarted, core.requestWatch == nil, !core.observers((any PairingObserver).self).isEmpty
+            else { return nil }
+            core.requestWatch = watch
+            return core.manager
+        }
+        manager?.whenPairingIsRequested().onSuccess(context: ImmediateContext(), cancelToken: watch) {
+            [weak self, weak manager] request in
+            if let manager { self?.giveToObservers(request, of: manager, watch) }
+        }
+    }
+
     /// Gives the request of a pairing to the observers. Without one, another handler answers it, or it is rejected.
-    private func giveToObservers(_ request: PairingRequest, of manager: CentralManager) {
+    private func giveToObservers(_ request: PairingRequest, of manager: CentralManager, _ watch: CancelToken) {
         let registrations = core.withLock { core in
-            core.manager === manager && core.machine.isStarted ? core.observers((any PairingObserver).self) : []
+            core.requestWatch == watch ? core.observers((any PairingObserver).self) : []
         }
         guard case .peripheral(let peripheral) = request.peer, registrations.contains(where: { $0.observer != nil })
         else {
-            guard !manager.whenPairingIsRequested().isWatched(besides: token) else { return }
+            core.withLock { if $0.requestWatch == watch { $0.requestWatch = nil } }
+            manager.whenPairingIsRequested().cancel(watch)
+            guard !manager.whenPairingIsRequested().isWatched(besides: watch) else { return }
             if registrations.isEmpty { request.decline() } else { request.reject() }
             return
         }
