@@ -17,7 +17,7 @@ extension Bluejay {
     /// - Parameters:
     ///   - duration: In seconds; 0 for no end.
     ///   - allowDuplicates: Whether each advertisement is a discovery, or only the first one of each peripheral.
-    ///   - serviceIdentifiers: Only peripherals that advertise one of these services; `nil` or none for all.
+    ///   - serviceIdentifiers: The services of which a peripheral advertises one; `nil` or none for all peripherals.
     ///   - discovery: Called with the discovery and all discoveries so far, the newest state of each.
     ///   - expired: Called with a peripheral that has not been received for 30 seconds or more (see
     ///     `CentralManager.whenPeripheralsExpire()`), and those that are left; only if duplicates are allowed.
@@ -63,24 +63,17 @@ extension Bluejay {
 
     /// Reads a value. Services and characteristics are discovered if necessary.
     ///
-    /// - Parameters:
-    ///   - characteristicIdentifier: The characteristic to read.
-    ///   - completion: Called once: with the value; or with ``BluejayError/notConnected``,
-    ///     ``BluejayError/missingService(_:)``, ``BluejayError/missingCharacteristic(_:)``, BlueCapKit's
-    ///     `CharacteristicError` if the peripheral refuses, or an error that `R` throws.
+    /// - Parameter completion: Called once: with the value; or with ``BluejayError/notConnected``,
+    ///   ``BluejayError/missingService(_:)``, ``BluejayError/missingCharacteristic(_:)``, BlueCapKit's `CharacteristicError` if the
+    ///   peripheral refuses, or an error that `R` throws.
     public func read<R: Receivable>(
         from characteristicIdentifier: CharacteristicIdentifier, completion: @escaping (ReadResult<R>) -> Void
     ) {
         session.request(.read(characteristicIdentifier)) { completion(ReadResult($0)) }
     }
 
-    /// Writes a value.
-    ///
-    /// - Parameters:
-    ///   - characteristicIdentifier: The characteristic to write to.
-    ///   - value: The value to write.
-    ///   - type: Whether the peripheral confirms the write.
-    ///   - completion: Called once; see ``read(from:completion:)`` for the errors.
+    /// Writes a value, which the peripheral confirms unless `type` is `withoutResponse`. The completion is called once, with the
+    /// errors of ``read(from:completion:)``.
     public func write<S: Sendable>(
         to characteristicIdentifier: CharacteristicIdentifier, value: S,
         type: CBCharacteristicWriteType = .withResponse, completion: @escaping (WriteResult) -> Void
@@ -94,7 +87,6 @@ extension Bluejay {
     /// ``endListen(to:error:completion:)`` or the end of the connection.
     ///
     /// - Parameters:
-    ///   - characteristicIdentifier: The characteristic to listen to.
     ///   - option: Whether another listen to the same characteristic replaces this one.
     ///   - completion: Called with each value, and with the failure that ends the listen: ``BluejayError/notConnected`` if
     ///     the connection is lost, ``BluejayError/explicitDisconnect`` after `disconnect`. Two failures do not end the
@@ -110,10 +102,7 @@ extension Bluejay {
 
     /// Ends a listen. Succeeds also if there is none.
     ///
-    /// - Parameters:
-    ///   - characteristicIdentifier: The characteristic of the listen.
-    ///   - error: The last failure that the listen's own closure receives; `nil` for none.
-    ///   - completion: Called once.
+    /// - Parameter error: The last failure that the listen's own closure receives; `nil` for none.
     public func endListen(
         to characteristicIdentifier: CharacteristicIdentifier, error: (any Error)? = nil,
         completion: ((WriteResult) -> Void)? = nil
@@ -162,7 +151,7 @@ extension Bluejay {
     /// again, which is reported as a loss; the pairing continues, except that of a background task.
     ///
     /// - Parameters:
-    ///   - timeout: The time limit, which includes the answers of the user.
+    ///   - timeout: Includes the answers of the user.
     ///   - completion: Called once; with ``BluejayError/notConnected``, or ``BluejayError/pairingFailed(_:)``.
     public func pair(timeout: Timeout = .seconds(60), completion: @escaping (PairingResult) -> Void) {
         session.request(.pair(timeout)) { completion(PairingResult($0)) }
@@ -173,9 +162,8 @@ extension Bluejay {
     ///
     /// The peripheral keeps its keys, and may refuse a new pairing until its user removes them too.
     ///
-    /// - Parameters:
-    ///   - peripheralIdentifier: The identifier of a discovery, or of a peripheral that BlueZ knows.
-    ///   - completion: Called once; with ``BluejayError/unexpectedPeripheral(_:)``, or ``BluejayError/pairingFailed(_:)``.
+    /// - Parameter completion: Called once; with ``BluejayError/unexpectedPeripheral(_:)``, or
+    ///   ``BluejayError/pairingFailed(_:)``.
     public func unpair(
         _ peripheralIdentifier: PeripheralIdentifier, completion: ((PairingResult) -> Void)? = nil
     ) {
@@ -210,9 +198,7 @@ extension Bluejay {
         backgroundTask: @escaping @Sendable (SynchronizedPeripheral) throws -> Result,
         completionOnMainThread: @escaping (RunResult<Result>) -> Void
     ) {
-        session.run(
-            { [session] in try backgroundTask(SynchronizedPeripheral(session: session, task: $0)) },
-            completionOnMainThread)
+        session.run(backgroundTask, completionOnMainThread)
     }
 
     /// Runs a background task with a value, which no other code accesses until the task has ended.

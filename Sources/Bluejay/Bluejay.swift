@@ -65,8 +65,7 @@ public final class Bluejay: Swift.Sendable {
     ///   - mode: Whether Bluejay creates a manager or uses an existing one. A connected peripheral stays connected, and is
     ///     reported to observers.
     ///   - connectionObserver: The first observer.
-    ///   - pairingPolicy: Whether and how Bluejay pairs: BlueCapKit's `PairingPolicy`. `nil` for that of the manager, which is
-    ///     `.reject` if its options do not set it.
+    ///   - pairingPolicy: Whether and how Bluejay pairs. `nil` for the policy of the manager, `.reject` if nothing has set it.
     public func start(
         mode: StartMode = .new(StartOptions.bluejayDefault), connectionObserver: (any ConnectionObserver)? = nil,
         pairing pairingPolicy: PairingPolicy? = nil
@@ -80,9 +79,7 @@ public final class Bluejay: Swift.Sendable {
     /// Traps if Bluejay has not been started: check ``hasStarted``.
     public func stopAndExtractBluetoothState() -> (manager: CentralManager, peripheral: Peripheral?) {
         guard let state = session.stop() else {
-            preconditionFailure(
-                "There is no Bluetooth state to extract before start(): check hasStarted first."
-            )
+            preconditionFailure("There is no Bluetooth state to extract before start(): check hasStarted first.")
         }
         return state
     }
@@ -131,14 +128,13 @@ public final class Bluejay: Swift.Sendable {
     ///
     /// - Parameters:
     ///   - peripheralIdentifier: The identifier of a discovery, or of a peripheral that BlueZ knows.
-    ///   - timeout: The time for the attempt, from its beginning; then ``BluejayError/connectionTimedOut``.
-    ///   - warningOptions: Have no effect on Linux; see ``WarningOptions``.
-    ///   - completion: Called once.
+    ///   - timeout: From the beginning of the attempt; then ``BluejayError/connectionTimedOut``.
+    ///   - warningOptions: Have no effect on Linux.
     public func connect(
         _ peripheralIdentifier: PeripheralIdentifier, timeout: Timeout = .none, warningOptions: WarningOptions? = nil,
         completion: @escaping (ConnectionResult) -> Void
     ) {
-        session.connect(peripheralIdentifier, timeout: timeout, completion: completion)
+        session.request(forLink: .connect(peripheralIdentifier, timeout)) { completion(ConnectionResult($0)) }
     }
 
     /// Disconnects, or ends the attempt to connect, also while Bluetooth is off. After success, ``shouldAutoReconnect`` is
@@ -150,7 +146,7 @@ public final class Bluejay: Swift.Sendable {
     ///     are refused with ``BluejayError/disconnectQueued``.
     ///   - completion: Called once, with ``BluejayError/notConnected`` if there is no connection and no attempt.
     public func disconnect(immediate: Bool = false, completion: ((DisconnectionResult) -> Void)? = nil) {
-        session.disconnect(isImmediate: immediate, completion: completion)
+        session.request(forLink: .disconnect(isImmediate: immediate)) { completion?(DisconnectionResult($0)) }
     }
 
     // MARK: Observers
@@ -160,17 +156,17 @@ public final class Bluejay: Swift.Sendable {
 
     /// Removes an observer. A deallocated observer is removed automatically.
     public func unregister(observer: any ConnectionObserver) {
-        session.changeObservers { $0.remove(observer, as: (any ConnectionObserver).self) }
+        session.unregister(observer, as: (any ConnectionObserver).self)
     }
 
-    /// Adds an observer of pairings. It is held weakly.
+    /// Adds an observer of pairings, which Bluejay holds weakly.
     public func register(pairingObserver: any PairingObserver) {
-        session.changeObservers { $0.add(pairingObserver, as: (any PairingObserver).self) }
+        session.register(pairingObserver, as: (any PairingObserver).self)
     }
 
     /// Removes an observer of pairings.
     public func unregister(pairingObserver: any PairingObserver) {
-        session.changeObservers { $0.remove(pairingObserver, as: (any PairingObserver).self) }
+        session.unregister(pairingObserver, as: (any PairingObserver).self)
     }
 
     /// Sets the object that decides what follows a disconnection, and replaces the previous one. Bluejay holds it weakly.
@@ -191,11 +187,7 @@ public final class Bluejay: Swift.Sendable {
         session.decide { $0.cancelEverything(error, shouldDisconnect: shouldDisconnect) }
     }
 
-    /// Returns the bytes of all values, one after the other.
-    ///
-    /// ```swift
-    /// let request = Bluejay.combine(sendables: [UInt8(0x3A), handle.bigEndian, payload])
-    /// ```
+    /// Returns the bytes of all values, one after the other; see ``Sendable``.
     public static func combine(sendables: [any Sendable]) -> Data {
         sendables.reduce(into: Data()) { $0.append($1.toBluetoothData()) }
     }

@@ -5,13 +5,12 @@ import XCTest
 
 /// The tables of what Bluejay does next, without time, threads or Bluetooth.
 final class BluejayMachineTests: XCTestCase {
-    private typealias ID = BluejayMachine.RequestID
     private typealias Effect = BluejayMachine.Effect
 
     /// A machine with a few verbs, and effects as words.
     private struct Player {
         var machine = BluejayMachine()
-        private var requests: [UInt64: ID] = [:]
+        private(set) var requests: [Int: Request] = [:]
 
         mutating func ready() -> Player {
             _ = machine.started()
@@ -21,49 +20,55 @@ final class BluejayMachineTests: XCTestCase {
 
         mutating func connected() -> Player {
             _ = ready()
-            _ = ask(90, .connect)
+            _ = ask(90, .aConnection)
             _ = machine.linkWentUp()
             return self
         }
 
         mutating func ask(
-            _ id: UInt64, _ kind: BluejayMachine.Kind, by caller: BluejayMachine.Caller = .application
+            _ id: Int, _ work: Request.Work, by caller: BluejayMachine.Caller = .application
         ) -> String {
-            let request = ID(rawValue: id, kind: kind)
+            let request = Request(work) { _ in }
             requests[id] = request
             return words(machine.requested(request, by: caller))
         }
 
-        mutating func finish(_ id: UInt64, _ error: BluejayError? = nil) -> String {
-            let request = requests[id] ?? ID(rawValue: id, kind: .operation)
+        mutating func finish(_ id: Int, _ error: BluejayError? = nil) -> String {
+            guard let request = requests[id] else { return "no request \(id)" }
             return words(machine.finished(request, error.map { .failure($0) } ?? .success(Data())))
         }
 
         mutating func play(_ event: (inout BluejayMachine) -> [Effect]) -> String { words(event(&machine)) }
+
+        private func words(_ effects: [Effect]) -> String {
+            effects.map { effect in
+                word(effect) { request in requests.first { $0.value == request }?.key ?? 0 }
+            }.joined(separator: ", ")
+        }
     }
 
     private var player = Player()
 
     func testWhatIsAskedForBeforeBluetoothsFirstWordWaitsForIt() {
         XCTAssertEqual(player.play { $0.started() }, "")
-        XCTAssertEqual(player.ask(1, .scan), "")
-        XCTAssertEqual(player.ask(2, .connect), "settle 1 ok")
+        XCTAssertEqual(player.ask(1, .aScan), "")
+        XCTAssertEqual(player.ask(2, .aConnection), "settle 1 ok")
         XCTAssertEqual(player.play { $0.availabilityChanged(true) }, "available true, begin 2")
         XCTAssertEqual(player.play { $0.availabilityChanged(true) }, "")
     }
 
     func testItFailsWhenTheFirstWordIsNo() {
         _ = player.play { $0.started() }
-        _ = player.ask(1, .scan)
+        _ = player.ask(1, .aScan)
         XCTAssertEqual(
             player.play { $0.availabilityChanged(false) }, "available false, settle 1 bluetoothUnavailable")
-        XCTAssertEqual(player.ask(2, .connect), "settle 2 bluetoothUnavailable")
+        XCTAssertEqual(player.ask(2, .aConnection), "settle 2 bluetoothUnavailable")
         XCTAssertEqual(player.play { $0.availabilityChanged(true) }, "available true")
-        XCTAssertEqual(player.ask(3, .connect), "begin 3")
+        XCTAssertEqual(player.ask(3, .aConnection), "begin 3")
     }
 
     func testNothingIsDoneBeforeTheStart() {
-        XCTAssertEqual(player.ask(1, .scan), "settle 1 stopped")
+        XCTAssertEqual(player.ask(1, .aScan), "settle 1 stopped")
         XCTAssertEqual(player.machine.taskRequested(by: .application), .stopped)
         XCTAssertEqual(player.play { $0.stopped() }, "")
         XCTAssertEqual(player.play { $0.cancelEverything(BluejayError.cancelled, shouldDisconnect: true) }, "")
@@ -73,7 +78,7 @@ final class BluejayMachineTests: XCTestCase {
         _ = player.connected()
         XCTAssertEqual(player.ask(1, .operation), "begin 1")
         XCTAssertEqual(player.ask(2, .operation), "")
-        XCTAssertEqual(player.ask(3, .scan), "")
+        XCTAssertEqual(player.ask(3, .aScan), "")
         XCTAssertEqual(player.finish(1), "settle 1 ok, begin 2")
         XCTAssertEqual(player.finish(1), "")
         XCTAssertEqual(player.finish(2, .listenTimedOut), "settle 2 listenTimedOut, begin 3")
@@ -83,7 +88,7 @@ final class BluejayMachineTests: XCTestCase {
     func testOperationsTakeAConnection() {
         _ = player.ready()
         XCTAssertEqual(player.ask(1, .operation), "settle 1 notConnected")
-        XCTAssertEqual(player.ask(2, .connect), "begin 2")
+        XCTAssertEqual(player.ask(2, .aConnection), "begin 2")
         XCTAssertEqual(player.ask(3, .operation), "settle 3 notConnected")
         XCTAssertTrue(player.machine.isConnecting)
         XCTAssertEqual(player.play { $0.linkWentUp() }, "settle 2 ok, connected")
@@ -92,8 +97,8 @@ final class BluejayMachineTests: XCTestCase {
 
     func testAPairingThatHasBegunIsNotEndedByALoss() {
         _ = player.connected()
-        XCTAssertEqual(player.ask(1, .pairing), "begin 1")
-        XCTAssertEqual(player.ask(2, .pairing), "")
+        XCTAssertEqual(player.ask(1, .aPairing), "begin 1")
+        XCTAssertEqual(player.ask(2, .aPairing), "")
         XCTAssertEqual(player.ask(3, .operation), "")
         XCTAssertEqual(
             player.play { $0.linkWentDown(isRequested: false) },
@@ -104,7 +109,7 @@ final class BluejayMachineTests: XCTestCase {
 
     func testTheEndOfABondRequiresNoConnection() {
         _ = player.ready()
-        XCTAssertEqual(player.ask(1, .pairing), "settle 1 notConnected")
+        XCTAssertEqual(player.ask(1, .aPairing), "settle 1 notConnected")
         XCTAssertEqual(player.ask(2, .unpairing), "begin 2")
         XCTAssertEqual(player.ask(3, .unpairing), "")
         XCTAssertEqual(player.finish(2), "settle 2 ok, begin 3")
@@ -123,16 +128,16 @@ final class BluejayMachineTests: XCTestCase {
             "end listens notConnected, disconnected notConnected true")
     }
 
-    func testEachAttemptHasANumberOfItsOwn() {
+    func testEachAttemptHasANumberOfItsOwn() throws {
         _ = player.ready()
-        _ = player.ask(1, .connect)
+        _ = player.ask(1, .aConnection)
         let first = player.machine.attempt
         _ = player.play { $0.linkWentUp() }
         _ = player.ask(2, .disconnect(isImmediate: false))
         XCTAssertEqual(player.machine.attempt, first)
-        _ = player.ask(3, .connect)
+        _ = player.ask(3, .aConnection)
         _ = player.play { $0.linkWentDown(isRequested: false) }
-        XCTAssertEqual(player.machine.connection, .connecting(ID(rawValue: 3, kind: .connect)))
+        XCTAssertEqual(player.machine.connection, .connecting(try XCTUnwrap(player.requests[3])))
         XCTAssertNotEqual(player.machine.attempt, first)
         let second = player.machine.attempt
         _ = player.play { $0.stopped() }
@@ -143,7 +148,7 @@ final class BluejayMachineTests: XCTestCase {
     func testAConnectionIsMadeWhenTheOneThatEndsIsGone() {
         _ = player.connected()
         _ = player.play { $0.cancelEverything(BluejayError.cancelled, shouldDisconnect: true) }
-        XCTAssertEqual(player.ask(1, .connect), "")
+        XCTAssertEqual(player.ask(1, .aConnection), "")
         XCTAssertFalse(player.machine.isConnecting)
         XCTAssertEqual(
             player.play { $0.linkWentDown(isRequested: true) },
@@ -151,10 +156,10 @@ final class BluejayMachineTests: XCTestCase {
         XCTAssertTrue(player.machine.isConnecting)
         _ = player.play { $0.linkWentUp() }
         _ = player.play { $0.cancelEverything(BluejayError.cancelled, shouldDisconnect: true) }
-        _ = player.ask(2, .connect)
+        _ = player.ask(2, .aConnection)
         XCTAssertEqual(
             player.play { $0.cancelEverything(BluejayError.cancelled, shouldDisconnect: false) }, "settle 2 cancelled")
-        XCTAssertEqual(player.ask(3, .scan), "begin 3")
+        XCTAssertEqual(player.ask(3, .aScan), "begin 3")
         XCTAssertEqual(
             player.play { $0.linkWentDown(isRequested: true) },
             "end listens explicitDisconnect, disconnected nil false")
@@ -162,10 +167,10 @@ final class BluejayMachineTests: XCTestCase {
 
     func testTheFirstWordIsWaitedForAlsoWhenEverythingIsCancelled() {
         _ = player.play { $0.started() }
-        _ = player.ask(1, .scan)
+        _ = player.ask(1, .aScan)
         XCTAssertEqual(
             player.play { $0.cancelEverything(BluejayError.cancelled, shouldDisconnect: true) }, "settle 1 cancelled")
-        XCTAssertEqual(player.ask(2, .scan), "")
+        XCTAssertEqual(player.ask(2, .aScan), "")
         XCTAssertEqual(player.play { $0.availabilityChanged(true) }, "available true, begin 2")
     }
 
@@ -173,7 +178,7 @@ final class BluejayMachineTests: XCTestCase {
         _ = player.connected()
         let start = Date()
         for number in 1...20_000 {
-            _ = player.machine.requested(ID(rawValue: UInt64(number), kind: .operation), by: .application)
+            _ = player.ask(number, .operation)
         }
         XCTAssertLessThan(Date().timeIntervalSince(start), 20)
         XCTAssertEqual(player.finish(1), "settle 1 ok, begin 2")
@@ -181,25 +186,25 @@ final class BluejayMachineTests: XCTestCase {
 
     func testThereIsOneScan() {
         _ = player.ready()
-        XCTAssertEqual(player.ask(1, .scan), "begin 1")
-        XCTAssertEqual(player.ask(2, .scan), "settle 2 multipleScanNotSupported")
+        XCTAssertEqual(player.ask(1, .aScan), "begin 1")
+        XCTAssertEqual(player.ask(2, .aScan), "settle 2 multipleScanNotSupported")
         XCTAssertEqual(player.play { $0.scanEnded() }, "settle 1 ok, stop 1")
-        XCTAssertEqual(player.ask(3, .scan), "")
+        XCTAssertEqual(player.ask(3, .aScan), "")
         XCTAssertEqual(player.finish(1), "begin 3")
-        XCTAssertEqual(player.ask(4, .connect), "settle 3 ok, stop 3")
+        XCTAssertEqual(player.ask(4, .aConnection), "settle 3 ok, stop 3")
         XCTAssertEqual(player.finish(3), "begin 4")
     }
 
     func testThereIsOneConnection() {
         _ = player.ready()
-        XCTAssertEqual(player.ask(1, .connect), "begin 1")
-        XCTAssertEqual(player.ask(2, .connect), "settle 2 multipleConnectNotSupported")
+        XCTAssertEqual(player.ask(1, .aConnection), "begin 1")
+        XCTAssertEqual(player.ask(2, .aConnection), "settle 2 multipleConnectNotSupported")
         _ = player.play { $0.linkWentUp() }
-        XCTAssertEqual(player.ask(3, .connect), "settle 3 multipleConnectNotSupported")
+        XCTAssertEqual(player.ask(3, .aConnection), "settle 3 multipleConnectNotSupported")
         XCTAssertEqual(player.ask(4, .disconnect(isImmediate: false)), "end link")
         XCTAssertEqual(player.ask(5, .disconnect(isImmediate: false)), "settle 5 multipleDisconnectNotSupported")
-        XCTAssertEqual(player.ask(6, .connect), "")
-        XCTAssertEqual(player.ask(7, .connect), "settle 7 multipleConnectNotSupported")
+        XCTAssertEqual(player.ask(6, .aConnection), "")
+        XCTAssertEqual(player.ask(7, .aConnection), "settle 7 multipleConnectNotSupported")
         XCTAssertEqual(player.ask(8, .disconnect(isImmediate: false)), "")
         XCTAssertEqual(
             player.play { $0.linkWentDown(isRequested: true) },
@@ -208,19 +213,19 @@ final class BluejayMachineTests: XCTestCase {
 
     func testAConnectionThatFailsLetsTheNextTry() {
         _ = player.ready()
-        _ = player.ask(1, .connect)
+        _ = player.ask(1, .aConnection)
         XCTAssertEqual(
             player.play { $0.linkFailed(BluejayError.connectionTimedOut) },
             "end listens connectionTimedOut, settle 1 connectionTimedOut")
         XCTAssertFalse(player.machine.isConnecting)
-        XCTAssertEqual(player.ask(2, .connect), "begin 2")
+        XCTAssertEqual(player.ask(2, .aConnection), "begin 2")
     }
 
     func testALossFailsWhatTakesTheConnectionAndLeavesTheRest() {
         _ = player.connected()
         _ = player.ask(1, .operation)
         _ = player.ask(2, .operation)
-        _ = player.ask(3, .scan)
+        _ = player.ask(3, .aScan)
         XCTAssertEqual(
             player.play { $0.linkWentDown(isRequested: false) },
             "settle 1 notConnected, stop 1, settle 2 notConnected, end listens notConnected, "
@@ -237,7 +242,7 @@ final class BluejayMachineTests: XCTestCase {
         _ = player.play { $0.linkWentDown(isRequested: false) }
         XCTAssertEqual(player.play { $0.handlerReturned(.change(shouldAutoReconnect: false)) }, "")
         XCTAssertFalse(player.machine.shouldAutoReconnect)
-        _ = player.ask(1, .connect)
+        _ = player.ask(1, .aConnection)
         _ = player.play { $0.linkWentUp() }
         XCTAssertTrue(player.machine.shouldAutoReconnect)
         _ = player.ask(2, .disconnect(isImmediate: false))
@@ -249,7 +254,7 @@ final class BluejayMachineTests: XCTestCase {
     func testWhoConnectsHimselfNeedNoReconnection() {
         _ = player.connected()
         _ = player.play { $0.linkWentDown(isRequested: false) }
-        XCTAssertEqual(player.ask(1, .connect), "begin 1")
+        XCTAssertEqual(player.ask(1, .aConnection), "begin 1")
         XCTAssertEqual(player.play { $0.handlerReturned(.noChange) }, "")
     }
 
@@ -281,12 +286,12 @@ final class BluejayMachineTests: XCTestCase {
             { $0.cancelEverything(BluejayError.cancelled, shouldDisconnect: shouldDisconnect) }
         }
         XCTAssertEqual(player.play(cancel(true)), "")
-        _ = player.ask(1, .scan)
+        _ = player.ask(1, .aScan)
         XCTAssertEqual(player.play(cancel(true)), "settle 1 cancelled, stop 1")
         _ = player.finish(1)
-        _ = player.ask(2, .connect)
+        _ = player.ask(2, .aConnection)
         XCTAssertEqual(player.play(cancel(false)), "settle 2 cancelled, end link")
-        XCTAssertEqual(player.ask(3, .connect), "", "The next attempt waits for the end of the last.")
+        XCTAssertEqual(player.ask(3, .aConnection), "", "The next attempt waits for the end of the last.")
         XCTAssertEqual(player.play { $0.linkWentDown(isRequested: true) }, "end listens explicitDisconnect, begin 3")
         XCTAssertTrue(player.machine.shouldAutoReconnect)
         _ = player.play { $0.linkWentUp() }
@@ -318,7 +323,7 @@ final class BluejayMachineTests: XCTestCase {
 
     func testAnImmediateDisconnectionEndsAnAttemptToConnect() {
         _ = player.ready()
-        _ = player.ask(1, .connect)
+        _ = player.ask(1, .aConnection)
         XCTAssertEqual(player.ask(2, .disconnect(isImmediate: true)), "settle 1 explicitDisconnect, end link")
         XCTAssertTrue(player.machine.isDisconnecting)
         XCTAssertEqual(player.play { $0.linkWentUp() }, "")
@@ -329,7 +334,7 @@ final class BluejayMachineTests: XCTestCase {
 
     func testADisconnectionBehindAnAttemptWaitsForIt() {
         _ = player.ready()
-        _ = player.ask(1, .connect)
+        _ = player.ask(1, .aConnection)
         XCTAssertEqual(player.ask(2, .disconnect(isImmediate: false)), "")
         XCTAssertEqual(player.play { $0.linkWentUp() }, "settle 1 ok, connected, end link")
         XCTAssertEqual(
@@ -371,14 +376,14 @@ final class BluejayMachineTests: XCTestCase {
             player.play { $0.stopped() }, "settle 1 stopped, stop 1, end listens stopped, fail task stopped")
         XCTAssertEqual(player.play { $0.stopped() }, "")
         XCTAssertEqual(player.play { $0.linkWentDown(isRequested: true) }, "")
-        XCTAssertEqual(player.ask(2, .connect), "settle 2 stopped")
+        XCTAssertEqual(player.ask(2, .aConnection), "settle 2 stopped")
         XCTAssertEqual(player.play { $0.taskEnded() }, "")
     }
 
     func testBluetoothsEndFailsEverything() {
         _ = player.connected()
         _ = player.ask(1, .operation)
-        _ = player.ask(2, .scan)
+        _ = player.ask(2, .aScan)
         XCTAssertEqual(
             player.play { $0.availabilityChanged(false) },
             "available false, settle 1 bluetoothUnavailable, stop 1, settle 2 bluetoothUnavailable")
@@ -389,15 +394,11 @@ final class BluejayMachineTests: XCTestCase {
     }
 }
 
-private func words(_ effects: [BluejayMachine.Effect]) -> String {
-    effects.map(word).joined(separator: ", ")
-}
-
-private func word(_ effect: BluejayMachine.Effect) -> String {
+private func word(_ effect: BluejayMachine.Effect, _ number: (Request) -> Int) -> String {
     switch effect {
-    case .begin(let id): "begin \(id.rawValue)"
-    case .settle(let id, let outcome, let mustStop):
-        "settle \(id.rawValue) \(word(outcome))" + (mustStop ? ", stop \(id.rawValue)" : "")
+    case .begin(let request): "begin \(number(request))"
+    case .settle(let request, let outcome): "settle \(number(request)) \(word(outcome))"
+    case .stop(let request): "stop \(number(request))"
     case .endLink: "end link"
     case .reconnect: "reconnect"
     case .tryAgain: "try again"
@@ -416,4 +417,20 @@ private func word(_ outcome: BluejayMachine.Outcome) -> String {
     case .success: "ok"
     case .failure(let error): error is BluejayError ? short(error) : "?"
     }
+}
+
+extension Request.Work {
+    private static let characteristic = CharacteristicIdentifier(uuid: "2A38", service: ServiceIdentifier(uuid: "180D"))
+    private static let peripheral = PeripheralIdentifier(uuid: UUID(), name: nil)
+
+    fileprivate static var aScan: Self {
+        .scan(
+            Scan(
+                duration: 0, allowsDuplicates: false, throttle: 0, services: nil, discovery: { _, _ in .continue },
+                expired: nil, stopped: { _, _ in }))
+    }
+    fileprivate static var aConnection: Self { .connect(peripheral, .none) }
+    fileprivate static var operation: Self { .read(characteristic) }
+    fileprivate static var aPairing: Self { .pair(.none) }
+    fileprivate static var unpairing: Self { .unpair(peripheral) }
 }

@@ -68,6 +68,9 @@ public final class PairingRequest: Sendable, CustomStringConvertible {
     @discardableResult
     public func reject() -> Bool { request.answer(.reject(.rejectedByUser)) }
 
+    /// Rejects the request as one that no handler receives.
+    package func decline() { _ = request.answer(.reject(.rejectedByPolicy)) }
+
     /// Whether the request waits for an answer, or the passkey is to be displayed.
     public var isOpen: Bool { request.isOpen }
 

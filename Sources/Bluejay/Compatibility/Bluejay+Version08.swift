@@ -2,25 +2,17 @@ public import BlueCapKit
 public import Dispatch
 public import Foundation
 
-// Bluejay's names since version 0.8, and some of earlier versions, beside those of the guide.
+// Bluejay's names since version 0.8, and some of earlier versions, beside those of the guide. Observers are held weakly.
 
 extension Bluejay {
-    /// Creates a Bluejay with an observer of its log, as since version 0.8.8.
-    ///
-    /// - Parameters:
-    ///   - logObserver: The first log observer; held weakly.
-    ///   - callbackQueue: As of ``init(callbackQueue:)``.
+    /// Creates a Bluejay with an observer of its log, as ``init(callbackQueue:)`` and ``register(logObserver:)`` do.
     public convenience init(logObserver: (any LogObserver)?, callbackQueue: DispatchQueue = .main) {
         self.init(callbackQueue: callbackQueue)
         if let logObserver { register(logObserver: logObserver) }
     }
 
-    /// Starts with a disconnect handler, as in version 0.7.
-    ///
-    /// - Parameters:
-    ///   - mode: As of ``start(mode:connectionObserver:pairing:)``.
-    ///   - connectionObserver: The first observer.
-    ///   - disconnectHandler: Decides what follows a disconnection; held weakly.
+    /// Starts with a disconnect handler, as ``registerDisconnectHandler(handler:)`` and
+    /// ``start(mode:connectionObserver:pairing:)`` do.
     public func start(
         mode: StartMode = .new(StartOptions.bluejayDefault), connectionObserver: (any ConnectionObserver)? = nil,
         disconnectHandler: any DisconnectHandler
@@ -31,43 +23,37 @@ extension Bluejay {
 
     // MARK: Observers
 
-    /// Adds an observer, as ``register(observer:)`` does, by the name since version 0.8.0.
+    /// The same as ``register(observer:)``.
     public func register(connectionObserver: any ConnectionObserver) { register(observer: connectionObserver) }
 
-    /// Removes an observer, as ``unregister(observer:)`` does, by the name since version 0.8.0.
+    /// The same as ``unregister(observer:)``.
     public func unregister(connectionObserver: any ConnectionObserver) { unregister(observer: connectionObserver) }
 
-    /// Adds an observer of ``readRSSI()``. It is held weakly.
-    public func register(rssiObserver: any RSSIObserver) {
-        session.changeObservers { $0.add(rssiObserver, as: (any RSSIObserver).self) }
-    }
+    /// Adds an observer of ``readRSSI()``.
+    public func register(rssiObserver: any RSSIObserver) { session.register(rssiObserver, as: (any RSSIObserver).self) }
 
     /// Removes an observer of ``readRSSI()``.
     public func unregister(rssiObserver: any RSSIObserver) {
-        session.changeObservers { $0.remove(rssiObserver, as: (any RSSIObserver).self) }
+        session.unregister(rssiObserver, as: (any RSSIObserver).self)
     }
 
-    /// Adds an observer of the peripheral's services, by the name since version 0.8.2. It is held weakly.
+    /// Adds an observer of the peripheral's services.
     public func register(serviceObserver: any ServiceObserver) {
-        session.changeObservers { $0.add(serviceObserver, as: (any ServiceObserver).self) }
+        session.register(serviceObserver, as: (any ServiceObserver).self)
     }
 
     /// Removes an observer of the peripheral's services.
     public func unregister(serviceObserver: any ServiceObserver) {
-        session.changeObservers { $0.remove(serviceObserver, as: (any ServiceObserver).self) }
+        session.unregister(serviceObserver, as: (any ServiceObserver).self)
     }
 
-    /// Adds an observer of the log. It is held weakly, and called on the callback queue.
-    public func register(logObserver: any LogObserver) {
-        session.changeObservers { $0.add(logObserver, as: (any LogObserver).self) }
-    }
+    /// Adds an observer of the log.
+    public func register(logObserver: any LogObserver) { session.register(logObserver, as: (any LogObserver).self) }
 
     /// Removes an observer of the log.
-    public func unregister(logObserver: any LogObserver) {
-        session.changeObservers { $0.remove(logObserver, as: (any LogObserver).self) }
-    }
+    public func unregister(logObserver: any LogObserver) { session.unregister(logObserver, as: (any LogObserver).self) }
 
-    /// Removes the disconnect handler, as ``removeDisconnectHandler()`` does.
+    /// The same as ``removeDisconnectHandler()``.
     public func unregisterDisconnectHandler() { removeDisconnectHandler() }
 
     // MARK: Signal strength
@@ -85,8 +71,7 @@ extension Bluejay {
 
     // MARK: Results with identifiers
 
-    /// Connects, and completes with the identifier of the peripheral, as since version 0.8.0. It is chosen if the
-    /// completion takes an ``IdentifierConnectionResult`` or uses the peripheral as an identifier.
+    /// Connects. This variant is chosen if the completion uses the peripheral as an identifier.
     @_disfavoredOverload
     public func connect(
         _ peripheralIdentifier: PeripheralIdentifier, timeout: Timeout = .none, warningOptions: WarningOptions? = nil,
@@ -97,8 +82,7 @@ extension Bluejay {
         }
     }
 
-    /// Disconnects, and completes with the identifier of the peripheral, as since version 0.8.0. It is chosen if the
-    /// completion takes an ``IdentifierDisconnectionResult`` or has a `case .disconnected`.
+    /// Disconnects. This variant is chosen if the completion has a `case .disconnected`.
     @_disfavoredOverload
     public func disconnect(
         immediate: Bool = false, completion: @escaping (IdentifierDisconnectionResult) -> Void
@@ -109,11 +93,11 @@ extension Bluejay {
     }
 }
 
-/// The result of a connection, with the identifier of the peripheral, as since version 0.8.0.
+/// A ``ConnectionResult`` with the identifier of the peripheral.
 public enum IdentifierConnectionResult: Swift.Sendable {
     /// The peripheral is connected.
     case success(PeripheralIdentifier)
-    /// The connection failed, with the error: a ``BluejayError``, or one of BlueCapKit.
+    /// The connection failed.
     case failure(any Error)
 
     init(_ result: ConnectionResult) {
@@ -124,11 +108,11 @@ public enum IdentifierConnectionResult: Swift.Sendable {
     }
 }
 
-/// The result of a disconnection, with the identifier of the peripheral, as since version 0.8.0.
+/// A ``DisconnectionResult`` with the identifier of the peripheral.
 public enum IdentifierDisconnectionResult: Swift.Sendable {
     /// The connection to this peripheral has ended.
     case disconnected(PeripheralIdentifier)
-    /// The disconnection failed, with the error, such as ``BluejayError/notConnected``.
+    /// The disconnection failed.
     case failure(any Error)
 
     init(_ result: DisconnectionResult) {
@@ -140,10 +124,7 @@ public enum IdentifierDisconnectionResult: Swift.Sendable {
 }
 
 extension SynchronizedPeripheral {
-    /// Listens, and discards all values, until none has arrived for a while; the spelling since version 0.4.9 of
-    /// ``flushListen(to:idleWindow:completion:)``.
-    ///
-    /// - Throws: ``BluejayError/indefiniteFlush`` for `.none`.
+    /// The same as ``flushListen(to:idleWindow:completion:)``. Throws ``BluejayError/indefiniteFlush`` for `.none`.
     public func flushListen(
         to characteristicIdentifier: CharacteristicIdentifier, nonZeroTimeout: Timeout,
         completion: @escaping () -> Void
@@ -157,14 +138,14 @@ extension SynchronizedPeripheral {
 public struct DataPadding: Sendable, Hashable, Swift.Sendable {
     private let amount: Int
 
-    /// - Parameter amount: How many bytes, zero or more; less counts as zero.
+    /// Creates padding of this many bytes; less than zero counts as zero.
     public init(_ amount: Int) { self.amount = max(0, amount) }
 
     public func toBluetoothData() -> Data { Data(count: amount) }
 }
 
 extension StartOptions {
-    /// The same as ``bluejayDefault``: the name in the versions 0.7 and 0.8.
+    /// The same as ``bluejayDefault``.
     public static var `default`: StartOptions { bluejayDefault }
 }
 
@@ -176,12 +157,12 @@ extension WarningOptions {
 }
 
 extension BackgroundRestoreMode {
-    /// Restores the connection with the restorers of the configuration, as since version 0.8.0.
+    /// The same as ``enableWithConfig(_:)``.
     public static func enable(_ config: BackgroundRestoreConfig) -> BackgroundRestoreMode { .enableWithConfig(config) }
 }
 
 extension ScanAction {
-    /// Ends the scan, and connects to the discovered peripheral; the closure takes the identifier of the peripheral.
+    /// The same as the case, with the identifier of the peripheral in the result.
     @_disfavoredOverload
     public static func connect(
         _ discovery: ScanDiscovery, _ completion: @escaping (IdentifierConnectionResult) -> Void
@@ -189,8 +170,7 @@ extension ScanAction {
         .connect(discovery) { (result: ConnectionResult) in completion(IdentifierConnectionResult(result)) }
     }
 
-    /// Ends the scan, and connects to the discovered peripheral within a time; the closure takes the identifier of the
-    /// peripheral.
+    /// The same as the variant with a ``ConnectionResult``.
     @_disfavoredOverload
     public static func connect(
         _ discovery: ScanDiscovery, _ timeout: Timeout, _ warningOptions: WarningOptions?,
@@ -205,8 +185,8 @@ extension ScanAction {
 // The guide's names of Core Bluetooth's types, in ``StartMode/use(manager:peripheral:)`` and
 // ``Bluejay/Bluejay/stopAndExtractBluetoothState()``. Bluejay stands on BlueCapKit, and not on the module CoreBluetooth.
 
-/// The guide's name of BlueCapKit's `CentralManager`.
+/// The guide's name of `CentralManager`.
 public typealias CBCentralManager = CentralManager
 
-/// The guide's name of BlueCapKit's `Peripheral`.
+/// The guide's name of `Peripheral`.
 public typealias CBPeripheral = Peripheral

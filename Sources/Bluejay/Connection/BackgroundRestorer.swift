@@ -9,10 +9,8 @@ public protocol BackgroundRestorer: AnyObject {
     /// Called when the connection did not come back within 15 seconds, or the attempt was ended by the application. Bluejay
     /// does not try again.
     ///
-    /// - Parameters:
-    ///   - peripheral: The peripheral that was connected.
-    ///   - error: ``BluejayError/connectionTimedOut``; ``BluejayError/bluetoothUnavailable`` if Bluetooth is off;
-    ///     ``BluejayError/explicitDisconnect`` or ``BluejayError/stopped`` if the application ended the attempt.
+    /// - Parameter error: ``BluejayError/connectionTimedOut``; ``BluejayError/bluetoothUnavailable`` if Bluetooth is off;
+    ///   ``BluejayError/explicitDisconnect`` or ``BluejayError/stopped`` if the application ended the attempt.
     func didFailToRestoreConnection(
         to peripheral: PeripheralIdentifier, error: any Error
     ) -> BackgroundRestoreCompletion
@@ -31,7 +29,7 @@ public typealias LaunchOptions = [String: Any]?
 
 /// The settings for the restoration of the connection and its listens, as in Bluejay since version 0.8.
 public struct BackgroundRestoreConfig {
-    /// The name of the state that is saved for the next run of the program.
+    /// The name of the saved state; one for each Bluejay.
     public let restoreIdentifier: RestoreIdentifier
     /// Receives the result of the restoration. Bluejay holds it weakly.
     public let backgroundRestorer: any BackgroundRestorer
@@ -40,11 +38,7 @@ public struct BackgroundRestoreConfig {
     /// The options with which the program was launched.
     public let launchOptions: LaunchOptions
 
-    /// - Parameters:
-    ///   - restoreIdentifier: Letters, digits, `.`, `-` and `_`; one for each Bluejay.
-    ///   - backgroundRestorer: Receives the result of the restoration.
-    ///   - listenRestorer: Decides on listens that have no closure.
-    ///   - launchOptions: `nil` on Linux. Restoration does not depend on it: the state is in a file.
+    /// Creates the settings. `launchOptions` is `nil` on Linux, where the state is in a file.
     public init(
         restoreIdentifier: RestoreIdentifier, backgroundRestorer: any BackgroundRestorer,
         listenRestorer: any ListenRestorer, launchOptions: LaunchOptions = nil

@@ -4,37 +4,26 @@ public import Foundation
 /// The object that decides on the listens of an earlier run of the program. It is called on the callback queue of
 /// ``Bluejay``, which holds it weakly.
 ///
-/// ## Two spellings
-/// A class implements ``willRestoreListen(on:)``, as in the guide, or
-/// ``didReceiveUnhandledListen(from:on:with:)``, as in Bluejay since version 0.8, or both. A class that implements neither
-/// does not compile. A class that implements one of them may omit the other: if the other is there with another name or
-/// other types, it compiles and is not called. The compiler warns of it ("nearly matches defaulted requirement") if the
-/// conformance is declared in an extension that has the method. The associated types are inferred. As a type the protocol
-/// is written `any ListenRestorer`.
-///
-/// If a class implements both, the guide's method decides first whether a listen stays; values of one that stays without
-/// a closure go to the other method.
+/// A class implements ``willRestoreListen(on:)``, as in the guide, or ``didReceiveUnhandledListen(from:on:with:)``, as in Bluejay
+/// since version 0.8, or both: then the guide's method decides first whether a listen stays, and values of one that stays without
+/// a closure go to the other method. A class that implements neither does not compile. In a class that implements one, the other
+/// with a wrong name or type compiles and is not called; the compiler warns of it as for a ``ConnectionObserver``. The associated
+/// types are inferred. As a type the protocol is written `any ListenRestorer`.
 public protocol ListenRestorer: AnyObject {
     /// `Bool` if the class implements ``willRestoreListen(on:)``.
     associatedtype ListenDecision: ListenRestorerDecision
     /// ``ListenRestoreAction`` if the class implements ``didReceiveUnhandledListen(from:on:with:)``.
     associatedtype UnhandledListenAction: ListenRestorerAction
 
-    /// Called before the connection is restored, for each characteristic with a listen of the earlier run. The guide's spelling.
+    /// Called before the connection is restored, for each characteristic with a listen of the earlier run.
     ///
-    /// - Parameter characteristic: The characteristic, which has no closure that receives its values.
     /// - Returns: `true` after ``Bluejay/restoreListen(to:completion:)`` was called for it; `false` to have the listen
     ///   ended.
     @_disfavoredOverload  // on `any ListenRestorer` it is the method that returns `Bool`
     func willRestoreListen(on characteristic: CharacteristicIdentifier) -> ListenDecision
 
-    /// Called with each value of a restored listen that has no closure, until there is one. The spelling since version
-    /// 0.8.
+    /// Called with each value of a restored listen that has no closure, until there is one.
     ///
-    /// - Parameters:
-    ///   - peripheral: The peripheral that has sent the value.
-    ///   - characteristic: The characteristic.
-    ///   - value: The value.
     /// - Returns: ``ListenRestoreAction/promiseRestoration`` if the application is going to call
     ///   ``Bluejay/listen(to:multipleListenOption:completion:)``; ``ListenRestoreAction/stopListen`` to have the listen
     ///   ended.
@@ -85,27 +74,18 @@ extension ListenRestorer where ListenDecision == Bool {
 
 extension ListenRestorer {
     /// Asks a restorer of either spelling whether a listen stays: the call on `any ListenRestorer`, for example of a restorer
-    /// that forwards to another one.
+    /// that forwards to another one. `true` if it implements only ``didReceiveUnhandledListen(from:on:with:)``.
     ///
-    /// - Parameters:
-    ///   - characteristic: The characteristic.
-    ///   - unused: Omitted by the caller. With this parameter the method is no default of the requirement.
-    /// - Returns: What the restorer has returned; `true` if it implements only
-    ///   ``didReceiveUnhandledListen(from:on:with:)``.
+    /// - Parameter unused: Omitted by the caller. With it the method is no default of the requirement.
     public func willRestoreListen(on characteristic: CharacteristicIdentifier, _ unused: Void = ()) -> Bool {
         let decision: ListenDecision = willRestoreListen(on: characteristic)
         return decision as? Bool ?? true
     }
 
-    /// Reports a value to a restorer of either spelling: the call on `any ListenRestorer`.
+    /// Reports a value to a restorer of either spelling: the call on `any ListenRestorer`. Returns
+    /// ``ListenRestoreAction/promiseRestoration`` if it implements only ``willRestoreListen(on:)``.
     ///
-    /// - Parameters:
-    ///   - peripheral: The peripheral that has sent the value.
-    ///   - characteristic: The characteristic.
-    ///   - value: The value.
-    ///   - unused: Omitted by the caller. With this parameter the method is no default of the requirement.
-    /// - Returns: What the restorer has returned; ``ListenRestoreAction/promiseRestoration`` if it implements only
-    ///   ``willRestoreListen(on:)``.
+    /// - Parameter unused: Omitted by the caller.
     public func didReceiveUnhandledListen(
         from peripheral: PeripheralIdentifier, on characteristic: CharacteristicIdentifier, with value: Data?,
         _ unused: Void = ()

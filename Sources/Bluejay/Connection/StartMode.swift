@@ -26,8 +26,8 @@ public struct StartOptions {
     /// - Parameters:
     ///   - enableBluetoothAlert: Has no effect on Linux, which has no such alert.
     ///   - backgroundRestore: Whether the connection and its listens are restored after a crash, a kill or a power cut.
-    ///   - managerConfiguration: The configuration of the `CentralManager`, such as its adapter. `backgroundRestore` replaces
-    ///     its restore identifier. An invalid value makes each scan fail.
+    ///   - managerConfiguration: That of the `CentralManager`. `backgroundRestore` replaces its restore identifier. An invalid
+    ///     value makes each scan fail.
     public init(
         enableBluetoothAlert: Bool, backgroundRestore: BackgroundRestoreMode,
         managerConfiguration: CentralManager.Configuration = CentralManager.Configuration()
@@ -59,14 +59,4 @@ public enum BackgroundRestoreMode {
     /// Restores the connection, reports it to one restorer, and asks another one about each listen; written
     /// `.enable(config)`.
     case enableWithConfig(BackgroundRestoreConfig)
-
-    /// The identifier and the restorers.
-    var parts: (identifier: RestoreIdentifier?, listens: (any ListenRestorer)?, connection: (any BackgroundRestorer)?) {
-        switch self {
-        case .disable: (nil, nil, nil)
-        case .enable(let identifier): (identifier, nil, nil)
-        case .enableWithListenRestorer(let identifier, let restorer): (identifier, restorer, nil)
-        case .enableWithConfig(let config): (config.restoreIdentifier, config.listenRestorer, config.backgroundRestorer)
-        }
-    }
 }

@@ -1,19 +1,13 @@
 public import BlueCapKit
 
-/// An object that receives the major events; it is called on the callback queue of ``Bluejay``.
+/// An object that receives the major events, on the callback queue of ``Bluejay``, which holds it weakly.
 ///
-/// Bluejay holds its observers weakly. Each method has a default that does nothing.
+/// The guide's methods take a `Peripheral`, those of Bluejay since version 0.8 a ``PeripheralIdentifier``. Bluejay calls both for
+/// each event, the guide's first: a class implements either, per event.
 ///
-/// ## Two spellings
-/// The guide's methods take a `Peripheral`, those of Bluejay since version 0.8 a ``PeripheralIdentifier``. Bluejay calls
-/// both for each event, the guide's first: a class implements either, per event. One that implements both is called twice.
-///
-/// ## What the compiler does not see
-/// Since each method has a default, a method with another name or another type is no error: it is a method of the class's
-/// own and is never called. If the conformance is declared in an extension that has the method, as in
-/// `extension Label: ConnectionObserver { … }`, the compiler warns that the method "nearly matches" a requirement. A subclass
-/// overrides what its superclass implements; a method of the subclass that the superclass does not implement is not
-/// called.
+/// Each method has a default that does nothing, so a method with another name or type compiles and is never called. If the
+/// conformance is declared in an extension that has the method, the compiler warns that it "nearly matches" a requirement. A
+/// subclass can override only what its superclass implements.
 public protocol ConnectionObserver: AnyObject {
     /// Called when Bluetooth becomes available or unavailable, and with the present state when the observer is
     /// registered, unless that is unknown.
@@ -24,9 +18,9 @@ public protocol ConnectionObserver: AnyObject {
     /// Called when the connection has ended, for any reason. If Bluejay reconnects, ``connected(to:)-(Peripheral)`` may
     /// follow.
     func disconnected(from peripheral: Peripheral)
-    /// The same event as ``connected(to:)-(Peripheral)``, as Bluejay spells it since version 0.8.
+    /// The same event as ``connected(to:)-(Peripheral)``, since version 0.8.
     func connected(to peripheral: PeripheralIdentifier)
-    /// The same event as ``disconnected(from:)-(Peripheral)``, as Bluejay spells it since version 0.8.
+    /// The same event as ``disconnected(from:)-(Peripheral)``, since version 0.8.
     func disconnected(from peripheral: PeripheralIdentifier)
 }
 
@@ -36,9 +30,7 @@ extension ConnectionObserver {
     public func disconnected(from peripheral: Peripheral) {}
     public func connected(to peripheral: PeripheralIdentifier) {}
     public func disconnected(from peripheral: PeripheralIdentifier) {}
-}
 
-extension ConnectionObserver {
     /// Reports a connection in both spellings.
     func connected(_ peripheral: Peripheral) {
         connected(to: peripheral)

@@ -3,8 +3,8 @@ public import BlueCapKit
 /// The object that decides what follows a disconnection: whether Bluejay reconnects, and what else begins then, such as a
 /// scan.
 ///
-/// It is called on the callback queue of ``Bluejay``, after all callbacks of what the disconnection ended and after the
-/// observers; if a background task was running, after that too.
+/// It is called on the callback queue of ``Bluejay``, after all callbacks of what the disconnection ended, after the observers,
+/// and after a background task that was running.
 ///
 /// ```swift
 /// final class Monitor: DisconnectHandler {
@@ -16,12 +16,11 @@ public import BlueCapKit
 /// }
 /// ```
 ///
-/// ## Two spellings
 /// The parameter is a `Peripheral`, as in the guide, or a ``PeripheralIdentifier``, as in Bluejay since version 0.8; the
-/// compiler infers ``DisconnectedPeripheral`` from it. A class without such a method, with another type, or with both
-/// methods does not compile. As a type the protocol is written `any DisconnectHandler`.
+/// compiler infers ``DisconnectedPeripheral`` from it. A class without such a method, or with both, does not compile. As a type
+/// the protocol is written `any DisconnectHandler`.
 public protocol DisconnectHandler: AnyObject {
-    /// The form in which the handler receives the peripheral: `Peripheral` or ``PeripheralIdentifier``.
+    /// The type of the method's parameter.
     associatedtype DisconnectedPeripheral: ReportedPeripheral
 
     /// Called when the connection has ended.
@@ -44,16 +43,10 @@ public enum AutoReconnectMode: Hashable, Swift.Sendable {
 }
 
 extension DisconnectHandler {
-    /// Reports a disconnection to a handler of either spelling: the call on `any DisconnectHandler`, such as a handler makes
-    /// that forwards to another one.
+    /// Calls a handler of either spelling: the call on `any DisconnectHandler`, such as a handler makes that forwards to another
+    /// one.
     ///
-    /// - Parameters:
-    ///   - peripheral: The peripheral that was connected. The handler receives it in the form of its own method.
-    ///   - error: The reason; `nil` if the application asked for it.
-    ///   - autoReconnect: Whether Bluejay reconnects if nothing is changed.
-    ///   - unused: Omitted by the caller. With this parameter the method is no default of the requirement: a class without a
-    ///     method of its own does not compile.
-    /// - Returns: What the handler has returned.
+    /// - Parameter unused: Omitted by the caller. With it the method is no default of the requirement.
     public func didDisconnect(
         from peripheral: Peripheral, with error: (any Error)?, willReconnect autoReconnect: Bool, _ unused: Void = ()
     ) -> AutoReconnectMode {
@@ -62,10 +55,7 @@ extension DisconnectHandler {
     }
 }
 
-/// A form in which Bluejay reports a peripheral to a ``DisconnectHandler``.
-///
-/// There are two: `Peripheral`, as in the guide, and ``PeripheralIdentifier``, as in Bluejay since version 0.8. The
-/// parameter type of the handler's method selects one.
+/// A form in which a ``DisconnectHandler`` receives a peripheral: `Peripheral` or ``PeripheralIdentifier``.
 public protocol ReportedPeripheral: Swift.Sendable {
     /// Returns the form of a peripheral.
     static func reporting(_ peripheral: Peripheral) -> Self

@@ -6,30 +6,22 @@ public import Foundation
 
 /// An object that receives the results of ``Bluejay/readRSSI()``.
 public protocol RSSIObserver: AnyObject {
-    /// Called once for each call of ``Bluejay/readRSSI()``.
+    /// Called once for each call of ``Bluejay/readRSSI()``, with the signal strength in dBm; 127 if it could not be read.
     ///
-    /// - Parameters:
-    ///   - peripheral: The connected peripheral.
-    ///   - RSSI: The signal strength in dBm; 127 if it could not be read.
-    ///   - error: The reason why it could not be read. BlueZ has no signal strength of a connected peripheral that does not
-    ///     advertise: `PeripheralError.rssiUnavailable`.
+    /// - Parameter error: Why it could not be read. BlueZ has no signal strength of a connected peripheral that does not
+    ///   advertise: `PeripheralError.rssiUnavailable`.
     func didReadRSSI(from peripheral: PeripheralIdentifier, RSSI: NSNumber, error: (any Error)?)
 }
 
 /// An object that is called when a connected peripheral changes its services.
 public protocol ServiceObserver: AnyObject {
-    /// Called when the connected peripheral has changed its services.
-    ///
-    /// - Parameters:
-    ///   - peripheral: The connected peripheral.
-    ///   - invalidatedServices: The services that the peripheral has removed or replaced; empty if it has only added some.
+    /// Called with the services that the connected peripheral has removed or replaced; none if it has only added some.
     func didModifyServices(from peripheral: PeripheralIdentifier, invalidatedServices: [ServiceIdentifier])
 }
 
 /// An object that answers the requests of pairings, and receives the changes of the peripheral's pairing.
 public protocol PairingObserver: AnyObject {
-    /// Called when a pairing needs an answer: with the policy `PairingPolicy.ask`, for the pairing of
-    /// ``Bluejay/pair(timeout:completion:)`` and for that of an operation on a protected value.
+    /// Called when a pairing needs an answer, which requires the policy `PairingPolicy.ask`.
     ///
     /// Show the number or ask the user for it, and call `confirm()`, `enter(_:)` or `reject()` of the request, now or later,
     /// on any thread. The first answer counts. Without one the request is rejected after `PairingPolicy.answerTimeout`, and
@@ -46,8 +38,6 @@ public protocol PairingObserver: AnyObject {
 
 /// An object that receives a line of text about each step of ``Bluejay``, for the log of a program.
 public protocol LogObserver: AnyObject {
-    /// Called with each line.
-    ///
-    /// - Parameter text: A sentence for people, without a time and without an end of line. Its wording may change.
+    /// Called with each line: a sentence without a time and without an end of line, whose wording may change.
     func debug(_ text: String)
 }

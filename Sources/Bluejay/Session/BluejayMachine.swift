@@ -1,37 +1,54 @@
 import BlueCapKit
 import Foundation
 
+/// A request: its work with the arguments, and the closure that receives the outcome, once.
+// Unchecked, because of the closures: the session calls them on one thread at a time.
+final class Request: Hashable, @unchecked Swift.Sendable {
+    enum Work {
+        case scan(Scan)
+        case connect(PeripheralIdentifier, Timeout)
+        /// An immediate one begins at once; only its completion waits for its turn.
+        case disconnect(isImmediate: Bool)
+        case read(CharacteristicIdentifier)
+        case write(Data, to: CharacteristicIdentifier, CBCharacteristicWriteType)
+        case listen(Listen)
+        /// Ends a listen, with the last failure that it receives, if any.
+        case endListen(CharacteristicIdentifier, (any Error)?)
+        /// Requires the connection when it begins, and may end the link and make it again.
+        case pair(Timeout)
+        /// Requires no connection, and ends it if there is one.
+        case unpair(PeripheralIdentifier)
+    }
+
+    let work: Work
+    let settle: (BluejayMachine.Outcome) -> Void
+
+    init(_ work: Work, settle: @escaping (BluejayMachine.Outcome) -> Void) { (self.work, self.settle) = (work, settle) }
+
+    var isScan: Bool { if case .scan = work { true } else { false } }
+    var isConnect: Bool { if case .connect = work { true } else { false } }
+    var isDisconnect: Bool { if case .disconnect = work { true } else { false } }
+    /// Whether it begins or ends the connection.
+    var isForLink: Bool { isConnect || isDisconnect }
+    var isPairing: Bool { if case .pair = work { true } else { false } }
+
+    var requiresConnection: Bool {
+        switch work {
+        case .read, .write, .listen, .endListen, .pair: true
+        case .scan, .connect, .disconnect, .unpair: false
+        }
+    }
+
+    static func == (left: Request, right: Request) -> Bool { left === right }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
 /// Decides what Bluejay does next: its queue, its one connection, its background task.
 ///
 /// The queue is strict: one request at a time, in the order of the requests, and none before the state of Bluetooth is known.
-/// What can be refused is refused at once, everything else waits for its turn. The closures of requests belong to the
-/// session.
+/// What can be refused is refused at once, everything else waits for its turn.
 struct BluejayMachine {
-    /// The number of a request, and its kind.
-    struct RequestID: Hashable, Swift.Sendable {
-        let rawValue: UInt64
-        let kind: Kind
-
-        var isScan: Bool { kind == .scan }
-        /// Whether the peripheral performs it: its work has to be stopped if it is cancelled, as that of a scan.
-        var isOperation: Bool { kind == .operation || kind == .pairing || kind == .unpairing }
-        var requiresConnection: Bool { kind == .operation || kind == .pairing }
-        var isDisconnect: Bool { if case .disconnect = kind { true } else { false } }
-    }
-
-    enum Kind: Hashable {
-        case scan
-        case connect
-        /// An immediate one begins at once; only its completion waits for its turn.
-        case disconnect(isImmediate: Bool)
-        /// An operation that requires the connection.
-        case operation
-        /// A pairing requires the connection when it begins, and may end the link and make it again.
-        case pairing
-        /// The end of a bond: requires no connection, and ends it if there is one.
-        case unpairing
-    }
-
     /// The origin of a request.
     enum Caller {
         case application
@@ -43,7 +60,7 @@ struct BluejayMachine {
 
     enum Connection: Equatable {
         case none
-        case connecting(RequestID)
+        case connecting(Request)
         /// Without a request, until it succeeds.
         case reconnecting
         case connected
@@ -62,12 +79,13 @@ struct BluejayMachine {
 
     /// The outcome of a request; the data is empty if it brings nothing but success.
     typealias Outcome = Result<Data, any Error>
-    private typealias Queue = OperationQueueMachine<RequestID, Outcome>
+    private typealias Queue = OperationQueueMachine<Request, Outcome>
 
     enum Effect {
-        case begin(RequestID)
-        /// Completes a request. `mustStop` if what it has begun has to be ended then; ``finished(_:_:)`` follows.
-        case settle(RequestID, Outcome, mustStop: Bool)
+        case begin(Request)
+        case settle(Request, Outcome)
+        /// Ends the work of a request that was settled while it ran; ``finished(_:_:)`` follows.
+        case stop(Request)
         case endLink
         case reconnect
         /// Attempts to reconnect once more, after an attempt that has failed.
@@ -98,7 +116,7 @@ struct BluejayMachine {
     private var queue = Queue()
     /// The scans, connections and disconnections that are not settled, in their order. There are few of them, while there
     /// may be thousands of operations.
-    private var milestones: [RequestID] = []
+    private var milestones: [Request] = []
     /// Why the link is going to be lost, if that was reported first.
     private var lossReason: BluejayError?
 
@@ -118,7 +136,17 @@ struct BluejayMachine {
     /// Whether the last request for the connection is its end.
     private var isDisconnectPending: Bool { lastConnectionRequest?.isDisconnect == true }
 
-    private var lastConnectionRequest: RequestID? { milestones.last { !$0.isScan } }
+    /// Whether the scan of this request has not ended.
+    func isScanning(for request: Request) -> Bool { milestones.contains(request) }
+
+    /// Whether there is a request for a connection to this peripheral.
+    func isConnecting(to peripheral: UUID) -> Bool {
+        milestones.contains {
+            if case .connect(let identifier, _) = $0.work { identifier.uuid == peripheral } else { false }
+        }
+    }
+
+    private var lastConnectionRequest: Request? { milestones.last(where: \.isForLink) }
 
     // MARK: Start and stop
 
@@ -144,63 +172,59 @@ struct BluejayMachine {
 
     // MARK: Requests
 
-    mutating func requested(_ id: RequestID, by caller: Caller) -> [Effect] {
-        if let refusal = refusal(of: id.kind, by: caller) { return [.settle(id, .failure(refusal), mustStop: false)] }
-        if !id.isOperation { milestones.append(id) }
-        switch id.kind {
-        case .scan, .operation, .pairing, .unpairing, .disconnect(isImmediate: false):
-            return perform(.enqueued(id))
-        case .connect:
-            return scanEnded() + perform(.enqueued(id))
-        case .disconnect(isImmediate: true):
-            return cancelAll(BluejayError.explicitDisconnect) + endLink() + perform(.enqueued(id))
+    mutating func requested(_ request: Request, by caller: Caller) -> [Effect] {
+        if let refusal = refusal(by: caller) ?? refusal(of: request) {
+            return [.settle(request, .failure(refusal))]
         }
+        if request.isScan || request.isForLink { milestones.append(request) }
+        var effects: [Effect] = []
+        if request.isConnect { effects = scanEnded() }
+        if case .disconnect(isImmediate: true) = request.work {
+            effects = cancelAll(BluejayError.explicitDisconnect) + endLink()
+        }
+        return effects + perform(.enqueued(request))
     }
 
-    private func refusal(of kind: Kind, by caller: Caller) -> (any Error)? {
+    /// Why no request of this origin is possible.
+    func refusal(by caller: Caller) -> (any Error)? {
         guard isStarted else { return BluejayError.stopped }
-        switch caller {
-        case .insideTask: return BluejayError.calledInsideBackgroundTask
-        case .application where isTaskRunning: return BluejayError.backgroundTaskRunning
-        case .task where !isTaskRunning: return BluejayError.notInBackgroundTask
-        case .task where taskFailure != nil: return taskFailure
-        case .application, .task: break
+        return switch caller {
+        case .insideTask: BluejayError.calledInsideBackgroundTask
+        case .application: isTaskRunning ? BluejayError.backgroundTaskRunning : nil
+        case .task: isTaskRunning ? taskFailure : BluejayError.notInBackgroundTask
         }
-        let refusal = refusal(of: kind)
+    }
+
+    private func refusal(of request: Request) -> BluejayError? {
+        let refusal: BluejayError? =
+            switch request.work {
+            case .unpair: nil
+            case .scan: scans.isEmpty ? nil : .multipleScanNotSupported
+            case .connect: willBeConnected ? .multipleConnectNotSupported : nil
+            case .disconnect(isImmediate: true) where connection.isThereOrTried: nil
+            case .disconnect where isDisconnectPending: .multipleDisconnectNotSupported
+            case .disconnect: willBeConnected ? nil : .notConnected
+            case .read, .write, .listen, .endListen, .pair: refusalOfOperations
+            }
         // A disconnection does not require Bluetooth: without it, Bluejay would reconnect later.
-        if case .disconnect = kind, refusal == nil { return nil }
-        return isAvailable == false ? BluejayError.bluetoothUnavailable : refusal
+        if request.isDisconnect, refusal == nil { return nil }
+        return isAvailable == false ? .bluetoothUnavailable : refusal
     }
 
-    private func refusal(of kind: Kind) -> BluejayError? {
-        switch kind {
-        case .unpairing:
-            return nil
-        case .scan:
-            return scans.isEmpty ? nil : .multipleScanNotSupported
-        case .connect:
-            return willBeConnected ? .multipleConnectNotSupported : nil
-        case .disconnect(isImmediate: true) where connection.isThereOrTried:
-            return nil
-        case .disconnect:
-            if isDisconnectPending { return .multipleDisconnectNotSupported }
-            return willBeConnected ? nil : .notConnected
-        case .operation, .pairing:
-            guard connection == .connected else { return .notConnected }
-            return isDisconnectPending ? .disconnectQueued : nil
-        }
+    private var refusalOfOperations: BluejayError? {
+        if connection != .connected { .notConnected } else if isDisconnectPending { .disconnectQueued } else { nil }
     }
 
-    private var scans: [RequestID] { milestones.filter(\.isScan) }
+    private var scans: [Request] { milestones.filter(\.isScan) }
 
     /// The application ends the scan, or connects, which ends the scan too.
     mutating func scanEnded() -> [Effect] { scans.flatMap { ended($0, .success(Data())) } }
 
     /// A request that has begun has ended.
-    mutating func finished(_ id: RequestID, _ outcome: Outcome) -> [Effect] { perform(.finished(id, outcome)) }
+    mutating func finished(_ request: Request, _ outcome: Outcome) -> [Effect] { perform(.finished(request, outcome)) }
 
     /// Ends a request with this outcome.
-    mutating func ended(_ id: RequestID, _ outcome: Outcome) -> [Effect] { perform(.cancelled(id, outcome)) }
+    mutating func ended(_ request: Request, _ outcome: Outcome) -> [Effect] { perform(.cancelled(request, outcome)) }
 
     /// Fails everything in the queue, and the background task.
     mutating func cancelEverything(_ error: any Error, shouldDisconnect: Bool) -> [Effect] {
@@ -214,56 +238,46 @@ struct BluejayMachine {
     // MARK: The queue
 
     private mutating func perform(_ event: Queue.Event) -> [Effect] {
-        let orders = queue.event(event)
-        let stopped = orders.lazy.compactMap { if case .stop(let id) = $0 { id } else { nil } }.first
-        return orders.flatMap { order -> [Effect] in
+        queue.event(event).flatMap { order -> [Effect] in
             switch order {
-            case .begin(let id):
-                return begin(id)
-            case .stop(let id):
-                return stop(id)
-            case .settle(let id, let outcome):
-                milestones.removeAll { $0 == id }
-                return [.settle(id, outcome, mustStop: id == stopped && (id.isScan || id.isOperation))]
+            case .begin(let request):
+                return begin(request)
+            case .settle(let request, let outcome):
+                milestones.removeAll { $0 == request }
+                return [.settle(request, outcome)]
+            case .stop(let request) where !request.isForLink:
+                return [.stop(request)]
+            case .stop(let request):
+                guard connection == .connecting(request) else { return finished(request, .success(Data())) }
+                // A connection that follows waits for the end of this link; a link that ends does not block the queue.
+                connection = .disconnecting(wasConnected: false, isRequested: false)
+                return [.endLink] + finished(request, .success(Data()))
             }
         }
     }
 
     /// The turn of a request has come, unless the state of Bluetooth is not known yet.
-    private mutating func begin(_ id: RequestID) -> [Effect] {
+    private mutating func begin(_ request: Request) -> [Effect] {
         guard isAvailable != nil else { return [] }
-        _ = queue.event(.began(id))
-        switch id.kind {
-        case .scan, .unpairing:
-            return [.begin(id)]
-        case .operation, .pairing:
-            guard connection == .connected else { return finished(id, .failure(BluejayError.notConnected)) }
-            return [.begin(id)]
-        case .connect:
-            switch connection {
-            case .none: return connect(id)
-            case .disconnecting: return []
-            case .connecting, .reconnecting, .connected:
-                return finished(id, .failure(BluejayError.multipleConnectNotSupported))
-            }
-        case .disconnect(let isImmediate):
-            switch connection {
-            case .connected, .reconnecting: return endLink()
-            case .disconnecting: return []
-            case .none, .connecting:
-                return finished(id, isImmediate ? .success(Data()) : .failure(BluejayError.notConnected))
-            }
+        _ = queue.event(.began(request))
+        switch (request.work, connection) {
+        case (.connect, .none):
+            connection = .connecting(request)
+            attempt += 1
+            return [.begin(request)]
+        case (.connect, .disconnecting), (.disconnect, .disconnecting):
+            return []
+        case (.connect, _):
+            return finished(request, .failure(BluejayError.multipleConnectNotSupported))
+        case (.disconnect, .connected), (.disconnect, .reconnecting):
+            return endLink()
+        case (.disconnect(let isImmediate), _):
+            return finished(request, isImmediate ? .success(Data()) : .failure(BluejayError.notConnected))
+        case (_, let connection) where request.requiresConnection && connection != .connected:
+            return finished(request, .failure(BluejayError.notConnected))
+        default:
+            return [.begin(request)]
         }
-    }
-
-    /// A request was cancelled while it ran.
-    private mutating func stop(_ id: RequestID) -> [Effect] {
-        // `mustStop` of its settlement ends the work.
-        if id.isScan || id.isOperation { return [] }
-        guard connection == .connecting(id) else { return finished(id, .success(Data())) }
-        // A connection that follows waits for the end of this link; a link that ends does not block the queue.
-        connection = .disconnecting(wasConnected: false, isRequested: false)
-        return [.endLink] + finished(id, .success(Data()))
     }
 
     // MARK: Bluetooth
@@ -276,18 +290,11 @@ struct BluejayMachine {
             let first = queue.running == nil ? queue.current : nil
             return [.reportAvailability(true)] + (first.map { begin($0) } ?? [])
         }
-        let failure = BluejayError.bluetoothUnavailable
-        return [.reportAvailability(false)] + cancelAll(failure) + failTask(failure)
+        return [.reportAvailability(false)]
+            + cancelEverything(BluejayError.bluetoothUnavailable, shouldDisconnect: false)
     }
 
     // MARK: The connection
-
-    /// The attempt of a request begins.
-    private mutating func connect(_ id: RequestID) -> [Effect] {
-        connection = .connecting(id)
-        attempt += 1
-        return [.begin(id)]
-    }
 
     /// Begins an attempt without a request, unless there is or will be another connection: after a loss, or to the
     /// peripheral of an earlier run or of the previous owner of the manager.
@@ -316,9 +323,9 @@ struct BluejayMachine {
         guard isConnecting else { return [] }
         let last = connection
         (connection, shouldAutoReconnect) = (.connected, true)
-        guard case .connecting(let id) = last else { return [.reportConnected] }
+        guard case .connecting(let request) = last else { return [.reportConnected] }
         // The report precedes the next request, which may end the connection.
-        return insert([.reportConnected], into: finished(id, .success(Data())))
+        return insert([.reportConnected], into: finished(request, .success(Data())))
     }
 
     /// Returns the effects with a report after what is settled and before what begins next.
@@ -330,9 +337,9 @@ struct BluejayMachine {
     /// An attempt has failed.
     mutating func linkFailed(_ error: any Error) -> [Effect] {
         switch connection {
-        case .connecting(let id):
+        case .connecting(let request):
             connection = .none
-            return [.endListens(error)] + finished(id, .failure(error))
+            return [.endListens(error)] + finished(request, .failure(error))
         case .reconnecting:
             return [.tryAgain]
         case .disconnecting:
@@ -372,7 +379,7 @@ struct BluejayMachine {
         var following: [Effect] = []
         if let current = queue.current, current.isDisconnect { following = finished(current, .success(Data())) }
         // Its turn came while the link was ending.
-        if connection == .none, let current = queue.current, current.kind == .connect { following += begin(current) }
+        if connection == .none, let current = queue.current, current.isConnect { following += begin(current) }
         if wasConnected { following = insert(reportDisconnected(nil), into: following) }
         return ended + [.endListens(BluejayError.explicitDisconnect)] + following
     }
@@ -384,9 +391,9 @@ struct BluejayMachine {
         if isRequested { shouldAutoReconnect = false }
         var effects = endOperations(error) + [.endListens(error)]
         // A disconnection that waits for its turn has succeeded.
-        for id in milestones where id.isDisconnect {
+        for request in milestones where request.isDisconnect {
             shouldAutoReconnect = false
-            effects += ended(id, .success(Data()))
+            effects += ended(request, .success(Data()))
         }
         effects += failTask(error)
         return effects + reportDisconnected(isRequested ? nil : error)
@@ -395,9 +402,8 @@ struct BluejayMachine {
     /// Fails the operations that require the connection, except a pairing that has begun: it may make the link again, and
     /// ends otherwise. Other requests stay in the queue.
     private mutating func endOperations(_ error: BluejayError) -> [Effect] {
-        var failed = queue.waiting.filter(\.requiresConnection)
-        if let current = queue.current, current.kind == .operation { failed.insert(current, at: 0) }
-        return failed.flatMap { ended($0, .failure(error)) }
+        let current = queue.current.map { $0.isPairing ? [] : [$0] } ?? []
+        return (current + queue.waiting).filter(\.requiresConnection).flatMap { ended($0, .failure(error)) }
     }
 
     /// The disconnect handler has returned.
@@ -422,7 +428,7 @@ struct BluejayMachine {
         if caller == .insideTask { return .calledInsideBackgroundTask }
         if isTaskRunning { return .multipleBackgroundTaskNotSupported }
         guard isAvailable != false else { return .bluetoothUnavailable }
-        if let refusal = refusal(of: .operation) { return refusal }
+        if let refusal = refusalOfOperations { return refusal }
         (isTaskRunning, taskFailure) = (true, nil)
         return nil
     }

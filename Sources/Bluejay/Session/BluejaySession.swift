@@ -2,90 +2,75 @@ import BlueCapKit
 import Dispatch
 import Foundation
 
-/// The work of a request, with its arguments.
-enum Work {
-    case scan(Scan)
-    case connect(PeripheralIdentifier, Timeout)
-    case disconnect(isImmediate: Bool)
-    case read(CharacteristicIdentifier)
-    case write(Data, to: CharacteristicIdentifier, CBCharacteristicWriteType)
-    case listen(Listen)
-    /// Ends a listen, with the last failure that it receives, if any.
-    case endListen(CharacteristicIdentifier, (any Error)?)
-    case pair(Timeout)
-    case unpair(PeripheralIdentifier)
-
-    fileprivate func isConnection(to peripheral: UUID) -> Bool {
-        if case .connect(let identifier, _) = self { identifier.uuid == peripheral } else { false }
-    }
-
-    fileprivate var kind: BluejayMachine.Kind {
-        switch self {
-        case .scan: .scan
-        case .connect: .connect
-        case .disconnect(let isImmediate): .disconnect(isImmediate: isImmediate)
-        case .read, .write, .listen, .endListen: .operation
-        case .pair: .pairing
-        case .unpair: .unpairing
-        }
-    }
-}
-
-/// The implementation of a ``Bluejay``: owns the lock, the machine and the requests, and performs the machine's effects.
+/// The implementation of a ``Bluejay``: owns the lock and the machine, and performs the machine's effects.
 ///
 /// A request is decided under the lock, on any thread. Its effects are performed without the lock, in the order of the
 /// decisions, by one thread at a time: the one that finds no other at work. User code is called on the callback queue, or
 /// on the thread of the background task if it belongs to that.
 final class BluejaySession: Swift.Sendable {
-    typealias RequestID = BluejayMachine.RequestID
     typealias Outcome = BluejayMachine.Outcome
     typealias Effect = BluejayMachine.Effect
-    private typealias Registrations = [Observers.Registration]
+
+    /// An observer of one kind, from its registration on.
+    private final class Registration {
+        /// The protocol.
+        let kind: Any.Type
+        /// Identifies the observer without retaining it: its last reference must not be released under the lock.
+        let identity: ObjectIdentifier
+        private(set) weak var observer: AnyObject?
+
+        init(_ observer: AnyObject, as kind: Any.Type) {
+            (self.observer, self.kind, identity) = (observer, kind, ObjectIdentifier(observer))
+        }
+    }
 
     private struct Core {
         var machine = BluejayMachine()
         var manager: CentralManager?
-        /// Identifies the last start: events of an earlier manager are ignored. Cancels the handler of its state.
-        var start = CancelToken.uncancellable
         /// The peripheral that is or was connected last, or is being connected.
         var peripheral: Peripheral?
-        var requests: [RequestID: (work: Work, settle: (Outcome) -> Void)] = [:]
-        private var lastRequest: UInt64 = 0
         var listens: [CharacteristicIdentifier: Listen] = [:]
         /// The listens that wait for the connection to come back.
         var restoredListens: [Listen] = []
-        /// The peripheral whose services are followed, and the services when they were read last; `nil` until then.
-        var serviceWatch: (peripheral: Peripheral, token: CancelToken, known: [Service]?)?
-        /// The peripheral whose pairing is followed.
-        var pairingWatch: (peripheral: Peripheral, token: CancelToken)?
-        /// Cancels the handler that gives the requests of pairings to the observers; `nil` if there is none.
+        /// Cancels the handler of the manager's pairing requests; `nil` if there is none.
         var requestWatch: CancelToken?
-        var observers = Observers()
+        /// The peripheral whose pairing and services are followed.
+        var followed: Peripheral?
+        /// The services of this connection when they were read last; `nil` until then.
+        var services: [Service]?
+        /// In the order of their registration.
+        private(set) var registrations: [Registration] = []
         weak var handler: (any DisconnectHandler)?
-        var restoration = Restoration()
+        var restoration = Restoration(.disable)
         /// The peripherals that scans have found, which can be connected also after BlueZ has removed them.
         var discovered = DiscoveredPeripherals()
-        /// The last background task.
-        var task: BackgroundTask?
+        /// The background task that runs.
+        var task: SynchronizedPeripheral?
         /// The effects with the observers that were registered when they were decided. An observer that registers later
         /// receives the present state instead, so it receives each event once.
-        var pending: [(effect: Effect, observers: Registrations)] = []
+        var pending: [(effect: Effect, observers: [Registration])] = []
         var isDraining = false
 
-        mutating func add(_ work: Work, _ settle: @escaping (Outcome) -> Void) -> RequestID {
-            lastRequest += 1
-            let id = RequestID(rawValue: lastRequest, kind: work.kind)
-            requests[id] = (work, settle)
-            return id
+        /// The observers of one kind, also those that have been deallocated since the last event.
+        func observers(_ kind: Any.Type) -> [Registration] { registrations.filter { $0.kind == kind } }
+
+        /// Adds an observer at the end; one that is registered already moves there.
+        mutating func add(_ observer: AnyObject, as kind: Any.Type) {
+            remove(observer, as: kind)
+            registrations.append(Registration(observer, as: kind))
         }
 
-        func endPairingWatch() {
-            if let pairingWatch { pairingWatch.peripheral.whenPairingChanges().cancel(pairingWatch.token) }
+        mutating func remove(_ observer: AnyObject, as kind: Any.Type) {
+            registrations.removeAll { $0.kind == kind && $0.identity == ObjectIdentifier(observer) }
         }
+
+        mutating func remove(_ registration: Registration) { registrations.removeAll { $0 === registration } }
     }
 
     private let core = Locked(Core())
     private let callbackQueue: DispatchQueue
+    /// Of all handlers: a stream has at most one of them at a time.
+    private let token = CancelToken()
     /// The thread of background tasks.
     private let taskQueue = DispatchQueue(label: "bluejay.background-task")
     private static let ownTask = DispatchSpecificKey<ObjectIdentifier>()
@@ -101,23 +86,21 @@ final class BluejaySession: Swift.Sendable {
 
     // MARK: State
 
-    /// Returns a property of the machine.
     func state<R>(_ property: (BluejayMachine) -> R) -> R { core.withLock { property($0.machine) } }
 
     var manager: CentralManager? { core.withLock { $0.manager } }
     var peripheral: Peripheral? { core.withLock { $0.peripheral } }
-    var isRestorationEnabled: Bool { core.withLock { $0.machine.isStarted && $0.restoration.isEnabled } }
+    var isRestorationEnabled: Bool { core.withLock { $0.machine.isStarted && $0.restoration.identifier != nil } }
 
     var handler: (any DisconnectHandler)? {
         get { core.withLock { $0.handler } }
         set { core.withLock { $0.handler = newValue } }
     }
 
-    /// Whether this is the thread of a background task of this Bluejay.
     private var isInsideTask: Bool { DispatchQueue.getSpecific(key: Self.ownTask) == ObjectIdentifier(self) }
 
     /// Whether this background task is running, and this is its thread.
-    func isInside(_ task: BackgroundTask) -> Bool {
+    func isInside(_ task: SynchronizedPeripheral) -> Bool {
         isInsideTask && core.withLock { $0.task === task && $0.machine.isTaskRunning }
     }
 
@@ -130,7 +113,7 @@ final class BluejaySession: Swift.Sendable {
     private func update(_ decision: (inout Core) -> [Effect]) {
         let mustDrain = core.withLock { core in
             let effects = decision(&core)
-            let observers = core.observers[(any ConnectionObserver).self]
+            let observers = core.observers((any ConnectionObserver).self)
             core.pending += effects.map { ($0, observers) }
             guard !core.pending.isEmpty, !core.isDraining else { return false }
             core.isDraining = true
@@ -148,35 +131,43 @@ final class BluejaySession: Swift.Sendable {
         }
     }
 
-    /// Sends an event to the machine, and performs its effects.
     func decide(_ event: (inout BluejayMachine) -> [Effect]) { update { event(&$0.machine) } }
 
     /// Makes a request of the application. `completion` is called once, on the callback queue.
-    func request(_ work: Work, completion: @escaping (Outcome) -> Void) {
+    func request(_ work: Request.Work, completion: @escaping (Outcome) -> Void) {
         request(work, by: caller) { outcome in self.call { completion(outcome) } }
     }
 
-    /// Makes a request. `settle` is called once.
-    func request(_ work: Work, by caller: BluejayMachine.Caller, settle: @escaping (Outcome) -> Void) {
-        update { core in core.machine.requested(core.add(work, settle), by: caller) }
+    /// Makes a request of the application that begins or ends the connection.
+    func request(forLink work: Request.Work, completion: @escaping (Result<Peripheral, any Error>) -> Void) {
+        request(work, by: caller) { outcome in
+            let result = outcome.flatMap { _ in
+                self.peripheral.map(Result.success) ?? .failure(BluejayError.notConnected)
+            }
+            self.call { completion(result) }
+        }
     }
 
-    private func finished(_ id: RequestID, _ outcome: Outcome) { decide { $0.finished(id, outcome) } }
+    func request(_ work: Request.Work, by caller: BluejayMachine.Caller, settle: @escaping (Outcome) -> Void) {
+        decide { $0.requested(Request(work, settle: settle), by: caller) }
+    }
 
-    private func perform(_ effect: Effect, _ observers: Registrations) {
+    private func finished(_ request: Request, _ outcome: Outcome) { decide { $0.finished(request, outcome) } }
+
+    private func perform(_ effect: Effect, _ observers: [Registration]) {
         switch effect {
         case .call(let work):
             work()
-        case .begin(let id):
-            if let work = core.withLock({ $0.requests[id]?.work }) { begin(work, id) }
-        case .settle(let id, let outcome, let mustStop):
-            guard let (work, settle) = core.withLock({ $0.requests.removeValue(forKey: id) }) else { return }
+        case .begin(let request):
+            begin(request)
+        case .settle(let request, let outcome):
             if case .failure(let error) = outcome {
                 log("A request has failed: \(error.localizedDescription)")
-                if case .listen(let listen) = work { listen.end(with: error) }
+                if case .listen(let listen) = request.work { end(listen, with: error) }
             }
-            settle(outcome)
-            if mustStop { stop(work, id) }
+            request.settle(outcome)
+        case .stop(let request):
+            stop(request)
         case .endLink:
             log("Disconnecting.")
             peripheral?.disconnect()
@@ -213,17 +204,18 @@ final class BluejaySession: Swift.Sendable {
 
     /// Calls the observers of one kind, or those of `registrations` that are still registered.
     private func notify<Observer>(
-        _ kind: Observer.Type, _ registrations: Registrations? = nil, _ event: @escaping (Observer) -> Void
+        _ kind: Observer.Type, _ registrations: [Registration]? = nil, _ event: @escaping (Observer) -> Void
     ) {
-        let registrations = registrations ?? core.withLock { $0.observers[kind] }
+        let registrations = registrations ?? core.withLock { $0.observers(kind) }
         guard !registrations.isEmpty else { return }
         call {
-            // Each time, because an observer may remove the next one.
-            for registration in registrations where self.core.withLock({ $0.observers.contains(registration) }) {
+            for registration in registrations {
+                // Each time, because an observer may remove the next one.
+                guard self.core.withLock({ $0.registrations.contains { $0 === registration } }) else { continue }
                 if let observer = registration.observer as? Observer {
                     event(observer)
                 } else {
-                    self.core.withLock { $0.observers.remove(registration) }
+                    self.core.withLock { $0.remove(registration) }
                 }
             }
         }
@@ -231,7 +223,7 @@ final class BluejaySession: Swift.Sendable {
 
     /// Sends a line to the log observers. The text is made only if there is one.
     private func log(_ text: @autoclosure () -> String) {
-        let registrations = core.withLock { $0.observers[(any LogObserver).self] }
+        let registrations = core.withLock { $0.observers((any LogObserver).self) }
         guard !registrations.isEmpty else { return }
         let text = text()
         notify((any LogObserver).self, registrations) { $0.debug(text) }
@@ -245,106 +237,80 @@ final class BluejaySession: Swift.Sendable {
 
     /// - Parameter policy: `nil` for that of the manager.
     func start(_ mode: StartMode, observer: (any ConnectionObserver)?, pairing policy: PairingPolicy?) {
-        guard !state({ $0.isStarted }) else { return }
+        guard !state(\.isStarted) else { return }
         if let observer { register(observer) }
+        let manager: CentralManager
+        var (restoration, peripheral) = (Restoration(.disable), Peripheral?.none)
         switch mode {
         case .new(let options):
+            restoration = Restoration(options.backgroundRestore)
             var managerOptions = options.managerOptions
-            managerOptions[CBCentralManagerOptionRestoreIdentifierKey] = options.backgroundRestore.parts.identifier
+            managerOptions[CBCentralManagerOptionRestoreIdentifierKey] = restoration.identifier
             if let policy { managerOptions["CentralManagerOptionPairingPolicyKey"] = policy }
-            let manager = CentralManager(queue: nil, options: managerOptions, over: options.managerConfiguration)
-            start(with: manager, options.backgroundRestore)
-        case .use(let manager, let peripheral):
+            manager = CentralManager(queue: nil, options: managerOptions, over: options.managerConfiguration)
+        case .use(let existing, let connected):
+            manager = existing
             if let policy { manager.pairingPolicy = policy }
-            start(with: manager, .disable)
-            guard peripheral?.state == .connected || peripheral?.state == .connecting else { return }
-            update { core in
-                core.peripheral = peripheral
-                return core.machine.reconnect()
-            }
+            if connected?.state == .connected || connected?.state == .connecting { peripheral = connected }
         }
-    }
-
-    private func start(with manager: CentralManager, _ mode: BackgroundRestoreMode) {
-        let (identifier, listenRestorer, backgroundRestorer) = mode.parts
-        let start = CancelToken()
-        let restoration = Restoration(
-            isEnabled: identifier != nil, listenRestorer: listenRestorer, backgroundRestorer: backgroundRestorer)
         // Released after the lock.
-        var last: CentralManager?
+        var last: Core?
         defer { withExtendedLifetime(last) {} }
         update { core in
             // Another thread may have started it.
             guard !core.machine.isStarted else { return [] }
-            last = core.manager
-            (core.manager, core.restoration, core.start) = (manager, restoration, start)
-            return core.machine.started()
+            last = core
+            (core.manager, core.restoration) = (manager, restoration)
+            let effects = core.machine.started() + [.call { self.follow(manager) }]
+            guard let peripheral else { return effects }
+            core.peripheral = peripheral
+            return effects + core.machine.reconnect()
         }
-        guard core.withLock({ $0.start == start }) else { return }
+    }
+
+    /// Follows the manager with which Bluejay has been started.
+    private func follow(_ manager: CentralManager) {
         log("Started.")
-        manager.whenStateChanges().onSuccess(context: ImmediateContext(), cancelToken: start) { [weak self] state in
+        manager.whenStateChanges().onSuccess(context: ImmediateContext(), cancelToken: token) {
+            [weak self, weak manager] state in
             guard state != .unknown else { return }
             self?.update { core in
-                core.start == start ? core.machine.availabilityChanged(state == .poweredOn) : []
+                core.manager === manager ? core.machine.availabilityChanged(state == .poweredOn) : []
             }
         }
-        followPairingObservers()
-        if restoration.isEnabled { watchForRestoration(of: manager, start) }
+        followPairingRequests()
+        if isRestorationEnabled { followRestoration(of: manager) }
     }
 
     /// Fails everything with `stopped`. Returns the manager, and the peripheral if it is connected.
     @discardableResult
     func stop() -> (manager: CentralManager, peripheral: Peripheral?)? {
-        var last: Core?
+        var state: (manager: CentralManager, peripheral: Peripheral?)?
         update { core in
             guard let manager = core.manager else { return [] }
-            last = core
-            core.requestWatch = nil
+            state = (manager, core.machine.connection == .connected ? core.peripheral : nil)
             // The effects of the stop need the manager and the peripheral.
             return core.machine.stopped() + [.call { self.forget(manager) }]
         }
-        guard let last, let manager = last.manager else { return nil }
-        log("Stopped.")
-        manager.whenStateChanges().cancel(last.start)
-        if let requestWatch = last.requestWatch { manager.whenPairingIsRequested().cancel(requestWatch) }
-        return (manager, last.machine.connection == .connected ? last.peripheral : nil)
+        return state
     }
 
     private func forget(_ manager: CentralManager) {
+        log("Stopped.")
+        manager.whenStateChanges().cancel(token)
+        if let watch = core.withLock({ $0.requestWatch.take() }) { manager.whenPairingIsRequested().cancel(watch) }
         let dropped = core.withLock { core -> Core? in
-            // It may have been started with the same manager again.
+            // It may have been started again.
             guard core.manager === manager, !core.machine.isStarted else { return nil }
             let dropped = core
-            (core.manager, core.peripheral, core.discovered) = (nil, nil, DiscoveredPeripherals())
-            core.pairingWatch = nil
+            (core.manager, core.peripheral, core.followed) = (nil, nil, nil)
+            core.discovered = DiscoveredPeripherals()
             return dropped
         }
-        dropped?.endPairingWatch()
+        dropped?.followed.map(unfollow)
     }
 
     // MARK: The connection
-
-    func connect(
-        _ identifier: PeripheralIdentifier, timeout: Timeout, completion: @escaping (ConnectionResult) -> Void
-    ) {
-        request(.connect(identifier, timeout), by: caller) { outcome in
-            let result = ConnectionResult(self.connected(outcome, or: .stopped))
-            self.call { completion(result) }
-        }
-    }
-
-    func disconnect(isImmediate: Bool, completion: ((DisconnectionResult) -> Void)?) {
-        request(.disconnect(isImmediate: isImmediate), by: caller) { outcome in
-            guard let completion else { return }
-            let result = DisconnectionResult(self.connected(outcome, or: .notConnected))
-            self.call { completion(result) }
-        }
-    }
-
-    /// Returns the peripheral of a request that has succeeded.
-    private func connected(_ outcome: Outcome, or missing: BluejayError) -> Result<Peripheral, any Error> {
-        outcome.flatMap { _ in peripheral.map(Result.success) ?? .failure(missing) }
-    }
 
     /// Returns the peripheral that a scan has found, or that BlueZ knows.
     private func peripheral(_ identifier: PeripheralIdentifier) -> Peripheral? {
@@ -354,12 +320,15 @@ final class BluejaySession: Swift.Sendable {
 
     /// Connects; the machine receives what follows.
     private func link(to peripheral: Peripheral, timeout: Timeout) {
-        watchPairing(of: peripheral)
-        let (attempt, last) = core.withLock { core in
-            defer { core.peripheral = peripheral }
-            return (core.machine.attempt, core.peripheral)
+        let (attempt, last, followed) = core.withLock { core in
+            defer { (core.peripheral, core.followed) = (peripheral, peripheral) }
+            return (core.machine.attempt, core.peripheral, core.followed)
         }
         defer { withExtendedLifetime(last) {} }
+        if followed !== peripheral {
+            followed.map(unfollow)
+            follow(peripheral)
+        }
         let events: FutureStream<(peripheral: Peripheral, connectionEvent: ConnectionEvent)> = peripheral.connect(
             timeoutRetries: 0, connectionTimeout: timeout.interval)
         events.onComplete(context: ImmediateContext()) { [weak self] event in
@@ -377,7 +346,23 @@ final class BluejaySession: Swift.Sendable {
         }
     }
 
-    private func reportConnected(_ observers: Registrations) {
+    private func follow(_ peripheral: Peripheral) {
+        peripheral.whenPairingChanges().onSuccess(context: ImmediateContext(), cancelToken: token) {
+            [weak self, weak peripheral] change in
+            guard let identifier = peripheral.map(PeripheralIdentifier.init) else { return }
+            self?.notify((any PairingObserver).self) { $0.didChangePairing(of: identifier, to: change) }
+        }
+        peripheral.whenServicesChange().onSuccess(context: ImmediateContext(), cancelToken: token) {
+            [weak self] _ in self?.readServices(haveChanged: true)
+        }
+    }
+
+    private func unfollow(_ peripheral: Peripheral) {
+        peripheral.whenPairingChanges().cancel(token)
+        peripheral.whenServicesChange().cancel(token)
+    }
+
+    private func reportConnected(_ observers: [Registration]) {
         let (peripheral, listens) = core.withLock { core in
             defer { core.restoredListens = [] }
             return (core.peripheral, core.restoredListens)
@@ -385,12 +370,12 @@ final class BluejaySession: Swift.Sendable {
         guard let peripheral else { return }
         log("Connected to \(peripheral.name).")
         for listen in listens { request(.listen(listen), by: .application) { _ in } }
-        watchServices()
+        readServices(haveChanged: false)
         endRestoration { $0.didRestoreConnection(to: $1) }
         notify((any ConnectionObserver).self, observers) { $0.connected(peripheral) }
     }
 
-    private func reportDisconnected(_ observers: Registrations, _ error: (any Error)?, willReconnect: Bool) {
+    private func reportDisconnected(_ observers: [Registration], _ error: (any Error)?, willReconnect: Bool) {
         guard let peripheral else { return }
         log("Disconnected from \(peripheral.name).\(error.map { " " + $0.localizedDescription } ?? "")")
         notify((any ConnectionObserver).self, observers) { $0.disconnected(peripheral) }
@@ -403,10 +388,10 @@ final class BluejaySession: Swift.Sendable {
     // MARK: Requests
 
     /// Begins the work of a request, whose turn has come. The machine receives its end, at once or later.
-    private func begin(_ work: Work, _ id: RequestID) {
-        switch work {
+    private func begin(_ request: Request) {
+        switch request.work {
         case .scan(let scan):
-            begin(scan, id)
+            begin(scan, request)
         case .connect(let identifier, let timeout):
             guard let peripheral = peripheral(identifier) else {
                 return decide { $0.linkFailed(BluejayError.unexpectedPeripheral(identifier)) }
@@ -415,31 +400,32 @@ final class BluejaySession: Swift.Sendable {
         case .disconnect:
             break  // The effect `endLink` begins it.
         case .read(let identifier):
-            perform(id, on: peripheral, of: identifier) { $0.read(identifier) }
+            perform(request, on: peripheral, of: identifier) { $0.read(identifier) }
         case .write(let data, let identifier, let type):
-            perform(id, on: peripheral, of: identifier) { $0.write(data, to: identifier, type: type) }
+            perform(request, on: peripheral, of: identifier) { $0.write(data, to: identifier, type: type) }
         case .listen(let listen):
-            subscribe(listen, id)
+            subscribe(listen, request)
         case .endListen(let identifier, let error):
-            perform(id, on: peripheral, of: identifier) { peripheral in
-                core.withLock { $0.listens.removeValue(forKey: identifier) }?.end(with: error)
+            perform(request, on: peripheral, of: identifier) { peripheral in
+                if let listen = core.withLock({ $0.listens[identifier] }) { end(listen, with: error) }
                 return peripheral.stopNotifications(identifier)
             }
         case .pair(let timeout):
-            perform(id, on: peripheral) { $0.pair(timeout: timeout.interval) }
+            perform(request, on: peripheral) { $0.pair(timeout: timeout.interval) }
         case .unpair(let identifier):
-            perform(id, on: peripheral(identifier), or: .unexpectedPeripheral(identifier)) { $0.unpair() }
+            perform(request, on: peripheral(identifier), or: .unexpectedPeripheral(identifier)) { $0.unpair() }
         }
     }
 
     /// Ends the work of a request that was settled before its end.
-    private func stop(_ work: Work, _ id: RequestID) {
-        switch work {
+    private func stop(_ request: Request) {
+        switch request.work {
         case .scan(let scan):
-            end(scan)?.stopScanning()
-            finished(id, .success(Data()))
+            end(scan)
+            manager?.stopScanning()
+            finished(request, .success(Data()))
         case .listen(let listen):
-            abandon(listen)
+            peripheral?.stopNotifications(listen.identifier)
         case .pair:
             peripheral?.cancelPairing()
         case .connect, .disconnect, .read, .write, .endListen, .unpair:
@@ -453,21 +439,21 @@ final class BluejaySession: Swift.Sendable {
     ///   - identifier: The characteristic of the operation, for its errors.
     ///   - missing: The error if there is no peripheral.
     private func perform<T>(
-        _ id: RequestID, on peripheral: Peripheral?, of identifier: CharacteristicIdentifier? = nil,
+        _ request: Request, on peripheral: Peripheral?, of identifier: CharacteristicIdentifier? = nil,
         or missing: BluejayError = .notConnected, _ operation: (Peripheral) -> Future<T>
     ) {
-        guard let peripheral else { return finished(id, .failure(missing)) }
+        guard let peripheral else { return finished(request, .failure(missing)) }
         operation(peripheral).onComplete(context: ImmediateContext()) { [weak self] result in
             switch result {
-            case .success(let value): self?.finished(id, .success(value as? Data ?? Data()))
-            case .failure(let error): self?.finished(id, .failure(BluejayError.documented(error, of: identifier)))
+            case .success(let value): self?.finished(request, .success(value as? Data ?? Data()))
+            case .failure(let error): self?.finished(request, .failure(BluejayError.documented(error, of: identifier)))
             }
         }
     }
 
     // MARK: Listens
 
-    private func subscribe(_ listen: Listen, _ id: RequestID) {
+    private func subscribe(_ listen: Listen, _ request: Request) {
         let identifier = listen.identifier
         let (peripheral, replaced) = core.withLock { core -> (Peripheral?, Listen?) in
             let replaced = core.listens[identifier]
@@ -475,55 +461,80 @@ final class BluejaySession: Swift.Sendable {
             core.listens[identifier] = listen
             return (core.peripheral, replaced)
         }
-        perform(id, on: peripheral, of: identifier, or: .multipleListenTrapped) { peripheral in
-            replaced?.end(with: BluejayError.multipleListenReplaced)
+        perform(request, on: peripheral, of: identifier, or: .multipleListenTrapped) { peripheral in
+            if let replaced { end(replaced, with: BluejayError.multipleListenReplaced) }
             let found = peripheral.characteristic(identifier, for: [.notify, .indicate])
-            let subscription = found.flatMap(context: ImmediateContext()) { characteristic in
-                try listen.subscribe(to: characteristic) { [weak self] error in
-                    guard let self, remove(listen) else { return }
-                    listen.end(with: BluejayError.documented(error, of: identifier))
-                }
+            let subscription = found.flatMap(context: ImmediateContext()) { [weak self] in
+                guard let future = self?.subscribe(listen, to: $0) else { throw BluejayError.cancelled }
+                return future
             }
-            subscription.onFailure(context: ImmediateContext()) { [weak self] _ in _ = self?.remove(listen) }
             subscription.onSuccess(context: ImmediateContext()) { [weak self] in
                 // It may have been abandoned during the subscription.
-                if self?.core.withLock({ $0.listens[identifier] == nil }) == true { listen.unsubscribe() }
+                if self?.core.withLock({ $0.listens[identifier] == nil }) == true {
+                    peripheral.stopNotifications(identifier)
+                }
             }
             return subscription
         }
     }
 
-    /// Returns whether this listen was the current one.
-    private func remove(_ listen: Listen) -> Bool {
-        core.withLock { core in
-            guard core.listens[listen.identifier] === listen else { return false }
-            core.listens[listen.identifier] = nil
-            return true
+    /// Returns `nil` if the listen has ended.
+    private func subscribe(_ listen: Listen, to characteristic: Characteristic) -> Future<Void>? {
+        let stream: FutureStream<Data?> = characteristic.receiveNotificationUpdates(capacity: 0)
+        let isActive = core.withLock { _ in
+            if !listen.isEnded { listen.stream = stream }
+            return !listen.isEnded
         }
+        guard isActive else { return nil }
+        stream.onComplete(context: ImmediateContext(), cancelToken: token) { [weak self] element in
+            switch element {
+            case .success(let data?): self?.deliver(.success(data), to: listen)
+            case .success(nil): self?.deliver(.failure(CharacteristicError.notificationsInterrupted), to: listen)
+            case .failure(let error): self?.end(listen, with: BluejayError.documented(error, of: listen.identifier))
+            }
+        }
+        return characteristic.startNotifying()
+    }
+
+    private func deliver(_ value: Outcome, to listen: Listen) {
+        core.withLock { _ in
+            // Under the lock, so that no value follows the end.
+            if !listen.isEnded { listen.receive(value) }
+        }
+    }
+
+    /// Ends the values of a listen, with at most one error. Returns whether they had not ended.
+    @discardableResult
+    private func end(_ listen: Listen, with error: (any Error)?) -> Bool {
+        let (isFirst, stream) = core.withLock { core in
+            defer { (listen.isEnded, listen.stream) = (true, nil) }
+            if core.listens[listen.identifier] === listen { core.listens[listen.identifier] = nil }
+            if !listen.isEnded, let error { listen.receive(.failure(error)) }
+            return (!listen.isEnded, listen.stream)
+        }
+        stream?.cancel(token)
+        return isFirst
     }
 
     /// Ends a listen outside the queue, if it cannot have a turn any more.
     func abandon(_ listen: Listen) {
-        guard remove(listen) else { return }
-        listen.end(with: nil)
-        listen.unsubscribe()
+        if end(listen, with: nil) { peripheral?.stopNotifications(listen.identifier) }
     }
 
     /// Ends all listens: the connection has ended, or Bluejay has stopped.
     private func endListens(_ error: any Error) {
         let (last, isStarted) = core.withLock { core in
-            defer { (core.serviceWatch, core.listens, core.restoredListens) = (nil, [:], []) }
+            defer { (core.services, core.listens, core.restoredListens) = (nil, [:], []) }
             return (core, core.machine.isStarted)
         }
-        if let watch = last.serviceWatch { watch.peripheral.whenServicesChange().cancel(watch.token) }
         let listens = Array(last.listens.values) + last.restoredListens
         // The order of a dictionary differs between processes.
         for listen in listens.sorted(by: { $0.identifier.description < $1.identifier.description }) {
-            listen.end(with: error)
+            end(listen, with: error)
             // Else BlueCapKit would subscribe again on the next connection. After a stop the subscriptions remain for the
             // next owner of the manager.
             guard isStarted else { continue }
-            listen.unsubscribe()
+            last.peripheral?.stopNotifications(listen.identifier)
             last.peripheral?.forgetRestoredSubscription(to: listen.identifier)
         }
     }
@@ -537,59 +548,55 @@ final class BluejaySession: Swift.Sendable {
 
     // MARK: Scans
 
-    private func begin(_ scan: Scan, _ id: RequestID) {
-        guard let manager else { return finished(id, .failure(BluejayError.stopped)) }
+    private func begin(_ scan: Scan, _ request: Request) {
+        guard let manager else { return finished(request, .failure(BluejayError.stopped)) }
         if scan.allowsDuplicates, scan.expired != nil {
-            manager.whenPeripheralsExpire().onSuccess(context: ImmediateContext(), cancelToken: scan.token) {
+            manager.whenPeripheralsExpire().onSuccess(context: ImmediateContext(), cancelToken: token) {
                 [weak self] peripheral in
                 let identifier = PeripheralIdentifier(peripheral)
-                self?.follow(id) { scan.hasExpired(identifier) }
+                self?.follow(request) { scan.hasExpired(identifier) }
             }
         }
         // The end of a Bluejay scan's duration is no error, unlike the time-out of a manager's scan.
         if scan.duration > 0, scan.duration.isFinite {
             scan.timer = manager.timer(after: scan.duration) { [weak self] in
-                self?.decide { $0.ended(id, .success(Data())) }
+                self?.decide { $0.ended(request, .success(Data())) }
             }
         }
-        let options = ScanOptions(allowsDuplicates: scan.allowsDuplicates)
-        let stream = manager.startScanning(forServiceUUIDs: scan.services, options: options)
-        stream.onComplete(context: ImmediateContext(), cancelToken: scan.token) { [weak self] element in
+        let stream = manager.startScanning(
+            forServiceUUIDs: scan.services, options: ScanOptions(allowsDuplicates: scan.allowsDuplicates))
+        stream.onComplete(context: ImmediateContext()) { [weak self] element in
             guard let self else { return }
             switch element {
             case .success(let peripheral):
                 let discovery = ScanDiscovery(peripheral)
                 let dropped = core.withLock { $0.discovered.insert(peripheral) }
-                follow(id) { scan.hasDiscovered(discovery) }
+                follow(request) { scan.hasDiscovered(discovery) }
                 withExtendedLifetime(dropped) {}
             case .failure(let error):
-                _ = end(scan)
-                finished(id, .failure(error))
+                end(scan)
+                finished(request, .failure(error))
             }
         }
     }
 
-    /// Ends the timers and streams of a scan; returns the manager.
-    private func end(_ scan: Scan) -> CentralManager? {
+    private func end(_ scan: Scan) {
         scan.timer?.cancel()
-        let manager = manager
-        manager?.whenPeripheralsExpire().cancel(scan.token)
-        return manager
+        manager?.whenPeripheralsExpire().cancel(token)
     }
 
     /// Performs the action that the application returns, on the callback queue, unless the scan has ended.
-    private func follow(_ id: RequestID, _ action: @escaping () -> ScanAction) {
+    private func follow(_ request: Request, _ action: @escaping () -> ScanAction) {
         call {
-            guard self.core.withLock({ $0.requests[id] != nil }) else { return }
-            switch action() {
-            case .continue, .blacklist:
-                break
-            case .stop:
-                self.decide { $0.ended(id, .success(Data())) }
-            case .connect(let discovery, let completion):
-                self.decide { $0.ended(id, .success(Data())) }
-                self.connect(
-                    discovery.peripheralIdentifier, timeout: discovery.connectionTimeout, completion: completion)
+            guard self.state({ $0.isScanning(for: request) }) else { return }
+            let action = action()
+            switch action {
+            case .continue, .blacklist: return
+            case .stop, .connect: self.decide { $0.ended(request, .success(Data())) }
+            }
+            guard case .connect(let discovery, let completion) = action else { return }
+            self.request(forLink: .connect(discovery.peripheralIdentifier, discovery.connectionTimeout)) {
+                completion(ConnectionResult($0))
             }
         }
     }
@@ -598,9 +605,10 @@ final class BluejaySession: Swift.Sendable {
 
     /// Runs `work` on the thread of background tasks.
     func run<R>(
-        _ work: @escaping @Sendable (BackgroundTask) throws -> R, _ completion: @escaping (RunResult<R>) -> Void
+        _ work: @escaping @Sendable (SynchronizedPeripheral) throws -> R,
+        _ completion: @escaping (RunResult<R>) -> Void
     ) {
-        let (caller, task) = (caller, BackgroundTask())
+        let (caller, task) = (caller, SynchronizedPeripheral(session: self))
         let refusal = core.withLock { core in
             let refusal = core.machine.taskRequested(by: caller)
             if refusal == nil { core.task = task }
@@ -611,16 +619,13 @@ final class BluejaySession: Swift.Sendable {
         nonisolated(unsafe) let completion = completion
         taskQueue.async { [self] in
             let result: RunResult<R>
-            do {
-                result = .success(try work(task))
-            } catch {
-                result = .failure(error)
-            }
+            do { result = .success(try work(task)) } catch { result = .failure(error) }
             update { core in
                 // The completion precedes the reports that the task has deferred.
                 [.call { self.call { completion(result) } }] + (core.task === task ? core.machine.taskEnded() : [])
             }
             task.end()
+            core.withLock { if $0.task === task { $0.task = nil } }
         }
     }
 
@@ -631,40 +636,43 @@ final class BluejaySession: Swift.Sendable {
 
     // MARK: Restoration
 
-    private func watchForRestoration(of manager: CentralManager, _ start: CancelToken) {
+    private func followRestoration(of manager: CentralManager) {
         let restoration: Future<(peripherals: [Peripheral], scannedServices: [CBUUID], options: [String: AnyObject])> =
             manager.whenStateRestored()
-        restoration.onSuccess(context: ImmediateContext()) { [weak self] in self?.restored($0.peripherals, of: start) }
+        restoration.onSuccess(context: ImmediateContext()) { [weak self, weak manager] in
+            self?.restored($0.peripherals, by: manager)
+        }
         restoration.onFailure(context: ImmediateContext()) { [weak self, weak manager] error in
             // A manager that is released before it has restored fails too.
-            guard let self, core.withLock({ $0.start == start && $0.machine.isStarted }) else { return }
-            log("Nothing was restored: \(manager?.stateRestorationFailure ?? error.localizedDescription)")
+            guard let self, let manager, self.manager === manager, isRestorationEnabled else { return }
+            log("Nothing was restored: \(manager.stateRestorationFailure ?? error.localizedDescription)")
         }
     }
 
-    private func restored(_ peripherals: [Peripheral], of start: CancelToken) {
+    private func restored(_ peripherals: [Peripheral], by manager: CentralManager?) {
         guard let peripheral = peripherals.first else { return }
         // An identifier belongs to one Bluejay, which has one connection.
         for other in peripherals.dropFirst() { other.terminate() }
         let listens = peripheral.restoredSubscriptions
-        var isUsed = false
+        var (isUsed, attempt) = (false, Int?.none)
         update { core in
-            guard core.start == start else { return [] }
+            guard core.manager === manager, core.restoration.identifier != nil else { return [] }
             let effects = core.machine.reconnect()
             // The application may have connected the same peripheral, or asked for that.
             isUsed =
-                !effects.isEmpty || core.requests.values.contains { $0.work.isConnection(to: peripheral.identifier) }
+                !effects.isEmpty || core.machine.isConnecting(to: peripheral.identifier)
                 || core.peripheral === peripheral && core.machine.connection.isThereOrTried
             guard isUsed else { return [] }
             if !effects.isEmpty {
                 core.peripheral = peripheral
-                if core.restoration.backgroundRestorer != nil { core.restoration.attempt = core.machine.attempt }
+                if core.restoration.backgroundRestorer != nil { attempt = core.machine.attempt }
+                core.restoration.attempt = attempt
             }
             // The restorer is asked before the connection is reported.
             return [.call { self.call { self.askRestorer(about: listens, of: peripheral) } }] + effects
         }
         guard isUsed else { return peripheral.terminate() }
-        guard let attempt = core.withLock({ $0.restoration.attempt }) else { return }
+        guard let attempt else { return }
         _ = timer(after: Restoration.limit) { [weak self] in
             // After that attempt it has no effect.
             self?.decide { $0.attempt == attempt ? $0.reconnectionTimedOut() : [] }
@@ -698,15 +706,13 @@ final class BluejaySession: Swift.Sendable {
     }
 
     func restoreListen(_ listen: Listen) {
-        let (isConnected, failure) = core.withLock { core -> (Bool, BluejayError?) in
-            guard core.machine.isStarted else { return (false, .stopped) }
-            if core.machine.connection == .connected { return (true, nil) }
-            guard core.machine.willBeConnected else { return (false, .notConnected) }
-            core.restoredListens.append(listen)
-            return (false, nil)
+        let waits = core.withLock { core in
+            let waits = core.machine.connection != .connected && core.machine.willBeConnected
+            if waits { core.restoredListens.append(listen) }
+            return waits
         }
-        if let failure { listen.deliver(.failure(failure)) }
-        if isConnected { request(.listen(listen), by: caller) { _ in } }
+        // Without a connection or an attempt it fails.
+        if !waits { request(.listen(listen), by: caller) { _ in } }
     }
 
     /// Restores a listen whose values go to the ``ListenRestorer`` until the application listens, unless it has restored
@@ -735,19 +741,20 @@ final class BluejaySession: Swift.Sendable {
 
     // MARK: Observers
 
-    /// Adds or removes observers, and follows what they observe.
-    func changeObservers(_ change: (inout Observers) -> Void) {
-        core.withLock { change(&$0.observers) }
-        followPairingObservers()
-        watchServices()
+    func register(_ observer: AnyObject, as kind: Any.Type) {
+        core.withLock { $0.add(observer, as: kind) }
+        followPairingRequests()
+        readServices(haveChanged: false)
     }
+
+    func unregister(_ observer: AnyObject, as kind: Any.Type) { core.withLock { $0.remove(observer, as: kind) } }
 
     func register(_ observer: any ConnectionObserver) {
         update { core in
-            core.observers.add(observer, as: (any ConnectionObserver).self)
+            core.add(observer, as: (any ConnectionObserver).self)
             let isAvailable = core.machine.isAvailable
             let peripheral = core.machine.connection == .connected ? core.peripheral : nil
-            let newest = core.observers[(any ConnectionObserver).self].suffix(1)
+            let newest = core.registrations.suffix(1)
             let report: () -> Void = {
                 self.notify((any ConnectionObserver).self, Array(newest)) { observer in
                     if let isAvailable { observer.bluetoothAvailable(isAvailable) }
@@ -761,9 +768,7 @@ final class BluejaySession: Swift.Sendable {
     func readRSSI() throws {
         let caller = caller
         let peripheral = try core.withLock { core -> Peripheral in
-            guard core.machine.isStarted else { throw BluejayError.stopped }
-            if caller == .insideTask { throw BluejayError.calledInsideBackgroundTask }
-            if core.machine.isTaskRunning { throw BluejayError.backgroundTaskRunning }
+            if let refusal = core.machine.refusal(by: caller) { throw refusal }
             guard core.machine.connection == .connected, let peripheral = core.peripheral else {
                 throw BluejayError.notConnected
             }
@@ -778,97 +783,63 @@ final class BluejaySession: Swift.Sendable {
         }
     }
 
-    /// Gives the requests of pairings to the observers while there are any: BlueCapKit rejects a request without a handler.
-    private func followPairingObservers() {
-        let (manager, begun, ended) = core.withLock { core -> (CentralManager?, CancelToken?, CancelToken?) in
-            if core.observers[(any PairingObserver).self].isEmpty {
-                return (core.manager, nil, core.requestWatch.take())
-            }
-            guard core.machine.isStarted, core.requestWatch == nil else { return (nil, nil, nil) }
-            core.requestWatch = CancelToken()
-            return (core.manager, core.requestWatch, nil)
+    /// Follows the requests of pairings if there is an observer: BlueCapKit rejects a request without a handler.
+    private func followPairingRequests() {
+        let watch = CancelToken()
+        let manager = core.withLock { core -> CentralManager? in
+            guard core.machine.isStarted, core.requestWatch == nil, !core.observers((any PairingObserver).self).isEmpty
+            else { return nil }
+            core.requestWatch = watch
+            return core.manager
         }
-        if let ended { manager?.whenPairingIsRequested().cancel(ended) }
-        guard let begun, let manager else { return }
-        manager.whenPairingIsRequested().onSuccess(context: ImmediateContext(), cancelToken: begun) {
+        manager?.whenPairingIsRequested().onSuccess(context: ImmediateContext(), cancelToken: watch) {
             [weak self, weak manager] request in
-            if self?.giveToObservers(request, begun) == true { return }
-            guard let requests = manager?.whenPairingIsRequested() else { return }
-            requests.cancel(begun)
-            // Else another handler answers it.
-            if !requests.isWatched(besides: begun) { request.reject() }
+            if let manager { self?.giveToObservers(request, of: manager, watch) }
         }
     }
 
-    /// Returns false if no observer is left, or the session was stopped.
-    private func giveToObservers(_ request: PairingRequest, _ watch: CancelToken) -> Bool {
-        guard case .peripheral(let peripheral) = request.peer else { return false }
-        let observers = core.withLock { core -> [AnyObject] in
-            guard core.requestWatch == watch else { return [] }
-            // Released after the lock, since they may be the last references.
-            let observers = core.observers[(any PairingObserver).self].compactMap(\.observer)
-            if observers.isEmpty { core.requestWatch = nil }
-            return observers
+    /// Gives the request of a pairing to the observers. Without one, another handler answers it, or it is rejected.
+    private func giveToObservers(_ request: PairingRequest, of manager: CentralManager, _ watch: CancelToken) {
+        let registrations = core.withLock { core in
+            core.requestWatch == watch ? core.observers((any PairingObserver).self) : []
         }
-        guard !observers.isEmpty else { return false }
+        guard case .peripheral(let peripheral) = request.peer, registrations.contains(where: { $0.observer != nil })
+        else {
+            core.withLock { if $0.requestWatch == watch { $0.requestWatch = nil } }
+            manager.whenPairingIsRequested().cancel(watch)
+            guard !manager.whenPairingIsRequested().isWatched(besides: watch) else { return }
+            if registrations.isEmpty { request.decline() } else { request.reject() }
+            return
+        }
         log("The pairing with \(peripheral.name) needs an answer.")
         let identifier = PeripheralIdentifier(peripheral)
         notify((any PairingObserver).self) { $0.didReceivePairingRequest(request, from: identifier) }
-        return true
     }
 
-    /// Reports the changes of the pairing of the peripheral in use.
-    private func watchPairing(of peripheral: Peripheral) {
-        let token = CancelToken()
-        let last = core.withLock { core -> Core? in
-            guard core.pairingWatch?.peripheral !== peripheral else { return nil }
-            defer { core.pairingWatch = (peripheral, token) }
-            return core
-        }
-        guard let last else { return }
-        last.endPairingWatch()
-        peripheral.whenPairingChanges().onSuccess(context: ImmediateContext(), cancelToken: token) {
-            [weak self, weak peripheral] change in
-            guard let identifier = peripheral.map(PeripheralIdentifier.init) else { return }
-            self?.notify((any PairingObserver).self) { $0.didChangePairing(of: identifier, to: change) }
-        }
-    }
-
-    /// Follows the services of the connected peripheral, if there is an observer.
-    private func watchServices() {
-        let token = CancelToken()
-        let peripheral = core.withLock { core -> Peripheral? in
-            guard core.machine.connection == .connected, core.serviceWatch == nil, let peripheral = core.peripheral,
-                !core.observers[(any ServiceObserver).self].isEmpty
-            else { return nil }
-            core.serviceWatch = (peripheral, token, nil)
-            return peripheral
+    /// Reads the services of the connected peripheral if there is an observer, and reports which are gone since they were
+    /// read last.
+    ///
+    /// - Parameter haveChanged: Whether they are read again if they are known.
+    private func readServices(haveChanged: Bool) {
+        let peripheral = core.withLock { core in
+            core.machine.connection == .connected && (haveChanged || core.services == nil)
+                && !core.observers((any ServiceObserver).self).isEmpty ? core.peripheral : nil
         }
         guard let peripheral else { return }
-        readServices(of: peripheral, token)
-        peripheral.whenServicesChange().onSuccess(context: ImmediateContext(), cancelToken: token) {
-            [weak self] peripheral in
-            self?.readServices(of: peripheral, token)
-        }
-    }
-
-    /// Reads the services, and reports which are gone since they were read last.
-    private func readServices(of peripheral: Peripheral, _ watch: CancelToken) {
         let discovery: Future<Peripheral> = peripheral.discoverAllServices()
         discovery.onSuccess(context: ImmediateContext()) { [weak self] peripheral in
-            guard let self else { return }
             let present = peripheral.services
-            let known = core.withLock { core -> [Service]? in
-                guard core.serviceWatch?.token == watch else { return nil }
-                defer { core.serviceWatch?.known = present }
-                return core.serviceWatch?.known
+            let known = self?.core.withLock { core -> [Service]? in
+                guard core.machine.connection == .connected, core.peripheral === peripheral else { return nil }
+                defer { core.services = present }
+                return core.services
             }
-            guard let known else { return }
+            guard let self, let known, haveChanged else { return }
             let gone = known.filter { service in !present.contains { $0 === service } }
             let identifier = PeripheralIdentifier(peripheral)
-            let invalidated = gone.map { ServiceIdentifier(uuid: $0.uuid) }
-            notify((any ServiceObserver).self) {
-                $0.didModifyServices(from: identifier, invalidatedServices: invalidated)
+            notify((any ServiceObserver).self) { observer in
+                let invalidated = gone.map { ServiceIdentifier(uuid: $0.uuid) }
+                observer.didModifyServices(from: identifier, invalidatedServices: invalidated)
             }
         }
     }

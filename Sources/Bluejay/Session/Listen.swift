@@ -2,72 +2,23 @@ import BlueCapKit
 import Foundation
 
 /// A listen to a characteristic: receives values until it has ended.
-// Unchecked, because of `receive`: it only enqueues, on the callback queue or for the background task.
+// Unchecked: the session accesses the variables, and calls `receive`, under its lock.
 final class Listen: @unchecked Swift.Sendable {
-    private struct State {
-        var isEnded = false
-        /// The characteristic of the subscription, and its values.
-        var characteristic: Characteristic?
-        var stream: FutureStream<Data?>?
-    }
-
     let identifier: CharacteristicIdentifier
     let option: MultipleListenOption
     /// Whether the application has not given it a closure yet: its values go to the ``ListenRestorer``.
     let isUnhandled: Bool
-    /// Called with each value, and with the failure that ends the listen: under the lock, so that no value follows the end.
-    private let receive: (Result<Data, any Error>) -> Void
-    private let token = CancelToken()
-    private let state = Locked(State())
+    /// Called with each value, and with the failure that ends the listen. It only enqueues, on the callback queue or for the
+    /// background task.
+    let receive: (BluejayMachine.Outcome) -> Void
+    var isEnded = false
+    var stream: FutureStream<Data?>?
 
     init(
         _ identifier: CharacteristicIdentifier, _ option: MultipleListenOption, isUnhandled: Bool = false,
-        receive: @escaping (Result<Data, any Error>) -> Void
+        receive: @escaping (BluejayMachine.Outcome) -> Void
     ) {
         (self.identifier, self.option, self.isUnhandled, self.receive) = (identifier, option, isUnhandled, receive)
-    }
-
-    /// Subscribes to the characteristic.
-    ///
-    /// - Parameter failed: Called when the values of the characteristic have ended.
-    /// - Throws: ``BluejayError/cancelled`` if the listen has ended.
-    func subscribe(
-        to characteristic: Characteristic, failed: @escaping @Sendable (any Error) -> Void
-    ) throws -> Future<Void> {
-        let stream: FutureStream<Data?> = characteristic.receiveNotificationUpdates(capacity: 0)
-        let isActive = state.withLock { state in
-            if !state.isEnded { (state.characteristic, state.stream) = (characteristic, stream) }
-            return !state.isEnded
-        }
-        guard isActive else { throw BluejayError.cancelled }
-        stream.onComplete(context: ImmediateContext(), cancelToken: token) { element in
-            switch element {
-            case .success(let data?): self.deliver(.success(data))
-            case .success(nil): self.deliver(.failure(CharacteristicError.notificationsInterrupted))
-            case .failure(let error): failed(error)
-            }
-        }
-        return characteristic.startNotifying()
-    }
-
-    func deliver(_ value: Result<Data, any Error>) {
-        state.withLock { if !$0.isEnded { receive(value) } }
-    }
-
-    /// Ends the values, with at most one error, the first.
-    func end(with error: (any Error)?) {
-        let stream = state.withLock { state in
-            defer { (state.isEnded, state.stream) = (true, nil) }
-            if !state.isEnded, let error { receive(.failure(error)) }
-            return state.stream
-        }
-        stream?.cancel(token)
-    }
-
-    /// Ends the subscription of the peripheral.
-    func unsubscribe() {
-        guard let characteristic = state.withLock({ $0.characteristic }) else { return }
-        let _: Future<Void> = characteristic.stopNotifying()
     }
 }
 
@@ -76,37 +27,41 @@ struct Restoration {
     /// After how many seconds the restoration of the connection has failed, as in Bluejay 0.8.
     static let limit: TimeInterval = 15
 
-    var isEnabled = false
-    weak var listenRestorer: (any ListenRestorer)?
-    weak var backgroundRestorer: (any BackgroundRestorer)?
+    let identifier: RestoreIdentifier?
+    private(set) weak var listenRestorer: (any ListenRestorer)?
+    private(set) weak var backgroundRestorer: (any BackgroundRestorer)?
     /// The machine's attempt to connect; `nil` if no connection is being restored.
     var attempt: Int?
+
+    init(_ mode: BackgroundRestoreMode) {
+        switch mode {
+        case .disable: identifier = nil
+        case .enable(let name): identifier = name
+        case .enableWithListenRestorer(let name, let restorer): (identifier, listenRestorer) = (name, restorer)
+        case .enableWithConfig(let config):
+            (identifier, listenRestorer) = (config.restoreIdentifier, config.listenRestorer)
+            backgroundRestorer = config.backgroundRestorer
+        }
+    }
 }
 
 extension BluejayError {
-    /// Returns the documented error for an error of a pairing, or the error itself if it is none.
-    static func documented(_ error: any Error) -> any Error {
-        switch error {
-        case CharacteristicError.pairingRequired(let security, _): BluejayError.pairingRequired(security)
-        case CharacteristicError.pairingFailed(let error), PeripheralError.pairing(let error):
-            BluejayError.pairingFailed(error)
-        case let error as PairingError: BluejayError.pairingFailed(error)
-        default: error
-        }
-    }
-
-    /// Returns the documented error for an error of an operation, or the error itself if there is none.
+    /// Returns the documented error for an error of BlueCapKit, or the error itself if there is none.
     ///
-    /// - Parameter characteristic: The characteristic of the operation; `nil` for a pairing.
-    static func documented(_ error: any Error, of characteristic: CharacteristicIdentifier?) -> any Error {
-        guard let characteristic else { return documented(error) }
-        return switch error {
-        case PeripheralError.disconnected: BluejayError.notConnected
-        case PeripheralError.forcedDisconnect: BluejayError.explicitDisconnect
-        case PeripheralError.serviceNotFound, PeripheralError.noServices:
+    /// - Parameter characteristic: The characteristic of the operation; `nil` for a connection or a pairing.
+    static func documented(_ error: any Error, of characteristic: CharacteristicIdentifier? = nil) -> any Error {
+        switch (error, characteristic) {
+        case (CharacteristicError.pairingRequired(let security, _), _): BluejayError.pairingRequired(security)
+        case (CharacteristicError.pairingFailed(let error), _), (PeripheralError.pairing(let error), _):
+            BluejayError.pairingFailed(error)
+        case (let error as PairingError, _): BluejayError.pairingFailed(error)
+        case (PeripheralError.disconnected, _?): BluejayError.notConnected
+        case (PeripheralError.forcedDisconnect, _?): BluejayError.explicitDisconnect
+        case (PeripheralError.serviceNotFound, let characteristic?), (PeripheralError.noServices, let characteristic?):
             BluejayError.missingService(characteristic.service)
-        case ServiceError.characteristicNotFound: BluejayError.missingCharacteristic(characteristic)
-        default: documented(error)
+        case (ServiceError.characteristicNotFound, let characteristic?):
+            BluejayError.missingCharacteristic(characteristic)
+        default: error
         }
     }
 }

@@ -12,7 +12,6 @@ final class Scan: @unchecked Swift.Sendable {
     let discovery: (ScanDiscovery, [ScanDiscovery]) -> ScanAction
     let expired: ((ScanDiscovery, [ScanDiscovery]) -> ScanAction)?
     let stopped: ([ScanDiscovery], (any Error)?) -> Void
-    let token = CancelToken()
     /// Ends the scan after its duration. Set before the scan begins, and not changed afterwards.
     var timer: ManagerTimer?
     private var discoveries: [ScanDiscovery] = []

@@ -35,14 +35,14 @@ public enum ListenAction: Hashable, Swift.Sendable {
 ///
 /// On Linux there are no such alerts: the options exist so that code with them compiles, and have no effect.
 public struct WarningOptions: Hashable, Swift.Sendable {
-    /// Whether iOS alerts the user to a connection. Has no effect on Linux.
+    /// Whether iOS alerts the user to a connection.
     public let notifyOnConnection: Bool
-    /// Whether iOS alerts the user to a disconnection. Has no effect on Linux.
+    /// Whether iOS alerts the user to a disconnection.
     public let notifyOnDisconnection: Bool
-    /// Whether iOS alerts the user to each notification. Has no effect on Linux.
+    /// Whether iOS alerts the user to each notification.
     public let notifyOnNotification: Bool
 
-    /// Creates options, which have no effect on Linux.
+    /// Creates options.
     public init(notifyOnConnection: Bool, notifyOnDisconnection: Bool, notifyOnNotification: Bool) {
         self.notifyOnConnection = notifyOnConnection
         self.notifyOnDisconnection = notifyOnDisconnection

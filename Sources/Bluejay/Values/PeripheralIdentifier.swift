@@ -6,23 +6,19 @@ public import Foundation
 /// The identifier is derived from the peripheral's address: it is the same on every run and every machine, unless the
 /// peripheral changes its address for privacy. The name is for display; comparisons ignore it.
 public struct PeripheralIdentifier: Swift.Sendable, Codable {
-    /// The identifier that is derived from the address; `Peripheral.identifier` of BlueCapKit.
+    /// `Peripheral.identifier` of BlueCapKit.
     public let uuid: UUID
-    /// The name for display; "Unknown" if there was none. Comparisons ignore it.
+    /// "Unknown" if there was none.
     public let name: String
 
-    /// - Parameters:
-    ///   - uuid: The identifier of the peripheral, from `Peripheral.identifier`.
-    ///   - name: `nil` is shown as "Unknown".
+    /// Creates an identifier from the parts of another one.
     public init(uuid: UUID, name: String?) {
         self.uuid = uuid
         self.name = name ?? "Unknown"
     }
 
     /// Creates the identifier of a peripheral of BlueCapKit.
-    public init(_ peripheral: Peripheral) {
-        self.init(uuid: peripheral.identifier, name: peripheral.name)
-    }
+    public init(_ peripheral: Peripheral) { self.init(uuid: peripheral.identifier, name: peripheral.name) }
 }
 
 extension PeripheralIdentifier: Hashable, CustomStringConvertible {

@@ -5,10 +5,10 @@ import Foundation
 // document's values.
 
 /// The result of a connection.
-public enum ConnectionResult {
+public enum ConnectionResult: Swift.Sendable {
     /// The peripheral is connected.
     case success(Peripheral)
-    /// The connection failed, with the error: a ``BluejayError``, or one of BlueCapKit.
+    /// The connection failed, with a ``BluejayError`` or an error of BlueCapKit.
     case failure(any Error)
 
     init(_ result: Result<Peripheral, any Error>) {
@@ -17,10 +17,10 @@ public enum ConnectionResult {
 }
 
 /// The result of a disconnection.
-public enum DisconnectionResult {
+public enum DisconnectionResult: Swift.Sendable {
     /// The connection to this peripheral has ended.
     case success(Peripheral)
-    /// The disconnection failed, with the error, such as ``BluejayError/notConnected``.
+    /// The disconnection failed, for example with ``BluejayError/notConnected``.
     case failure(any Error)
 
     init(_ result: Result<Peripheral, any Error>) {
@@ -32,15 +32,15 @@ public enum DisconnectionResult {
 public enum ReadResult<R> {
     /// The value.
     case success(R)
-    /// The read or the listen failed, with the error: a ``BluejayError``, or one of BlueCapKit.
+    /// The read or the listen failed, with a ``BluejayError``, or an error of BlueCapKit or of the value.
     case failure(any Error)
 }
 
 /// The result of a write, or of the end of a listen.
-public enum WriteResult {
+public enum WriteResult: Swift.Sendable {
     /// The write is complete, or the listen has ended.
     case success
-    /// The operation failed, with the error: a ``BluejayError``, or one of BlueCapKit.
+    /// The operation failed, with a ``BluejayError`` or an error of BlueCapKit.
     case failure(any Error)
 
     init(_ outcome: Result<Data, any Error>) {
@@ -49,7 +49,7 @@ public enum WriteResult {
 }
 
 /// The result of a pairing, or of the end of a bond.
-public enum PairingResult {
+public enum PairingResult: Swift.Sendable {
     /// The peripheral is bonded, or no longer is.
     case success
     /// A ``BluejayError``, such as ``BluejayError/pairingFailed(_:)``.
@@ -74,9 +74,5 @@ extension ReadResult where R: Receivable {
     }
 }
 
-extension ConnectionResult: Swift.Sendable {}
-extension DisconnectionResult: Swift.Sendable {}
 extension ReadResult: Swift.Sendable where R: Swift.Sendable {}
-extension WriteResult: Swift.Sendable {}
-extension PairingResult: Swift.Sendable {}
 extension RunResult: Swift.Sendable where R: Swift.Sendable {}

@@ -15,13 +15,7 @@ public enum ScanAction {
     /// The discovery of an action with a time-out contains the time-out, so it can be used in another action.
     case connect(ScanDiscovery, (ConnectionResult) -> Void)
 
-    /// Returns the action that ends the scan, and connects to the discovered peripheral.
-    ///
-    /// - Parameters:
-    ///   - discovery: The discovery.
-    ///   - timeout: The time limit of the attempt.
-    ///   - warningOptions: Have no effect on Linux; see ``WarningOptions``.
-    ///   - completion: Called once.
+    /// The same as the case, with a time limit of the attempt. The warnings have no effect on Linux.
     public static func connect(
         _ discovery: ScanDiscovery, _ timeout: Timeout, _ warningOptions: WarningOptions?,
         _ completion: @escaping (ConnectionResult) -> Void

@@ -18,12 +18,6 @@ public import Foundation
 /// In a file that imports Bluejay the name `Sendable` is this protocol, as in the document. Swift's protocol of that name,
 /// for values that may be used on several threads, is `Swift.Sendable` there; `@Sendable` before a closure is Swift's
 /// everywhere.
-///
-/// ```swift
-/// struct Command: Sendable, Swift.Sendable {
-///     func toBluetoothData() -> Data { Data([1]) }
-/// }
-/// ```
 public protocol Sendable {
     /// Returns the bytes, in the order in which they are sent.
     func toBluetoothData() -> Data
@@ -46,14 +40,8 @@ public protocol Receivable {
 }
 
 extension Data {
-    /// Returns the value of some of the bytes.
+    /// Returns the value of `length` bytes, after the first `start`; a slice counts from its own first byte.
     ///
-    /// ```swift
-    /// let flags: UInt8 = try bluetoothData.extract(start: 0, length: 1)
-    /// ```
-    /// - Parameters:
-    ///   - start: How many bytes to skip. A slice counts from its own first byte.
-    ///   - length: How many bytes the value has.
     /// - Throws: ``BluejayError/dataOutOfBounds(start:length:count:)`` if there are fewer bytes or an argument is negative,
     ///   and the errors of `R`: an integer that is wider than `length` throws the same.
     public func extract<R: Receivable>(start: Int, length: Int) throws -> R {

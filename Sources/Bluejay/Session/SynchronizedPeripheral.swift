@@ -7,11 +7,22 @@ public import Foundation
 /// returns; elsewhere every call throws ``BluejayError/notInBackgroundTask``. If the connection is lost, Bluetooth or
 /// `bluetoothd` is no longer available, or the application cancels or stops, the call throws the reason, and so does every
 /// later call of the task. Closures are called on the task's thread.
-public final class SynchronizedPeripheral: Swift.Sendable {
-    private let session: BluejaySession
-    private let task: BackgroundTask
+// Unchecked: the variables are accessed under `condition` alone.
+public final class SynchronizedPeripheral: @unchecked Swift.Sendable {
+    /// Identifies a request, a listen or a time limit, whose outcomes the task receives.
+    private final class Source: Swift.Sendable {}
 
-    init(session: BluejaySession, task: BackgroundTask) { (self.session, self.task) = (session, task) }
+    private let session: BluejaySession
+    private let condition = NSCondition()
+    /// Why the task has failed.
+    private var failure: (any Error)?
+    /// What the task has received and not taken yet, in its order.
+    private var received: [(source: Source, outcome: BluejaySession.Outcome)] = []
+    /// The sources that the task waits for.
+    private var awaited: [Source] = []
+    private var hasEnded = false
+
+    init(session: BluejaySession) { self.session = session }
 
     // MARK: Reading and writing
 
@@ -38,7 +49,7 @@ public final class SynchronizedPeripheral: Swift.Sendable {
 
     /// Returns how many bytes can be written at once; 0 if the task has ended.
     public func maximumWriteValueLength(for type: CBCharacteristicWriteType) -> Int {
-        guard (try? checkTask()) != nil else { return 0 }
+        guard session.isInside(self) else { return 0 }
         return session.peripheral?.maximumWriteValueLength(for: type) ?? 0
     }
 
@@ -47,16 +58,15 @@ public final class SynchronizedPeripheral: Swift.Sendable {
     /// Listens until `completion` returns ``ListenAction/done``.
     ///
     /// - Parameters:
-    ///   - characteristicIdentifier: The characteristic to listen to.
     ///   - timeout: From the beginning of the listen; then ``BluejayError/listenTimedOut``.
-    ///   - completion: Called with each value; returns whether to continue.
+    ///   - completion: Called with each value.
     /// - Throws: The failure that ends the listen, and the errors of `R`.
     public func listen<R: Receivable>(
         to characteristicIdentifier: CharacteristicIdentifier, timeout: Timeout = .none,
         completion: @escaping (R) -> ListenAction
     ) throws {
         try listening(to: characteristicIdentifier) { values in
-            try receive(values, timeout) { completion(try R(bluetoothData: $0)) }
+            try receive(values, timeout.interval) { completion(try R(bluetoothData: $0)) }
         }
     }
 
@@ -74,7 +84,7 @@ public final class SynchronizedPeripheral: Swift.Sendable {
     ) throws {
         try listening(to: charToListenTo) { values in
             try write(to: charToWriteTo, value: value, type: type)
-            try receive(values, timeout) { completion(try R(bluetoothData: $0)) }
+            try receive(values, timeout.interval) { completion(try R(bluetoothData: $0)) }
         }
     }
 
@@ -94,7 +104,7 @@ public final class SynchronizedPeripheral: Swift.Sendable {
         try listening(to: charToListenTo) { values in
             try write(to: charToWriteTo, value: value, type: type)
             var assembled = Data()
-            try receive(values, timeout) { packet in
+            try receive(values, timeout.interval) { packet in
                 assembled.append(packet)
                 guard assembled.count >= expectedLength else { return .keepListening }
                 guard assembled.count == expectedLength else {
@@ -106,11 +116,8 @@ public final class SynchronizedPeripheral: Swift.Sendable {
         }
     }
 
-    /// Listens, and discards all values, until none has arrived for a while.
-    /// - Parameters:
-    ///   - characteristicIdentifier: The characteristic to listen to.
-    ///   - idleWindow: The length of that time in seconds; more than zero.
-    ///   - completion: Called when no value has arrived for so long.
+    /// Listens, and discards all values, until none has arrived for `idleWindow` seconds, more than zero. Then it calls the
+    /// completion.
     /// - Throws: ``BluejayError/indefiniteFlush`` if the window would never end.
     public func flushListen(
         to characteristicIdentifier: CharacteristicIdentifier, idleWindow: TimeInterval = 3,
@@ -118,14 +125,11 @@ public final class SynchronizedPeripheral: Swift.Sendable {
     ) throws {
         guard idleWindow > 0, idleWindow < .infinity else { throw BluejayError.indefiniteFlush }
         try listening(to: characteristicIdentifier) { values in
-            for number in 0... {
-                let timer = session.timer(after: idleWindow) { values.put(.failure(Silence(number: number))) }
-                defer { timer?.cancel() }
+            while true {
                 do {
-                    _ = try values.take().get()
-                } catch let silence as Silence {
-                    // The timer of an earlier window may have ended just after the value that ended the window.
-                    if silence.number == number { return }
+                    try receive(values, idleWindow) { _ in .done }
+                } catch BluejayError.listenTimedOut {
+                    return
                 } catch CharacteristicError.notificationsInterrupted {
                     // The missed values would have been discarded.
                 }
@@ -136,56 +140,93 @@ public final class SynchronizedPeripheral: Swift.Sendable {
 
     // MARK: Pairing
 
-    /// Pairs with the peripheral; see ``Bluejay/pair(timeout:completion:)``. An operation on a protected value pairs by
-    /// itself, if the policy allows it.
-    ///
-    /// The ``PairingObserver`` receives the requests of the pairing while this call blocks the task's thread.
-    public func pair(timeout: Timeout = .seconds(60)) throws {
-        try perform(.pair(timeout))
-    }
+    /// Pairs with the peripheral; see ``Bluejay/pair(timeout:completion:)``. The ``PairingObserver`` receives the requests while
+    /// this call blocks the task's thread.
+    public func pair(timeout: Timeout = .seconds(60)) throws { try perform(.pair(timeout)) }
 
-    // MARK: Waiting
-
-    /// No value has arrived during this window of a flush.
-    private struct Silence: Error {
-        let number: Int
-    }
-
-    private typealias Values = TaskMailbox<BluejaySession.Outcome>
+    // MARK: Waiting; the task's thread
 
     /// Makes a request, and waits for its outcome.
     @discardableResult
-    private func perform(_ work: Work) throws -> Data {
-        try checkTask()
-        let outcome = Values(task)
-        session.request(work, by: .task) { outcome.put($0) }
-        return try outcome.take().get()
-    }
-
-    private func checkTask() throws {
-        guard session.isInside(task) else { throw BluejayError.notInBackgroundTask }
+    private func perform(_ work: Request.Work) throws -> Data {
+        guard session.isInside(self) else { throw BluejayError.notInBackgroundTask }
+        let source = Source()
+        session.request(work, by: .task) { self.put($0, from: source) }
+        return try take(from: source).get()
     }
 
     /// Begins a listen, runs `body` with its values, and ends the listen in any case.
-    private func listening(to identifier: CharacteristicIdentifier, _ body: (Values) throws -> Void) throws {
-        try checkTask()
-        let values = Values(task)
-        let listen = Listen(identifier, .trap) { values.put($0) }
-        // If no more requests are possible, the listen ends outside the queue.
-        defer { session.abandon(listen) }
-        try perform(.listen(listen))
-        do {
-            try body(values)
-        } catch {
-            try? endListen(to: identifier)
-            throw error
+    private func listening(to identifier: CharacteristicIdentifier, _ body: (Source) throws -> Void) throws {
+        let values = Source()
+        let listen = Listen(identifier, .trap) { self.put($0, from: values) }
+        defer {
+            // If no more requests are possible, the listen ends outside the queue.
+            session.abandon(listen)
+            condition.withLock { received.removeAll { $0.source === values } }
         }
-        try endListen(to: identifier)
+        try perform(.listen(listen))
+        let result = Result { try body(values) }
+        let end = Result { try endListen(to: identifier) }
+        try result.get()
+        try end.get()
     }
 
-    private func receive(_ values: Values, _ timeout: Timeout, _ take: (Data) throws -> ListenAction) throws {
-        let timer = session.timer(after: timeout.interval) { values.put(.failure(BluejayError.listenTimedOut)) }
+    /// Takes values until `take` returns ``ListenAction/done``.
+    private func receive(_ values: Source, _ limit: TimeInterval, _ take: (Data) throws -> ListenAction) throws {
+        let end = Source()
+        let timer = session.timer(after: limit) { self.put(.failure(BluejayError.listenTimedOut), from: end) }
         defer { timer?.cancel() }
-        while try take(values.take().get()) == .keepListening {}
+        while try take(self.take(from: values, end).get()) == .keepListening {}
+    }
+
+    /// Waits for the next value. Throws if the task has failed.
+    private func take(from sources: Source...) throws -> BluejaySession.Outcome {
+        try condition.withLock {
+            defer { awaited = [] }
+            while true {
+                if let place = received.firstIndex(where: { value in sources.contains { $0 === value.source } }) {
+                    return received.remove(at: place).outcome
+                }
+                if let failure { throw failure }
+                awaited = sources
+                condition.broadcast()
+                condition.wait()
+            }
+        }
+    }
+
+    // MARK: Any thread
+
+    private func put(_ outcome: BluejaySession.Outcome, from source: Source) {
+        condition.withLock {
+            received.append((source, outcome))
+            // The task does not wait any more, even if its thread has not woken yet.
+            if awaited.contains(where: { $0 === source }) { awaited = [] }
+            condition.broadcast()
+        }
+    }
+
+    /// Fails what the task waits for, now and later.
+    func fail(_ error: any Error) {
+        condition.withLock {
+            (failure, awaited) = (error, [])
+            condition.broadcast()
+        }
+    }
+
+    func end() {
+        condition.withLock {
+            hasEnded = true
+            condition.broadcast()
+        }
+    }
+
+    /// Waits until the task waits for a request, or has ended; for tests with virtual time. Returns whether that is so.
+    func awaitStillness(limit: TimeInterval) -> Bool {
+        let deadline = Date(timeIntervalSinceNow: limit)
+        return condition.withLock {
+            while !hasEnded, awaited.isEmpty, condition.wait(until: deadline) {}
+            return hasEnded || !awaited.isEmpty
+        }
     }
 }
