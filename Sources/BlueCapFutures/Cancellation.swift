@@ -119,15 +119,9 @@ final class CancellableHandler<T> {
 
     /// Releases the handler. Returns false if it has run, is running, or was already cancelled.
     func cancel() -> Bool {
-        guard let (handler, cancelled) = claim() else { return false }
-        handler.abandon()
+        guard let (_, cancelled) = claim() else { return false }
         cancelled?()
         return true
-    }
-
-    /// Called if the future will never have an outcome.
-    func abandon() {
-        claim()?.0.abandon()
     }
 
     private func claim() -> (Handler<T>, cancelled: (() -> Void)?)? {

@@ -54,7 +54,7 @@ extension Future {
         cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @Sendable (T) throws -> M
     ) -> Future<M> {
-        derive(context, cancelToken, Mapping(mapping))
+        derive(context, cancelToken) { $0.complete($1.map(mapping)) }
     }
 
     /// Returns a future that completes with the outcome of the future that `mapping` returns: one request after the other.
@@ -69,7 +69,12 @@ extension Future {
         cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @Sendable (T) throws -> Future<M>
     ) -> Future<M> {
-        derive(context, cancelToken, FlatMapping(mapping))
+        derive(context, cancelToken) { mapped, outcome in
+            switch outcome {
+            case .success(let value): mapped.follow { try mapping(value) }
+            case .failure(let error): mapped.failure(error)
+            }
+        }
     }
 
     /// Returns a future of the same value if `filter` accepts it. If not, it fails with ``FuturesError/noSuchElement``.

@@ -54,10 +54,9 @@ public protocol Futurable {
 ///
 /// A future of a `Sendable` type is `Sendable`. `T` may be any type. If it is not `Sendable`, a future belongs to one
 /// isolation domain, and code that adds a handler on another thread's context asserts that the value may go there.
-// `@unchecked`: every property but `state` is accessed under the lock of `state` only, with two exceptions. `error` and
+// `@unchecked`: every property but `state` is accessed under the lock of `state` only; but `error` and
 // `value` never change after the flags of `state` say that there is an outcome, so code that has read those flags may read
-// them. `operation` is set before another thread can reach the future; after that only the one handler that completes the
-// future takes it. For the same reason the runtime need not check the accesses.
+// them. For the same reason the runtime need not check the accesses.
 public final class Future<T>: Futurable {
     /// The states of a future; the flags of its `state`.
     ///
@@ -81,8 +80,6 @@ public final class Future<T>: Futurable {
     // The outcome: the error if there is one, else the value.
     @exclusivity(unchecked) @usableFromInline var error: (any Error)?
     @exclusivity(unchecked) @usableFromInline var value = OutcomeSlot()
-    /// The closure that was passed to the operator that returned this future, until the source future is complete.
-    @exclusivity(unchecked) @usableFromInline var operation: ErasedOperation?
     /// The handlers that can still be cancelled: those that are kept, and those that wait for their context. `nil` if
     /// there never was one.
     @exclusivity(unchecked) @usableFromInline var cancellables: [CancellableHandler<T>]?
@@ -117,10 +114,7 @@ public final class Future<T>: Futurable {
 
     deinit {
         let phase = state.flags
-        if phase == Phase.awaited {
-            handlers.abandon()
-            ThreadWork.current.discard(takeHandlers())
-        }
+        if phase == Phase.awaited { ThreadWork.current.discard(takeHandlers()) }
         if phase > Phase.awaited, error == nil { value.destroy(T.self) }
     }
 
@@ -280,44 +274,15 @@ public final class Future<T>: Futurable {
 
     // MARK: Deriving futures
 
-    /// Returns a future that `operation` completes with the outcome of this one. Every operator is one call of this
-    /// function.
-    ///
-    /// The returned future keeps the closure of `operation`, and is all that the handler captures, so in code in which the
-    /// types are known an operator allocates one object.
-    @inlinable @inline(__always)
-    func derive<O: Operation>(
-        _ context: any ExecutionContext, _ token: CancelToken, _ operation: O
-    ) -> Future<O.Result> where O.Source == T {
-        let derived = Future<O.Result>()
-        derived.operation = unsafeBitCast(operation, to: ErasedOperation.self)
-        add(.derived { derived.run(O.self, $0) }, context: context, token: token)
-        return derived
-    }
-
-    /// As `derive` with an ``Operation``, for the operators that need none of their own.
+    /// Returns a future that `complete` completes with the outcome of this one. Every operator is one call of this function.
     @inlinable @inline(__always)
     func derive<M>(
         _ context: any ExecutionContext, _ token: CancelToken,
         _ complete: @escaping (_ derived: Future<M>, _ outcome: Try<T>) -> Void
     ) -> Future<M> {
-        derive(context, token, Completing(complete))
-    }
-
-    /// Runs the operation of this future, of type `type`, or releases it if its source will never have an outcome.
-    @inlinable @inline(__always)
-    func run<O: Operation>(_ type: O.Type, _ outcome: Try<O.Source>?) where O.Result == T {
-        guard let outcome else { return abandonOperation() }
-        var taken: ErasedOperation?
-        swap(&taken, &operation)
-        if let taken { unsafeBitCast(taken, to: O.self).complete(self, with: outcome) }
-    }
-
-    @usableFromInline
-    func abandonOperation() {
-        var taken: ErasedOperation?
-        swap(&taken, &operation)
-        if let taken { ThreadWork.current.discard(taken) }
+        let derived = Future<M>()
+        add(.completion { complete(derived, $0) }, context: context, token: token)
+        return derived
     }
 
     /// Completes with the outcome of `source`, on the thread that completes that.
