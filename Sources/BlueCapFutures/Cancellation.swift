@@ -79,12 +79,12 @@ extension Future {
 }
 
 /// A handler that either runs once or is cancelled. In both cases it releases its closure.
+// `@unchecked`: only the thread that set `claimed` accesses the handler.
 @usableFromInline
-final class CancellableHandler<T> {
+final class CancellableHandler<T>: @unchecked Sendable {
     let token: CancelToken
     private let context: (any ExecutionContext)?
     private let claimed = Atomic<Bool>(false)
-    /// Accessed only by the thread that set `claimed`.
     private var handler: Handler<T>?
     private var cancelled: (() -> Void)?
 
@@ -107,9 +107,8 @@ final class CancellableHandler<T> {
     @usableFromInline
     func dispatch(_ outcome: Try<T>) {
         guard let context else { return run(outcome) }
-        // Captures this object and an outcome, which the handler receives. Only the thread that set `claimed` accesses the
-        // handler.
-        context.execute(assumeSendable { self.run(outcome) })
+        nonisolated(unsafe) let outcome = outcome
+        context.execute { self.run(outcome) }
     }
 
     private func run(_ outcome: Try<T>) {

@@ -68,8 +68,11 @@ extension Future {
 
     package func delay(_ seconds: Double, clock: any DelayClock) -> Future<T> {
         let delayed = Future<T>()
-        // Captures a future, which locks itself, and an outcome, which is passed on.
-        add(.completion { outcome in clock.after(seconds, assumeSendable { delayed.complete(outcome) }) })
+        add(
+            .completion { outcome in
+                nonisolated(unsafe) let (delayed, outcome) = (delayed, outcome)
+                clock.after(seconds) { delayed.complete(outcome) }
+            })
         return delayed
     }
 }
@@ -138,12 +141,12 @@ private func tryOnce<T>(
                 retried.complete(outcome)
                 return
             }
-            let again = {
+            nonisolated(unsafe) let retried = retried
+            let again = { @Sendable in
                 tryOnce(attempt + 1, of: attempts, backoff: backoff, clock: clock, task, into: retried)
             }
             let wait = backoff.seconds(attempt)
-            // Captures `@Sendable` closures and a future, which locks itself. No outcome.
-            if wait > 0 { clock.after(wait, assumeSendable(again)) } else { again() }
+            if wait > 0 { clock.after(wait, again) } else { again() }
         })
 }
 

@@ -25,9 +25,8 @@ public func future<T>(_ task: @autoclosure () -> T) -> Future<T> {
 public func future<T>(
     context: any ExecutionContext = QueueContext.futuresDefault, _ task: @escaping @Sendable () throws -> T
 ) -> Future<T> {
-    let future = Future<T>()
-    // Captures a `@Sendable` closure and a future, which locks itself. The value is made on the context.
-    context.execute(assumeSendable { future.complete(Try(task)) })
+    nonisolated(unsafe) let future = Future<T>()
+    context.execute { future.complete(Try(task)) }
     return future
 }
 
@@ -65,9 +64,8 @@ public func future<T>(method: (@escaping (T) -> Void) -> Void) -> Future<T> {
 public func futureStream<T>(
     context: any ExecutionContext = QueueContext.futuresDefault, _ task: @escaping @Sendable () throws -> T
 ) -> FutureStream<T> {
-    let stream = FutureStream<T>()
-    // Captures a `@Sendable` closure and a stream, which locks itself. The value is made on the context.
-    context.execute(assumeSendable { stream.send(Try(task)) })
+    nonisolated(unsafe) let stream = FutureStream<T>()
+    context.execute { stream.send(Try(task)) }
     return stream
 }
 

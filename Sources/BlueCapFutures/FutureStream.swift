@@ -232,9 +232,10 @@ public final class FutureStream<T> {
     ) {
         add(handler, context: context)
         guard lastReaderEnded != nil else { return }
-        result?.lastReaderEnded = assumeSendable { [weak self, weak result, weak handler] in
+        nonisolated(unsafe) weak let (source, result, handler) = (self, result, handler)
+        result?.lastReaderEnded = {
             result?.finish()
-            _ = self?.cancelHandlers { $0 === handler || $0.target === handler }
+            _ = source?.cancelHandlers { $0 === handler || $0.target === handler }
         }
     }
 

@@ -27,9 +27,8 @@ enum Handler<T> {
     /// The same handler, run by `context`.
     func dispatched(on context: any ExecutionContext) -> Handler<T> {
         .completion { outcome in
-            // Captures a handler and an outcome, which the handler receives. The handler's closures are the caller's
-            // `@Sendable` ones or closures of this module.
-            context.execute(assumeSendable { self(outcome) })
+            nonisolated(unsafe) let (handler, outcome) = (self, outcome)
+            context.execute { handler(outcome) }
         }
     }
 }
