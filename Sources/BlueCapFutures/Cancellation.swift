@@ -23,10 +23,7 @@ public struct CancelToken: Hashable, Sendable {
         number = Self.last.wrappingAdd(1, ordering: .relaxed).newValue
     }
 
-    /// The token that cancels nothing.
-    ///
-    /// It is the default of every `cancelToken` parameter. It has the effect of a new token that is passed to nothing
-    /// else, without the cost of creating one.
+    /// The token that cancels nothing, which is the default of every `cancelToken` parameter.
     @inlinable
     public static var uncancellable: CancelToken { CancelToken(number: 0) }
 
@@ -83,14 +80,13 @@ extension Future {
 @usableFromInline
 final class CancellableHandler<T>: @unchecked Sendable {
     let token: CancelToken
+    /// `nil` for the thread that completes the future.
     private let context: (any ExecutionContext)?
     private let claimed = Atomic<Bool>(false)
     private var handler: Handler<T>?
+    /// Called instead of the handler if it is cancelled.
     private var cancelled: (() -> Void)?
 
-    /// - Parameters:
-    ///   - context: The context that the handler runs on; `nil` runs it on the thread that completes the future.
-    ///   - cancelled: Called instead of the handler if it is cancelled.
     init(
         _ handler: Handler<T>, token: CancelToken, context: (any ExecutionContext)?, cancelled: (() -> Void)? = nil
     ) {

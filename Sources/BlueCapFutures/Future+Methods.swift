@@ -65,28 +65,23 @@ public func futureStream<T>(
     context: any ExecutionContext = QueueContext.futuresDefault, _ task: @escaping @Sendable () throws -> T
 ) -> FutureStream<T> {
     nonisolated(unsafe) let stream = FutureStream<T>()
-    context.execute { stream.send(Try(task)) }
+    context.execute { stream.complete(Try(task)) }
     return stream
 }
 
-/// Returns a stream with an element for each call of the completion block by `method`: the error if there is one, else the
-/// value.
-///
-/// If `T` is an optional type and the block is called with neither, the element is `nil`.
+/// Returns a stream with an element for each call of the completion block by `method`; otherwise as the function `future`
+/// with the same block.
 public func futureStream<T>(method: (@escaping (T, (any Error)?) -> Void) -> Void) -> FutureStream<T> {
     FutureStream { complete in method { value, error in complete(Try(value, error)) } }
 }
 
 /// The same for a block that takes an optional value and a stream of the unwrapped values.
-///
-/// If the block is called with neither a value nor an error, the element is ``FuturesError/invalidValue``.
 @_disfavoredOverload
 public func futureStream<T>(method: (@escaping (T?, (any Error)?) -> Void) -> Void) -> FutureStream<T> {
     FutureStream { complete in method { value, error in complete(Try(optional: value, error)) } }
 }
 
-/// Returns a stream with an element for each call of the completion block by `method`: the error if there is one, else
-/// `()`.
+/// The same for a block that takes an error only.
 public func futureStream(method: (@escaping ((any Error)?) -> Void) -> Void) -> FutureStream<Void> {
     FutureStream { complete in method { error in complete(Try(optional: (), error)) } }
 }
@@ -100,17 +95,11 @@ public func futureStream<T>(method: (@escaping (T) -> Void) -> Void) -> FutureSt
 
 extension Try {
     fileprivate init(optional value: T?, _ error: (any Error)?) {
-        if let error {
-            self = .failure(error)
-        } else if let value {
-            self = .success(value)
-        } else {
-            self = .failure(FuturesError.invalidValue)
-        }
+        self = error.map { .failure($0) } ?? value.map { .success($0) } ?? .failure(FuturesError.invalidValue)
     }
 
     /// There is always a value. If `T` is an optional type, it may be `nil`.
     fileprivate init(_ value: T, _ error: (any Error)?) {
-        if let error { self = .failure(error) } else { self = .success(value) }
+        self = error.map { .failure($0) } ?? .success(value)
     }
 }

@@ -35,7 +35,7 @@ public protocol Futurable {
 /// A value that arrives later, or the error that arrives in its place. A future is completed once and never changes after
 /// that.
 ///
-/// Usually a ``Promise`` creates a future and completes it, and other code receives the future.
+/// Usually a ``Promise`` creates a future and completes it. Other code receives only the future, so that it cannot complete it.
 ///
 /// ```swift
 /// let promise = Promise<Int>()
@@ -52,11 +52,15 @@ public protocol Futurable {
 /// future cancels them: the closure is released, and no longer called, and the future that the operator has returned is never
 /// completed. The work that completes this future continues.
 ///
+/// The closure of an operator is called with the value; that of `recover`, `recoverWith` and `mapError` with the error. It is not
+/// called for the other outcome, which the returned future then has too. If the closure throws, the returned future fails with
+/// that error. If it returns a future, that one completes the returned future, on its own thread.
+///
 /// A future of a `Sendable` type is `Sendable`. `T` may be any type. If it is not `Sendable`, a future belongs to one
 /// isolation domain, and code that adds a handler on another thread's context asserts that the value may go there.
-// `@unchecked`: every property but `state` is accessed under the lock of `state` only; but `error` and
-// `value` never change after the flags of `state` say that there is an outcome, so code that has read those flags may read
-// them. For the same reason the runtime need not check the accesses.
+// `@unchecked`: every property but `state` is accessed under the lock of `state` only, with the exception of `error` and
+// `value`, which never change after the flags of `state` say that there is an outcome: code that has read those flags may
+// read them. For the same reason the runtime need not check the accesses.
 public final class Future<T>: Futurable {
     /// The states of a future; the flags of its `state`.
     ///
@@ -90,7 +94,6 @@ public final class Future<T>: Futurable {
         state = StateWord(Phase.pending)
     }
 
-    /// Creates a future that has already succeeded.
     // Disfavoured, so that a trailing closure is a task or a resolver and not a value.
     @inlinable @_disfavoredOverload
     public init(value: T) {
@@ -98,7 +101,6 @@ public final class Future<T>: Futurable {
         self.value.store(value)
     }
 
-    /// Creates a future that has already failed.
     @inlinable
     public init(error: any Error) {
         state = StateWord(Phase.settled)
@@ -118,13 +120,11 @@ public final class Future<T>: Futurable {
         if phase > Phase.awaited, error == nil { value.destroy(T.self) }
     }
 
-    /// The outcome, or `nil` if the future is not complete.
     @inlinable
     public var result: Try<T>? {
         state.flags > Phase.awaited ? outcome : nil
     }
 
-    /// Whether the future is complete.
     @inlinable
     public var completed: Bool {
         state.flags > Phase.awaited
@@ -156,8 +156,6 @@ public final class Future<T>: Futurable {
     // MARK: Completing
 
     /// Completes the future, and runs or dispatches its handlers. Returns false, and does nothing, if it was complete.
-    ///
-    /// Prefer to keep a ``Promise`` and to pass on only its future. Then no other code can complete it.
     @inlinable @discardableResult
     public func complete(_ result: Try<T>) -> Bool {
         let phase = state.lock()
@@ -189,13 +187,13 @@ public final class Future<T>: Futurable {
         guard thread.mayNest else { return postpone(first, on: thread) }
         thread.enter()
         first(outcome)
-        if !state.change(from: Phase.delivering, to: Phase.settled) { deliverMore() }
+        if !state.change(from: Phase.delivering, to: Phase.settled) { deliverWaiting() }
         thread.leave()
     }
 
     /// Runs the handlers that were added during delivery, until none is left.
     @usableFromInline @inline(never)
-    func deliverMore() {
+    func deliverWaiting() {
         while true {
             _ = state.lock()
             let next = takeHandlers()
@@ -304,12 +302,4 @@ public final class Future<T>: Futurable {
 
 extension Future: @unchecked Sendable where T: Sendable {}
 
-extension Future: Delivering {
-    @usableFromInline
-    func deliverPostponed() {
-        let thread = ThreadWork.current
-        thread.enter()
-        deliverMore()
-        thread.leave()
-    }
-}
+extension Future: Delivering {}

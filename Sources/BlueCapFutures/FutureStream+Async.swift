@@ -2,7 +2,6 @@ extension FutureStream: AsyncSequence {
     public typealias Element = T
     public typealias AsyncIterator = FutureStreamValues<T>.AsyncIterator
 
-    /// Subscribes to the stream, until the iterator is released or its task is cancelled.
     public func makeAsyncIterator() -> AsyncIterator { values.makeAsyncIterator() }
 
     /// The values as a sequence of its own: a loop over it is a loop over the stream.

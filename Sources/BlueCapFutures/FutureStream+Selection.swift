@@ -139,7 +139,7 @@ private final class Throttle<T>: @unchecked Sendable {
     }
 
     private func begin(with element: Try<T>) {
-        stream.send(element)
+        stream.complete(element)
         clock.after(seconds) { self.endPeriod() }
     }
 

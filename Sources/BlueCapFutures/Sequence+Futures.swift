@@ -32,31 +32,29 @@ extension Sequence where Element: Futurable {
     ///
     /// If the sequence is empty, it fails with ``FuturesError/noSuchElement``.
     public func firstCompleted() -> Future<Element.T> {
-        nonisolated(unsafe) let first = Future<Element.T>()
-        var isEmpty = true
-        for future in self {
-            isEmpty = false
-            future.onComplete(context: ImmediateContext(), cancelToken: .uncancellable) { first.complete($0) }
-        }
-        if isEmpty { first.failure(FuturesError.noSuchElement) }
-        return first
+        first { _ in true }
     }
 
     /// Returns a future of the first value among them. It fails when all have failed, with the last error.
     ///
     /// If the sequence is empty, it fails with ``FuturesError/noSuchElement``.
     public func firstSucceeded() -> Future<Element.T> {
-        nonisolated(unsafe) let first = Future<Element.T>()
+        first { $0.isSuccess() }
+    }
+
+    /// Returns a future of the first outcome that `isWanted` accepts, or of the last one.
+    private func first(_ isWanted: @escaping @Sendable (Try<Element.T>) -> Bool) -> Future<Element.T> {
         let futures = Array(self)
+        if futures.isEmpty { return Future(error: FuturesError.noSuchElement) }
+        nonisolated(unsafe) let first = Future<Element.T>()
         let open = Locked(futures.count)
-        if futures.isEmpty { first.failure(FuturesError.noSuchElement) }
         for future in futures {
             future.onComplete(context: ImmediateContext(), cancelToken: .uncancellable) { outcome in
                 let isLast = open.withLock { open in
                     open -= 1
                     return open == 0
                 }
-                if outcome.isSuccess() || isLast { first.complete(outcome) }
+                if isWanted(outcome) || isLast { first.complete(outcome) }
             }
         }
         return first

@@ -211,13 +211,13 @@ package final class StreamLink<T> {
     @inlinable @inline(__always)
     func send(_ element: Try<T>) {
         unmanaged._withUnsafeGuaranteedRef { stream in
-            if stream.isWatched || !isForgotten() { stream.send(element) }
+            if stream.isWatched || !isForgotten() { stream.complete(element) }
         }
     }
 
     @usableFromInline
     package func send(contentsOf batch: [Try<T>]) {
-        if holder.isWatched || !isForgotten() { holder.send(contentsOf: batch) }
+        if holder.isWatched || !isForgotten() { holder.complete(contentsOf: batch) }
     }
 
     @usableFromInline
