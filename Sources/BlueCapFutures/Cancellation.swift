@@ -23,10 +23,7 @@ public struct CancelToken: Hashable, Sendable {
         number = Self.last.wrappingAdd(1, ordering: .relaxed).newValue
     }
 
-    /// The token that cancels nothing.
-    ///
-    /// It is the default of every `cancelToken` parameter. It has the effect of a new token that is passed to nothing
-    /// else, without the cost of creating one.
+    /// The token that cancels nothing, which is the default of every `cancelToken` parameter.
     @inlinable
     public static var uncancellable: CancelToken { CancelToken(number: 0) }
 
@@ -79,18 +76,17 @@ extension Future {
 }
 
 /// A handler that either runs once or is cancelled. In both cases it releases its closure.
+// `@unchecked`: only the thread that set `claimed` accesses the handler.
 @usableFromInline
-final class CancellableHandler<T> {
+final class CancellableHandler<T>: @unchecked Sendable {
     let token: CancelToken
+    /// `nil` for the thread that completes the future.
     private let context: (any ExecutionContext)?
     private let claimed = Atomic<Bool>(false)
-    /// Accessed only by the thread that set `claimed`.
     private var handler: Handler<T>?
+    /// Called instead of the handler if it is cancelled.
     private var cancelled: (() -> Void)?
 
-    /// - Parameters:
-    ///   - context: The context that the handler runs on; `nil` runs it on the thread that completes the future.
-    ///   - cancelled: Called instead of the handler if it is cancelled.
     init(
         _ handler: Handler<T>, token: CancelToken, context: (any ExecutionContext)?, cancelled: (() -> Void)? = nil
     ) {
@@ -107,9 +103,8 @@ final class CancellableHandler<T> {
     @usableFromInline
     func dispatch(_ outcome: Try<T>) {
         guard let context else { return run(outcome) }
-        // Captures this object and an outcome, which the handler receives. Only the thread that set `claimed` accesses the
-        // handler.
-        context.execute(assumeSendable { self.run(outcome) })
+        nonisolated(unsafe) let outcome = outcome
+        context.execute { self.run(outcome) }
     }
 
     private func run(_ outcome: Try<T>) {
@@ -119,15 +114,9 @@ final class CancellableHandler<T> {
 
     /// Releases the handler. Returns false if it has run, is running, or was already cancelled.
     func cancel() -> Bool {
-        guard let (handler, cancelled) = claim() else { return false }
-        handler.abandon()
+        guard let (_, cancelled) = claim() else { return false }
         cancelled?()
         return true
-    }
-
-    /// Called if the future will never have an outcome.
-    func abandon() {
-        claim()?.0.abandon()
     }
 
     private func claim() -> (Handler<T>, cancelled: (() -> Void)?)? {

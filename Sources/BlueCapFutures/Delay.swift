@@ -4,9 +4,6 @@ import Dispatch
 package protocol DelayClock: Sendable {
     /// Runs `work` once, after `seconds`.
     func after(_ seconds: Double, _ work: @escaping @Sendable () -> Void)
-
-    /// The time in seconds since a fixed moment in the past.
-    var now: Double { get }
 }
 
 /// The real time, on a queue of this module.
@@ -19,8 +16,6 @@ struct DispatchClock: DelayClock {
         guard seconds.isFinite else { return }
         queue.asyncAfter(deadline: .now() + seconds, execute: work)
     }
-
-    var now: Double { Double(DispatchTime.now().uptimeNanoseconds) / 1e9 }
 }
 
 /// The error of the future that ``Future/timeout(_:)`` returns, if the time was too short.
@@ -28,9 +23,7 @@ public struct FutureTimedOutError: Error, Hashable, Sendable {
     /// The time-out, in seconds.
     public let seconds: Double
 
-    /// Creates the error.
-    ///
-    /// - Parameter seconds: The time-out, in seconds.
+    /// Creates the error of a time-out.
     public init(seconds: Double) {
         self.seconds = seconds
     }
@@ -67,22 +60,20 @@ extension Future {
     }
 
     package func delay(_ seconds: Double, clock: any DelayClock) -> Future<T> {
-        let delayed = Future<T>()
-        // Captures a future, which locks itself, and an outcome, which is passed on.
-        add(.completion { outcome in clock.after(seconds, assumeSendable { delayed.complete(outcome) }) })
-        return delayed
+        derive(ImmediateContext(), .uncancellable) { delayed, outcome in
+            nonisolated(unsafe) let (delayed, outcome) = (delayed, outcome)
+            clock.after(seconds) { delayed.complete(outcome) }
+        }
     }
 }
 
 /// The waits between the tries of ``retry(times:backoff:_:)``.
 public struct Backoff: Sendable {
-    /// Returns the wait in seconds after the try of that number. The first try has number 1.
+    /// Returns the wait in seconds after the try of that number, from 1 on; 0 or less for none. It is called on the thread that
+    /// reports the failure.
     public let seconds: @Sendable (_ attempt: Int) -> Double
 
-    /// Creates a backoff.
-    ///
-    /// - Parameter seconds: Returns the wait in seconds after the try of that number, from 1 on. A wait of 0 or less is none. It is
-    ///   called on the thread that reports the failure.
+    /// Creates a backoff from its function.
     public init(_ seconds: @escaping @Sendable (_ attempt: Int) -> Double) {
         self.seconds = seconds
     }
@@ -121,30 +112,22 @@ package func retry<T>(
     times: Int, backoff: Backoff, clock: any DelayClock, _ task: @escaping @Sendable () throws -> Future<T>
 ) -> Future<T> {
     precondition(times >= 0, "retry(times:) tries once and then up to `times` times more, so 0 is the least.")
-    let retried = Future<T>()
-    tryOnce(1, of: times + 1, backoff: backoff, clock: clock, task, into: retried)
+    nonisolated(unsafe) let retried = Future<T>()
+    @Sendable func tryOnce(_ attempt: Int) {
+        let tried: Future<T>
+        do { tried = try task() } catch { tried = Future(error: error) }
+        tried.add(
+            .completion { outcome in
+                guard outcome.isFailure(), attempt <= times else {
+                    retried.complete(outcome)
+                    return
+                }
+                let wait = backoff.seconds(attempt)
+                if wait > 0 { clock.after(wait) { tryOnce(attempt + 1) } } else { tryOnce(attempt + 1) }
+            })
+    }
+    tryOnce(1)
     return retried
-}
-
-private func tryOnce<T>(
-    _ attempt: Int, of attempts: Int, backoff: Backoff, clock: any DelayClock,
-    _ task: @escaping @Sendable () throws -> Future<T>, into retried: Future<T>
-) {
-    let tried: Future<T>
-    do { tried = try task() } catch { tried = Future(error: error) }
-    tried.add(
-        .completion { outcome in
-            guard outcome.isFailure(), attempt < attempts else {
-                retried.complete(outcome)
-                return
-            }
-            let again = {
-                tryOnce(attempt + 1, of: attempts, backoff: backoff, clock: clock, task, into: retried)
-            }
-            let wait = backoff.seconds(attempt)
-            // Captures `@Sendable` closures and a future, which locks itself. No outcome.
-            if wait > 0 { clock.after(wait, assumeSendable(again)) } else { again() }
-        })
 }
 
 /// The former name of ``FutureTimedOutError``.

@@ -95,18 +95,14 @@ public struct QueueContext: ExecutionContext {
     /// The concurrent queue of the process. Handlers on it may run at the same time and in any order.
     public static var global: QueueContext { QueueContext(queue: Queue.global) }
 
-    /// The default context of every handler and operator.
-    ///
-    /// Initially it is a serial queue of this module, because a plain Linux program drains no main queue. A program that
-    /// does, in `dispatchMain()`, in `RunLoop.main.run()` or with an `async` `main`, can run all its handlers there:
+    /// The default context of every handler and operator: at first a serial queue of this module, because a plain Linux
+    /// program drains no main queue. A program that does, see ``main``, can run all its handlers there:
     ///
     /// ```swift
     /// QueueContext.futuresDefault = QueueContext.main
     /// ```
     ///
-    /// Set it before the first handler is added. A later change applies to the handlers that are added after it. It can be
-    /// set on any thread.
-    ///
+    /// Set it, on any thread, before the first handler is added. A later change applies to the handlers that are added after it.
     /// The setting does not change what the compiler allows in a handler. Pass closures that use `@MainActor` state to the
     /// methods that take such closures, for example ``Future/onSuccess(on:cancelToken:completion:)``, whatever the default
     /// is.

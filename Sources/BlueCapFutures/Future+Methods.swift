@@ -25,9 +25,8 @@ public func future<T>(_ task: @autoclosure () -> T) -> Future<T> {
 public func future<T>(
     context: any ExecutionContext = QueueContext.futuresDefault, _ task: @escaping @Sendable () throws -> T
 ) -> Future<T> {
-    let future = Future<T>()
-    // Captures a `@Sendable` closure and a future, which locks itself. The value is made on the context.
-    context.execute(assumeSendable { future.complete(Try(task)) })
+    nonisolated(unsafe) let future = Future<T>()
+    context.execute { future.complete(Try(task)) }
     return future
 }
 
@@ -65,30 +64,24 @@ public func future<T>(method: (@escaping (T) -> Void) -> Void) -> Future<T> {
 public func futureStream<T>(
     context: any ExecutionContext = QueueContext.futuresDefault, _ task: @escaping @Sendable () throws -> T
 ) -> FutureStream<T> {
-    let stream = FutureStream<T>()
-    // Captures a `@Sendable` closure and a stream, which locks itself. The value is made on the context.
-    context.execute(assumeSendable { stream.send(Try(task)) })
+    nonisolated(unsafe) let stream = FutureStream<T>()
+    context.execute { stream.complete(Try(task)) }
     return stream
 }
 
-/// Returns a stream with an element for each call of the completion block by `method`: the error if there is one, else the
-/// value.
-///
-/// If `T` is an optional type and the block is called with neither, the element is `nil`.
+/// Returns a stream with an element for each call of the completion block by `method`; otherwise as the function `future`
+/// with the same block.
 public func futureStream<T>(method: (@escaping (T, (any Error)?) -> Void) -> Void) -> FutureStream<T> {
     FutureStream { complete in method { value, error in complete(Try(value, error)) } }
 }
 
 /// The same for a block that takes an optional value and a stream of the unwrapped values.
-///
-/// If the block is called with neither a value nor an error, the element is ``FuturesError/invalidValue``.
 @_disfavoredOverload
 public func futureStream<T>(method: (@escaping (T?, (any Error)?) -> Void) -> Void) -> FutureStream<T> {
     FutureStream { complete in method { value, error in complete(Try(optional: value, error)) } }
 }
 
-/// Returns a stream with an element for each call of the completion block by `method`: the error if there is one, else
-/// `()`.
+/// The same for a block that takes an error only.
 public func futureStream(method: (@escaping ((any Error)?) -> Void) -> Void) -> FutureStream<Void> {
     FutureStream { complete in method { error in complete(Try(optional: (), error)) } }
 }
@@ -102,17 +95,11 @@ public func futureStream<T>(method: (@escaping (T) -> Void) -> Void) -> FutureSt
 
 extension Try {
     fileprivate init(optional value: T?, _ error: (any Error)?) {
-        if let error {
-            self = .failure(error)
-        } else if let value {
-            self = .success(value)
-        } else {
-            self = .failure(FuturesError.invalidValue)
-        }
+        self = error.map { .failure($0) } ?? value.map { .success($0) } ?? .failure(FuturesError.invalidValue)
     }
 
     /// There is always a value. If `T` is an optional type, it may be `nil`.
     fileprivate init(_ value: T, _ error: (any Error)?) {
-        if let error { self = .failure(error) } else { self = .success(value) }
+        self = error.map { .failure($0) } ?? .success(value)
     }
 }

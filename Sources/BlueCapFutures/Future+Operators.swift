@@ -45,38 +45,32 @@ extension Future {
 // MARK: - Operators
 
 extension Future {
-    /// Returns a future of the mapped value. It fails with the error of this one, or with the error that `mapping` throws.
-    ///
-    /// `mapping` is called with the value; not called if this future fails.
+    /// Returns a future of the mapped value.
     @preconcurrency @inlinable
     public func map<M>(
         context: any ExecutionContext = QueueContext.futuresDefault,
         cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @Sendable (T) throws -> M
     ) -> Future<M> {
-        derive(context, cancelToken, Mapping(mapping))
+        derive(context, cancelToken) { $0.complete($1.map(mapping)) }
     }
 
     /// Returns a future that completes with the outcome of the future that `mapping` returns: one request after the other.
-    ///
-    /// It fails with the error of this one, or with the error that `mapping` throws.
-    ///
-    /// `context` runs `mapping`. The future that `mapping` returns completes the returned one on its own thread. The default is
-    /// ``QueueContext/futuresDefault``, a serial queue. `mapping` is called with the value; not called if this future fails.
     @preconcurrency @inlinable
     public func flatMap<M>(
         context: any ExecutionContext = QueueContext.futuresDefault,
         cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @Sendable (T) throws -> Future<M>
     ) -> Future<M> {
-        derive(context, cancelToken, FlatMapping(mapping))
+        derive(context, cancelToken) { mapped, outcome in
+            switch outcome {
+            case .success(let value): mapped.follow { try mapping(value) }
+            case .failure(let error): mapped.failure(error)
+            }
+        }
     }
 
     /// Returns a future of the same value if `filter` accepts it. If not, it fails with ``FuturesError/noSuchElement``.
-    ///
-    /// It fails with the error of this one, or with the error that `filter` throws.
-    ///
-    /// `filter` is called with the value; not called if this future fails.
     @preconcurrency @inlinable
     public func withFilter(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -88,8 +82,6 @@ extension Future {
 
     /// Returns a future of the same outcome. If it is a value, `completion` is called with it before the returned future
     /// is completed.
-    ///
-    /// `completion` is called with the value; not called if this future fails.
     @preconcurrency @inlinable
     public func andThen(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -114,10 +106,6 @@ extension Future {
     }
 
     /// Returns a future of the same value, or of the value that `recovery` returns for the error.
-    ///
-    /// It fails with the error that `recovery` throws.
-    ///
-    /// `recovery` is called with the error; not called if this future succeeds.
     @preconcurrency @inlinable
     public func recover(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -128,12 +116,6 @@ extension Future {
     }
 
     /// Returns a future of the same value, or of the outcome of the future that `recovery` returns for the error.
-    ///
-    /// It fails with the error that `recovery` throws.
-    ///
-    /// `context` runs `recovery`. The future that `recovery` returns completes the returned one on its own thread. The default
-    /// is ``QueueContext/futuresDefault``, a serial queue. `recovery` is called with the error; not called if this future
-    /// succeeds.
     @preconcurrency @inlinable
     public func recoverWith(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -149,8 +131,6 @@ extension Future {
     }
 
     /// Returns a future of the same value, or of the failure with the error that `mapping` returns or throws.
-    ///
-    /// `mapping` is called with the error; not called if this future succeeds.
     @preconcurrency @inlinable
     public func mapError(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -169,9 +149,7 @@ extension Future {
     public static func ?? (left: Future<T>, right: @autoclosure () throws -> T) -> Future<T> {
         if left.result?.isSuccess() == true { return left }
         let fallback: Try<T> = Try(right)
-        let recovered = Future<T>()
-        left.add(.completion { recovered.complete($0.isSuccess() ? $0 : fallback) })
-        return recovered
+        return left.derive(ImmediateContext(), .uncancellable) { $0.complete($1.isSuccess() ? $1 : fallback) }
     }
 
     /// Returns a future of the left future's value, or of the right future's outcome if the left fails.
@@ -188,14 +166,12 @@ extension Future {
 
     /// Returns a future of both values. It fails when the first of the two fails.
     public func zip<U>(_ other: Future<U>) -> Future<(T, U)> {
-        let zipped = Future<(T, U)>()
-        add(
-            .completion { mine in
-                switch mine {
-                case .success(let value): other.add(.completion { zipped.complete($0.map { (value, $0) }) })
-                case .failure(let error): zipped.failure(error)
-                }
-            })
+        let zipped: Future<(T, U)> = derive(ImmediateContext(), .uncancellable) { zipped, mine in
+            switch mine {
+            case .success(let value): other.add(.completion { zipped.complete($0.map { (value, $0) }) })
+            case .failure(let error): zipped.failure(error)
+            }
+        }
         other.add(.failure { zipped.failure($0) })
         return zipped
     }
@@ -215,12 +191,9 @@ public func zip<A, B, C>(_ first: Future<A>, _ second: Future<B>, _ third: Futur
 
 extension Future {
     /// Returns a stream of the elements of the stream that `mapping` returns for the value: those that it keeps and those
-    /// that it receives later. The returned stream ends when that one does.
+    /// that it receives later. The returned stream ends when that one does, and keeps `capacity` elements.
     ///
-    /// If this future fails, or `mapping` throws, the error is the only element. The stream keeps `capacity` elements.
-    ///
-    /// `capacity` is how many elements the returned stream keeps for handlers that are added late. `mapping` is called with the
-    /// value; not called if this future fails.
+    /// If this future fails, or `mapping` throws, the error is the only element.
     @preconcurrency @inlinable
     public func flatMap<M>(
         capacity: Int = Int.max,
@@ -228,25 +201,18 @@ extension Future {
         cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @Sendable (T) throws -> FutureStream<M>
     ) -> FutureStream<M> {
-        let mapped = FutureStream<M>(capacity: capacity)
-        let handler = Handler<T>.completion { outcome in
+        deriveStream(capacity, context, cancelToken) { mapped, outcome in
             switch outcome {
             case .success(let value): mapped.follow { try mapping(value) }
             case .failure(let error): mapped.end(with: .failure(error))
             }
         }
-        add(handler, context: context, token: cancelToken)
-        return mapped
     }
 
     /// Returns a stream of the elements of the stream that `recovery` returns for the error: those that it keeps and those
-    /// that it receives later. The returned stream ends when that one does.
+    /// that it receives later. The returned stream ends when that one does, and keeps `capacity` elements.
     ///
-    /// If this future succeeds, the value is the only element; if `recovery` throws, that error is. The stream keeps
-    /// `capacity` elements.
-    ///
-    /// `capacity` is how many elements the returned stream keeps for handlers that are added late. `recovery` is called with
-    /// the error; not called if this future succeeds.
+    /// If this future succeeds, the value is the only element; if `recovery` throws, that error is.
     @preconcurrency @inlinable
     public func recoverWith(
         capacity: Int = Int.max,
@@ -254,15 +220,22 @@ extension Future {
         cancelToken: CancelToken = .uncancellable,
         recovery: @escaping @Sendable (any Error) throws -> FutureStream<T>
     ) -> FutureStream<T> {
-        let recovered = FutureStream<T>(capacity: capacity)
-        let handler = Handler<T>.completion { outcome in
+        deriveStream(capacity, context, cancelToken) { recovered, outcome in
             switch outcome {
             case .success: recovered.end(with: outcome)
             case .failure(let error): recovered.follow { try recovery(error) }
             }
         }
-        add(handler, context: context, token: cancelToken)
-        return recovered
+    }
+
+    @usableFromInline
+    func deriveStream<M>(
+        _ capacity: Int, _ context: any ExecutionContext, _ token: CancelToken,
+        _ complete: @escaping (_ derived: FutureStream<M>, _ outcome: Try<T>) -> Void
+    ) -> FutureStream<M> {
+        let derived = FutureStream<M>(capacity: capacity)
+        add(.completion { complete(derived, $0) }, context: context, token: token)
+        return derived
     }
 }
 
@@ -277,7 +250,7 @@ extension FutureStream {
     /// Adds one more element, the last.
     @usableFromInline
     func end(with element: Try<T>) {
-        send(element)
+        complete(element)
         finish()
     }
 }
@@ -318,10 +291,7 @@ extension Future {
     public func completeWith(
         context: any ExecutionContext = QueueContext.futuresDefault, future: Try<Future<T>>
     ) {
-        switch future {
-        case .success(let future): completeWith(context: context, future: future)
-        case .failure(let error): failure(error)
-        }
+        do { completeWith(context: context, future: try future.get()) } catch { failure(error) }
     }
 
     /// Creates a future that completes with the outcome of `dependent`, on `context`, when there is one.
@@ -336,10 +306,6 @@ extension Future {
     /// future fails with that error.
     public convenience init(resolver: (_ complete: @escaping (Try<T>) -> Void) throws -> Void) {
         self.init()
-        do {
-            try resolver { self.complete($0) }
-        } catch {
-            failure(error)
-        }
+        do { try resolver { self.complete($0) } } catch { failure(error) }
     }
 }

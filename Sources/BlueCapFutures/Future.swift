@@ -35,7 +35,7 @@ public protocol Futurable {
 /// A value that arrives later, or the error that arrives in its place. A future is completed once and never changes after
 /// that.
 ///
-/// Usually a ``Promise`` creates a future and completes it, and other code receives the future.
+/// Usually a ``Promise`` creates a future and completes it. Other code receives only the future, so that it cannot complete it.
 ///
 /// ```swift
 /// let promise = Promise<Int>()
@@ -52,12 +52,15 @@ public protocol Futurable {
 /// future cancels them: the closure is released, and no longer called, and the future that the operator has returned is never
 /// completed. The work that completes this future continues.
 ///
+/// The closure of an operator is called with the value; that of `recover`, `recoverWith` and `mapError` with the error. It is not
+/// called for the other outcome, which the returned future then has too. If the closure throws, the returned future fails with
+/// that error. If it returns a future, that one completes the returned future, on its own thread.
+///
 /// A future of a `Sendable` type is `Sendable`. `T` may be any type. If it is not `Sendable`, a future belongs to one
 /// isolation domain, and code that adds a handler on another thread's context asserts that the value may go there.
-// `@unchecked`: every property but `state` is accessed under the lock of `state` only, with two exceptions. `error` and
-// `value` never change after the flags of `state` say that there is an outcome, so code that has read those flags may read
-// them. `operation` is set before another thread can reach the future; after that only the one handler that completes the
-// future takes it. For the same reason the runtime need not check the accesses.
+// `@unchecked`: every property but `state` is accessed under the lock of `state` only, with the exception of `error` and
+// `value`, which never change after the flags of `state` say that there is an outcome: code that has read those flags may
+// read them. For the same reason the runtime need not check the accesses.
 public final class Future<T>: Futurable {
     /// The states of a future; the flags of its `state`.
     ///
@@ -81,8 +84,6 @@ public final class Future<T>: Futurable {
     // The outcome: the error if there is one, else the value.
     @exclusivity(unchecked) @usableFromInline var error: (any Error)?
     @exclusivity(unchecked) @usableFromInline var value = OutcomeSlot()
-    /// The closure that was passed to the operator that returned this future, until the source future is complete.
-    @exclusivity(unchecked) @usableFromInline var operation: ErasedOperation?
     /// The handlers that can still be cancelled: those that are kept, and those that wait for their context. `nil` if
     /// there never was one.
     @exclusivity(unchecked) @usableFromInline var cancellables: [CancellableHandler<T>]?
@@ -93,7 +94,6 @@ public final class Future<T>: Futurable {
         state = StateWord(Phase.pending)
     }
 
-    /// Creates a future that has already succeeded.
     // Disfavoured, so that a trailing closure is a task or a resolver and not a value.
     @inlinable @_disfavoredOverload
     public init(value: T) {
@@ -101,7 +101,6 @@ public final class Future<T>: Futurable {
         self.value.store(value)
     }
 
-    /// Creates a future that has already failed.
     @inlinable
     public init(error: any Error) {
         state = StateWord(Phase.settled)
@@ -117,20 +116,15 @@ public final class Future<T>: Futurable {
 
     deinit {
         let phase = state.flags
-        if phase == Phase.awaited {
-            handlers.abandon()
-            ThreadWork.current.discard(takeHandlers())
-        }
+        if phase == Phase.awaited { ThreadWork.current.discard(takeHandlers()) }
         if phase > Phase.awaited, error == nil { value.destroy(T.self) }
     }
 
-    /// The outcome, or `nil` if the future is not complete.
     @inlinable
     public var result: Try<T>? {
         state.flags > Phase.awaited ? outcome : nil
     }
 
-    /// Whether the future is complete.
     @inlinable
     public var completed: Bool {
         state.flags > Phase.awaited
@@ -162,8 +156,6 @@ public final class Future<T>: Futurable {
     // MARK: Completing
 
     /// Completes the future, and runs or dispatches its handlers. Returns false, and does nothing, if it was complete.
-    ///
-    /// Prefer to keep a ``Promise`` and to pass on only its future. Then no other code can complete it.
     @inlinable @discardableResult
     public func complete(_ result: Try<T>) -> Bool {
         let phase = state.lock()
@@ -195,13 +187,13 @@ public final class Future<T>: Futurable {
         guard thread.mayNest else { return postpone(first, on: thread) }
         thread.enter()
         first(outcome)
-        if !state.change(from: Phase.delivering, to: Phase.settled) { deliverMore() }
+        if !state.change(from: Phase.delivering, to: Phase.settled) { deliverWaiting() }
         thread.leave()
     }
 
     /// Runs the handlers that were added during delivery, until none is left.
     @usableFromInline @inline(never)
-    func deliverMore() {
+    func deliverWaiting() {
         while true {
             _ = state.lock()
             let next = takeHandlers()
@@ -280,44 +272,15 @@ public final class Future<T>: Futurable {
 
     // MARK: Deriving futures
 
-    /// Returns a future that `operation` completes with the outcome of this one. Every operator is one call of this
-    /// function.
-    ///
-    /// The returned future keeps the closure of `operation`, and is all that the handler captures, so in code in which the
-    /// types are known an operator allocates one object.
-    @inlinable @inline(__always)
-    func derive<O: Operation>(
-        _ context: any ExecutionContext, _ token: CancelToken, _ operation: O
-    ) -> Future<O.Result> where O.Source == T {
-        let derived = Future<O.Result>()
-        derived.operation = unsafeBitCast(operation, to: ErasedOperation.self)
-        add(.derived { derived.run(O.self, $0) }, context: context, token: token)
-        return derived
-    }
-
-    /// As `derive` with an ``Operation``, for the operators that need none of their own.
+    /// Returns a future that `complete` completes with the outcome of this one. Every operator is one call of this function.
     @inlinable @inline(__always)
     func derive<M>(
         _ context: any ExecutionContext, _ token: CancelToken,
         _ complete: @escaping (_ derived: Future<M>, _ outcome: Try<T>) -> Void
     ) -> Future<M> {
-        derive(context, token, Completing(complete))
-    }
-
-    /// Runs the operation of this future, of type `type`, or releases it if its source will never have an outcome.
-    @inlinable @inline(__always)
-    func run<O: Operation>(_ type: O.Type, _ outcome: Try<O.Source>?) where O.Result == T {
-        guard let outcome else { return abandonOperation() }
-        var taken: ErasedOperation?
-        swap(&taken, &operation)
-        if let taken { unsafeBitCast(taken, to: O.self).complete(self, with: outcome) }
-    }
-
-    @usableFromInline
-    func abandonOperation() {
-        var taken: ErasedOperation?
-        swap(&taken, &operation)
-        if let taken { ThreadWork.current.discard(taken) }
+        let derived = Future<M>()
+        add(.completion { complete(derived, $0) }, context: context, token: token)
+        return derived
     }
 
     /// Completes with the outcome of `source`, on the thread that completes that.
@@ -339,12 +302,4 @@ public final class Future<T>: Futurable {
 
 extension Future: @unchecked Sendable where T: Sendable {}
 
-extension Future: Delivering {
-    @usableFromInline
-    func deliverPostponed() {
-        let thread = ThreadWork.current
-        thread.enter()
-        deliverMore()
-        thread.leave()
-    }
-}
+extension Future: Delivering {}

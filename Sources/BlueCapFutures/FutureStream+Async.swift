@@ -2,7 +2,6 @@ extension FutureStream: AsyncSequence {
     public typealias Element = T
     public typealias AsyncIterator = FutureStreamValues<T>.AsyncIterator
 
-    /// Subscribes to the stream, until the iterator is released or its task is cancelled.
     public func makeAsyncIterator() -> AsyncIterator { values.makeAsyncIterator() }
 
     /// The values as a sequence of its own: a loop over it is a loop over the stream.
@@ -96,10 +95,9 @@ public struct FutureStreamOutcomes<T>: AsyncSequence {
         let (elements, continuation) = AsyncStream.makeStream(
             of: Try<T>.self, bufferingPolicy: .bufferingNewest(limit))
         let token = CancelToken()
-        let cancel = assumeSendable { [weak stream] in _ = stream?.cancel(token) }
-        continuation.onTermination = { _ in cancel() }
+        nonisolated(unsafe) weak let source = stream
+        continuation.onTermination = { _ in _ = source?.cancel(token) }
         let handler = Handler<T>.completion { element in
-            // As with a handler's context, the code that loops in another task asserts that the value may go there.
             nonisolated(unsafe) let element = element
             continuation.yield(element)
         }

@@ -3,10 +3,7 @@ import Synchronization
 // Operators that merge several streams and futures, one for each element, into one stream.
 
 extension FutureStream {
-    /// Returns a stream of the elements of all streams that `mapping` returns, as they arrive.
-    ///
-    /// Errors of this stream pass; an error that `mapping` throws replaces the value. The returned stream ends when this
-    /// stream and all others have ended. After it is cancelled it receives nothing more, not even from the others.
+    /// Returns a stream of the elements of all streams that `mapping` returns.
     @preconcurrency
     public func flatMap<M>(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -17,10 +14,6 @@ extension FutureStream {
     }
 
     /// Returns a stream of the outcomes of the futures that `mapping` returns, as they complete.
-    ///
-    /// Errors of this stream pass; an error that `mapping` throws replaces the value. The returned stream ends when this
-    /// stream has ended and all the futures are complete. After it is cancelled it receives nothing more, not even from
-    /// the futures.
     @preconcurrency
     public func flatMap<M>(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -31,9 +24,6 @@ extension FutureStream {
     }
 
     /// Returns a stream of the values, and for each error of the elements of the stream that `recovery` returns.
-    ///
-    /// An error that `recovery` throws replaces the error. The returned stream ends when this stream and all others have
-    /// ended.
     @preconcurrency
     public func recoverWith(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -47,9 +37,6 @@ extension FutureStream {
     }
 
     /// Returns a stream of the values, and for each error of the outcome of the future that `recovery` returns.
-    ///
-    /// An error that `recovery` throws replaces the error. The returned stream ends when this stream has ended and all the
-    /// futures are complete.
     @preconcurrency
     public func recoverWith(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -100,7 +87,7 @@ private final class MergedSources<T> {
     }
 
     func send(_ element: Try<T>) {
-        if !isStopped.load(ordering: .acquiring) { target.send(element) }
+        if !isStopped.load(ordering: .acquiring) { target.complete(element) }
     }
 
     func follow(_ stream: FutureStream<T>) {
@@ -108,7 +95,7 @@ private final class MergedSources<T> {
         let handler = StreamHandler<T>(
             .completion { self.send($0) },
             batch: { batch in
-                if !self.isStopped.load(ordering: .acquiring) { self.target.send(contentsOf: batch) }
+                if !self.isStopped.load(ordering: .acquiring) { self.target.complete(contentsOf: batch) }
             },
             finished: { self.end() })
         stream.add(handler)

@@ -56,7 +56,7 @@ extension FutureStream {
         return target
     }
 
-    /// Returns a stream of the mapped values. Errors pass; an error that `mapping` throws replaces the value.
+    /// Returns a stream of the mapped values.
     @preconcurrency @inlinable
     public func map<M>(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -67,8 +67,6 @@ extension FutureStream {
     }
 
     /// Returns a stream of the values that `filter` accepts, with ``FuturesError/noSuchElement`` in place of the others.
-    ///
-    /// Errors pass; an error that `filter` throws replaces the value.
     @preconcurrency @inlinable
     public func withFilter(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -101,8 +99,7 @@ extension FutureStream {
         }
     }
 
-    /// Returns a stream in which the value that `recovery` returns replaces each error. Values pass; an error that
-    /// `recovery` throws replaces the error.
+    /// Returns a stream in which the value that `recovery` returns replaces each error.
     @preconcurrency @inlinable
     public func recover(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -112,7 +109,7 @@ extension FutureStream {
         transformed(context, cancelToken) { $0.recover(recovery) }
     }
 
-    /// Returns a stream in which the error that `mapping` returns or throws replaces each error. Values pass.
+    /// Returns a stream in which the error that `mapping` returns or throws replaces each error.
     @preconcurrency @inlinable
     public func mapError(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -129,43 +126,38 @@ extension FutureStream {
     /// Adds a value. Returns false, and does nothing, if the stream is finished.
     @inlinable @discardableResult
     public func success(_ value: T) -> Bool {
-        send(.success(value))
+        complete(.success(value))
     }
 
     /// Adds an error. Returns false, and does nothing, if the stream is finished.
     @inlinable @discardableResult
     public func failure(_ error: any Error) -> Bool {
-        send(.failure(error))
+        complete(.failure(error))
     }
 
     /// Adds the outcome of `future`, on `context`, when there is one.
     public func completeWith(context: any ExecutionContext = QueueContext.futuresDefault, future: Future<T>) {
-        future.add(.completion { self.send($0) }, context: context, token: .uncancellable)
+        future.add(.completion { self.complete($0) }, context: context, token: .uncancellable)
     }
 
     /// Adds the elements of `stream`, on `context`: those that it keeps and those that it receives later. When that stream
     /// finishes, this one does not, since it may have other sources.
     public func completeWith(context: any ExecutionContext = QueueContext.futuresDefault, stream: FutureStream<T>) {
         stream.add(
-            StreamHandler(.completion { self.send($0) }, batch: { self.send(contentsOf: $0) }), context: context)
+            StreamHandler(.completion { self.complete($0) }, batch: { self.complete(contentsOf: $0) }), context: context
+        )
     }
 
     /// Adds the outcome of the future in `future`, on `context`, or at once the error in its place.
     public func completeWith(context: any ExecutionContext = QueueContext.futuresDefault, future: Try<Future<T>>) {
-        switch future {
-        case .success(let future): completeWith(context: context, future: future)
-        case .failure(let error): failure(error)
-        }
+        do { completeWith(context: context, future: try future.get()) } catch { failure(error) }
     }
 
     /// Adds the elements of the stream in `stream`, on `context`, or at once the error in its place.
     public func completeWith(
         context: any ExecutionContext = QueueContext.futuresDefault, stream: Try<FutureStream<T>>
     ) {
-        switch stream {
-        case .success(let stream): completeWith(context: context, stream: stream)
-        case .failure(let error): failure(error)
-        }
+        do { completeWith(context: context, stream: try stream.get()) } catch { failure(error) }
     }
 
     /// Creates a stream with one value.
@@ -173,13 +165,13 @@ extension FutureStream {
     @_disfavoredOverload
     public convenience init(value: T, capacity: Int = Int.max) {
         self.init(capacity: capacity)
-        send(.success(value))
+        complete(.success(value))
     }
 
     /// Creates a stream with one error.
     public convenience init(error: any Error, capacity: Int = Int.max) {
         self.init(capacity: capacity)
-        send(.failure(error))
+        complete(.failure(error))
     }
 
     /// Creates a stream of the elements of `dependent`, which it receives on `context`. It finishes with that stream.
@@ -198,10 +190,6 @@ extension FutureStream {
         capacity: Int = Int.max, resolver: (_ complete: @escaping (Try<T>) -> Void) throws -> Void
     ) {
         self.init(capacity: capacity)
-        do {
-            try resolver { self.send($0) }
-        } catch {
-            send(.failure(error))
-        }
+        do { try resolver { self.complete($0) } } catch { failure(error) }
     }
 }

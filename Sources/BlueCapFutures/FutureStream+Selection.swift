@@ -97,7 +97,8 @@ extension FutureStream {
 }
 
 /// Passes on one element in each period: the first at once, then the latest of each period.
-private final class Throttle<T> {
+// `@unchecked`: the state is behind a lock, and the stream locks itself.
+private final class Throttle<T>: @unchecked Sendable {
     private struct State {
         /// Whether a period is running.
         var isClosed = false
@@ -138,9 +139,8 @@ private final class Throttle<T> {
     }
 
     private func begin(with element: Try<T>) {
-        stream.send(element)
-        // Captures this object: its state is behind a lock, and the stream locks itself.
-        clock.after(seconds, assumeSendable { self.endPeriod() })
+        stream.complete(element)
+        clock.after(seconds) { self.endPeriod() }
     }
 
     private func endPeriod() {

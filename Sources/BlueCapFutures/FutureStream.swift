@@ -1,7 +1,7 @@
 /// Values that keep arriving: a sequence of completed futures.
 ///
 /// Successes and failures are both elements; a failure does not end the stream. Usually a ``StreamPromise`` creates a
-/// stream and adds its elements, and other code receives the stream.
+/// stream and adds its elements. Other code receives only the stream, so that it cannot add any.
 ///
 /// ## Order
 /// Every handler receives every element once, in the order in which the elements were added, on its context, also if
@@ -15,6 +15,13 @@
 /// that it returns too; the default is ``QueueContext/futuresDefault``, a serial queue. A `cancelToken` that is passed to
 /// ``cancel(_:)`` of this stream cancels them: the closure is released, and no longer called, and the stream that the operator
 /// has returned receives no further element. The source of this stream continues.
+///
+/// ## Operators
+/// The closure of an operator is called with each value; that of `recover`, `recoverWith` and `mapError` with each error. The
+/// other elements pass. An error that the closure throws takes the place of the element.
+///
+/// If the closure returns a stream or a future, the returned stream has its elements, as they arrive. It ends when this
+/// stream and all others have ended. After it is cancelled it receives nothing more, not even from the others.
 ///
 /// ## What is kept
 /// A stream keeps its latest `capacity` elements for handlers that are added late; the oldest is removed first.
@@ -130,25 +137,18 @@ public final class FutureStream<T> {
     // MARK: Adding elements
 
     /// Adds an element. Returns false, and does nothing, if the stream is finished.
-    ///
-    /// Prefer to keep a ``StreamPromise`` and to pass on only its stream. Then no other code can add elements.
     @inlinable @discardableResult
-    public func complete(_ result: Try<T>) -> Bool {
-        send(result)
-    }
-
-    @inlinable @discardableResult
-    func send(_ element: Try<T>) -> Bool {
+    public func complete(_ element: Try<T>) -> Bool {
         guard capacity == 0, state.change(from: Flag.watched, to: Flag.watched | Flag.delivering) else {
-            return keepAndSend(element)
+            return keepAndDeliver(element)
         }
         deliver(element)
         return true
     }
 
-    /// As `send`, if the stream keeps elements, has no handler, or another thread is delivering.
+    /// As `complete`, if the stream keeps elements, has no handler, or another thread is delivering.
     @inlinable
-    func keepAndSend(_ element: Try<T>) -> Bool {
+    func keepAndDeliver(_ element: Try<T>) -> Bool {
         let flags = state.lock()
         if flags & Flag.finished != 0 {
             state.unlock(flags)
@@ -169,16 +169,16 @@ public final class FutureStream<T> {
 
     /// Adds elements together: one lock, and at most one task for each handler's context.
     @inlinable @discardableResult
-    func send(contentsOf batch: [Try<T>]) -> Bool {
+    func complete(contentsOf batch: [Try<T>]) -> Bool {
         guard capacity == 0, !batch.isEmpty, state.change(from: Flag.watched, to: Flag.watched | Flag.delivering) else {
-            return keepAndSend(contentsOf: batch)
+            return keepAndDeliver(contentsOf: batch)
         }
         deliver(contentsOf: batch)
         return true
     }
 
     @usableFromInline
-    func keepAndSend(contentsOf batch: [Try<T>]) -> Bool {
+    func keepAndDeliver(contentsOf batch: [Try<T>]) -> Bool {
         let flags = state.lock()
         if flags & Flag.finished != 0 || batch.isEmpty {
             state.unlock(flags)
@@ -232,9 +232,10 @@ public final class FutureStream<T> {
     ) {
         add(handler, context: context)
         guard lastReaderEnded != nil else { return }
-        result?.lastReaderEnded = assumeSendable { [weak self, weak result, weak handler] in
+        nonisolated(unsafe) weak let (source, result, handler) = (self, result, handler)
+        result?.lastReaderEnded = {
             result?.finish()
-            _ = self?.cancelHandlers { $0 === handler || $0.target === handler }
+            _ = source?.cancelHandlers { $0 === handler || $0.target === handler }
         }
     }
 
@@ -276,7 +277,6 @@ public final class FutureStream<T> {
         endDelivering(on: thread)
     }
 
-    /// The same for elements that arrive together.
     @inlinable
     func deliver(contentsOf batch: [Try<T>]) {
         guard let thread = beginDelivering(.batch(batch)) else { return }
@@ -298,7 +298,7 @@ public final class FutureStream<T> {
 
     @inlinable @inline(__always)
     func endDelivering(on thread: UnsafeMutablePointer<ThreadWork>) {
-        if !state.change(from: Flag.watched | Flag.delivering, to: Flag.watched) { deliverInbox() }
+        if !state.change(from: Flag.watched | Flag.delivering, to: Flag.watched) { deliverWaiting() }
         thread.leave()
     }
 
@@ -309,7 +309,10 @@ public final class FutureStream<T> {
         state.unlock(flags | Flag.delivering | Flag.more)
         guard flags & Flag.delivering == 0 else { return }
         let thread = ThreadWork.current
-        if thread.mayNest { deliverPostponed() } else { thread.postpone(self) }
+        guard thread.mayNest else { return thread.postpone(self) }
+        thread.enter()
+        deliverWaiting()
+        thread.leave()
     }
 
     /// Puts an event back that is due before all others, until the stack has unwound.
@@ -326,7 +329,7 @@ public final class FutureStream<T> {
 
     /// Processes the events in the inbox until it is empty, and then ends delivering.
     @usableFromInline @inline(never)
-    func deliverInbox() {
+    func deliverWaiting() {
         while true {
             let flags = state.lock()
             if hasCancelled {
@@ -382,12 +385,4 @@ public final class FutureStream<T> {
 
 extension FutureStream: @unchecked Sendable where T: Sendable {}
 
-extension FutureStream: Delivering {
-    @usableFromInline
-    func deliverPostponed() {
-        let thread = ThreadWork.current
-        thread.enter()
-        deliverInbox()
-        thread.leave()
-    }
-}
+extension FutureStream: Delivering {}

@@ -4,8 +4,6 @@ enum Handler<T> {
     case completion((Try<T>) -> Void)
     case success((T) -> Void)
     case failure((any Error) -> Void)
-    /// Completes a future that an operator returned. Called with `nil` if there will never be an outcome.
-    case derived((Try<T>?) -> Void)
     /// Completes another future with the same outcome.
     case follower(Future<T>)
     case cancellable(CancellableHandler<T>)
@@ -19,8 +17,6 @@ enum Handler<T> {
             if case .success(let value) = outcome { handle(value) }
         case .failure(let handle):
             if case .failure(let error) = outcome { handle(error) }
-        case .derived(let handle):
-            handle(outcome)
         case .follower(let future):
             future.completeFollower(outcome)
         case .cancellable(let handler):
@@ -28,22 +24,11 @@ enum Handler<T> {
         }
     }
 
-    /// Called instead of the handler if it will never run: releases what the handler does not own itself.
-    func abandon() {
-        switch self {
-        case .derived(let handle): handle(nil)
-        case .cancellable(let handler): handler.abandon()
-        case .completion, .success, .failure, .follower: break
-        }
-    }
-
     /// The same handler, run by `context`.
     func dispatched(on context: any ExecutionContext) -> Handler<T> {
-        .derived { outcome in
-            guard let outcome else { return self.abandon() }
-            // Captures a handler and an outcome, which the handler receives. The handler's closures are the caller's
-            // `@Sendable` ones or closures of this module.
-            context.execute(assumeSendable { self(outcome) })
+        .completion { outcome in
+            nonisolated(unsafe) let (handler, outcome) = (self, outcome)
+            context.execute { handler(outcome) }
         }
     }
 }
@@ -98,14 +83,6 @@ enum Handlers<T> {
         for handler in handlers { handler(outcome) }
     }
 
-    func abandon() {
-        switch self {
-        case .none: break
-        case .one(let handler): handler.abandon()
-        case .many(let handlers): for handler in handlers { handler.abandon() }
-        }
-    }
-
     /// These handlers, then `others`.
     @usableFromInline
     func followed(by others: Handlers<T>) -> Handlers<T> {
@@ -123,72 +100,5 @@ enum Handlers<T> {
             rest.append(handler)
         }
         return rest
-    }
-}
-
-/// What an operator does to complete the future that it returns: one closure, and how to call it.
-///
-/// A conforming type has one stored property, which is a closure, so that it has the layout of ``ErasedOperation``. There
-/// are several, because a closure that is passed on as it is needs no context of its own.
-@usableFromInline
-protocol Operation {
-    associatedtype Source
-    associatedtype Result
-
-    func complete(_ derived: Future<Result>, with outcome: Try<Source>)
-}
-
-/// An ``Operation`` of a type that only its operator knows. It can be kept and released, but not called: every closure
-/// consists of a function and a reference to its context.
-@usableFromInline
-struct ErasedOperation {
-    let closure: () -> Void
-}
-
-@usableFromInline
-struct Completing<Source, Result>: Operation {
-    @usableFromInline let closure: (Future<Result>, Try<Source>) -> Void
-
-    @inlinable
-    init(_ closure: @escaping (Future<Result>, Try<Source>) -> Void) {
-        self.closure = closure
-    }
-
-    @inlinable
-    func complete(_ derived: Future<Result>, with outcome: Try<Source>) {
-        closure(derived, outcome)
-    }
-}
-
-@usableFromInline
-struct Mapping<Source, Result>: Operation {
-    @usableFromInline let closure: (Source) throws -> Result
-
-    @inlinable
-    init(_ closure: @escaping (Source) throws -> Result) {
-        self.closure = closure
-    }
-
-    @inlinable
-    func complete(_ derived: Future<Result>, with outcome: Try<Source>) {
-        derived.complete(outcome.map(closure))
-    }
-}
-
-@usableFromInline
-struct FlatMapping<Source, Result>: Operation {
-    @usableFromInline let closure: (Source) throws -> Future<Result>
-
-    @inlinable
-    init(_ closure: @escaping (Source) throws -> Future<Result>) {
-        self.closure = closure
-    }
-
-    @inlinable
-    func complete(_ derived: Future<Result>, with outcome: Try<Source>) {
-        switch outcome {
-        case .success(let value): derived.follow { try closure(value) }
-        case .failure(let error): derived.failure(error)
-        }
     }
 }

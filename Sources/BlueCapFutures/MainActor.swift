@@ -1,19 +1,14 @@
 // Handlers and operators whose closures are isolated to the main actor.
 //
-// They run on the main queue, which is the executor of the main actor in a program that calls `dispatchMain()`, runs the
-// main run loop, or has an `async` `main`. The queue is serial, so it preserves the order. `T` is `Sendable`, because the
-// thread that completes the future passes the value to the main actor.
+// They run on the main queue, which is serial, so it preserves the order. `T` is `Sendable`, because the thread that
+// completes the future passes the value to the main actor.
 
 extension Future where T: Sendable {
     /// Calls `completion` with the outcome, once, on the main actor.
     ///
-    /// ```swift
-    /// reading.onComplete(on: MainActor.self) { outcome in view.show(outcome) }
-    /// ```
-    ///
-    /// The closure may use and change the state of the main actor. It runs after the call returns, even if the future is
-    /// already complete and the caller is on the main actor. If the program never drains its main queue, the closure never
-    /// runs; see ``QueueContext/main``.
+    /// The closure, as that of each method with this parameter, may use and change the state of the main actor. It runs after the
+    /// call returns, even if the future is already complete and the caller is on the main actor. If the program never drains its
+    /// main queue, the closure never runs; see ``QueueContext/main``.
     public func onComplete(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (Try<T>) -> Void
@@ -31,8 +26,6 @@ extension Future where T: Sendable {
     ///     }
     /// }
     /// ```
-    ///
-    /// See ``onComplete(on:cancelToken:completion:)`` for when it runs.
     public func onSuccess(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (T) -> Void
@@ -41,8 +34,6 @@ extension Future where T: Sendable {
     }
 
     /// Calls `completion` with the error, once, on the main actor; never if the future succeeds.
-    ///
-    /// See ``onComplete(on:cancelToken:completion:)`` for when it runs.
     public func onFailure(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (any Error) -> Void
@@ -51,10 +42,6 @@ extension Future where T: Sendable {
     }
 
     /// Returns a future of the value mapped on the main actor.
-    ///
-    /// It fails with the error of this one, or with the error that `mapping` throws.
-    ///
-    /// `mapping` is called with the value; not called if this future fails.
     public func map<M: Sendable>(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @MainActor (T) throws -> M
@@ -63,10 +50,6 @@ extension Future where T: Sendable {
     }
 
     /// Returns a future that completes with the outcome of the future that `mapping` returns on the main actor.
-    ///
-    /// It fails with the error of this one, or with the error that `mapping` throws.
-    ///
-    /// `mapping` is called with the value; not called if this future fails.
     public func flatMap<M: Sendable>(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @MainActor (T) throws -> Future<M>
@@ -76,10 +59,6 @@ extension Future where T: Sendable {
 
     /// Returns a future of the same value, or of the outcome of the future that `recovery` returns for the error on the
     /// main actor.
-    ///
-    /// It fails with the error that `recovery` throws.
-    ///
-    /// `recovery` is called with the error; not called if this future succeeds.
     public func recoverWith(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         recovery: @escaping @MainActor (any Error) throws -> Future<T>
@@ -90,9 +69,6 @@ extension Future where T: Sendable {
 
 extension FutureStream where T: Sendable {
     /// Calls `completion` with every element, in order, on the main actor: first the kept elements, then the new ones.
-    ///
-    /// The closure may use and change the state of the main actor. If the program never drains its main queue, the closure
-    /// never runs; see ``QueueContext/main``.
     public func onComplete(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (Try<T>) -> Void
@@ -101,10 +77,6 @@ extension FutureStream where T: Sendable {
     }
 
     /// Calls `completion` with every value, in order, on the main actor: first the kept ones, then the new ones.
-    ///
-    /// ```swift
-    /// manager.startScanning().onSuccess(on: MainActor.self) { [weak list] in list?.add($0) }
-    /// ```
     public func onSuccess(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (T) -> Void
@@ -121,8 +93,6 @@ extension FutureStream where T: Sendable {
     }
 
     /// Returns a stream of the values mapped on the main actor.
-    ///
-    /// Errors pass; an error that `mapping` throws replaces the value.
     public func map<M: Sendable>(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @MainActor (T) throws -> M
@@ -131,8 +101,6 @@ extension FutureStream where T: Sendable {
     }
 
     /// Returns a stream of the outcomes of the futures that `mapping` returns on the main actor.
-    ///
-    /// Errors of this stream pass; an error that `mapping` throws replaces the value.
     public func flatMap<M: Sendable>(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @MainActor (T) throws -> Future<M>

@@ -53,9 +53,7 @@ public final class Promise<T> {
         self.future.completeWith(context: context, future: future)
     }
 
-    /// Completes the future with the first element of `stream`, a value or an error, on `context`.
-    ///
-    /// If the stream ends without an element, the future fails with ``FuturesError/noSuchElement``.
+    /// Completes the future with the first element of `stream`, as ``Future/completeWith(context:stream:)``.
     public func completeWith(context: any ExecutionContext = QueueContext.futuresDefault, stream: FutureStream<T>) {
         future.completeWith(context: context, stream: stream)
     }
@@ -83,25 +81,25 @@ public final class StreamPromise<T> {
     /// Adds an element. Returns false, and does nothing, if the stream is finished.
     @inlinable @discardableResult
     public func complete(_ result: Try<T>) -> Bool {
-        stream.send(result)
+        stream.complete(result)
     }
 
     /// Adds a value. Returns false, and does nothing, if the stream is finished.
     @inlinable @discardableResult
     public func success(_ value: T) -> Bool {
-        stream.send(.success(value))
+        stream.complete(.success(value))
     }
 
     /// Adds an error. Returns false, and does nothing, if the stream is finished.
     @inlinable @discardableResult
     public func failure(_ error: any Error) -> Bool {
-        stream.send(.failure(error))
+        stream.complete(.failure(error))
     }
 
     /// Adds values together: one lock, and at most one task on each handler's context for all of them.
     @inlinable @discardableResult
     package func success(contentsOf values: [T]) -> Bool {
-        stream.send(contentsOf: values.map { .success($0) })
+        stream.complete(contentsOf: values.map { .success($0) })
     }
 
     /// Adds the outcome of `future`, on `context`, when there is one.
@@ -114,9 +112,7 @@ public final class StreamPromise<T> {
         self.stream.completeWith(context: context, stream: stream)
     }
 
-    /// Finishes the stream: `for try await` over it ends. Elements added afterwards are ignored.
-    ///
-    /// Returns false if the stream was already finished.
+    /// Finishes the stream, as ``FutureStream/finish()``. Returns false if it was already finished.
     @discardableResult
     public func finish() -> Bool {
         stream.finish()

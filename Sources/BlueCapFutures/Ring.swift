@@ -18,7 +18,8 @@ struct Backlog<Element> {
     /// - Parameter isReceived: Whether handlers receive the element, so that losing it does not count.
     @inlinable
     mutating func append(_ element: Element, isReceived: Bool) -> Element? {
-        let evicted = limit > 0 ? ring.append(element, limit: limit) : nil
+        let evicted = ring.count >= limit ? ring.removeFirst() : nil
+        if limit > 0 { ring.append(element) }
         if !isReceived, evicted != nil || limit == 0 { dropped += 1 }
         return evicted
     }
@@ -43,18 +44,6 @@ struct Ring<Element> {
 
     @inlinable
     init() {}
-
-    /// Adds at the end. Returns the oldest element if there were already `limit`, which must be at least 1.
-    @inlinable
-    mutating func append(_ element: Element, limit: Int) -> Element? {
-        if count >= limit {
-            let evicted = removeFirst()
-            append(element)
-            return evicted
-        }
-        append(element)
-        return nil
-    }
 
     @inlinable
     mutating func append(_ element: Element) {

@@ -32,32 +32,29 @@ extension Sequence where Element: Futurable {
     ///
     /// If the sequence is empty, it fails with ``FuturesError/noSuchElement``.
     public func firstCompleted() -> Future<Element.T> {
-        let first = Future<Element.T>()
-        var isEmpty = true
-        for future in self {
-            isEmpty = false
-            future.onComplete(context: ImmediateContext(), cancelToken: .uncancellable, completion: first.completion)
-        }
-        if isEmpty { first.failure(FuturesError.noSuchElement) }
-        return first
+        first { _ in true }
     }
 
     /// Returns a future of the first value among them. It fails when all have failed, with the last error.
     ///
     /// If the sequence is empty, it fails with ``FuturesError/noSuchElement``.
     public func firstSucceeded() -> Future<Element.T> {
-        let first = Future<Element.T>()
+        first { $0.isSuccess() }
+    }
+
+    /// Returns a future of the first outcome that `isWanted` accepts, or of the last one.
+    private func first(_ isWanted: @escaping @Sendable (Try<Element.T>) -> Bool) -> Future<Element.T> {
         let futures = Array(self)
+        if futures.isEmpty { return Future(error: FuturesError.noSuchElement) }
+        nonisolated(unsafe) let first = Future<Element.T>()
         let open = Locked(futures.count)
-        if futures.isEmpty { first.failure(FuturesError.noSuchElement) }
-        let complete = first.completion
         for future in futures {
             future.onComplete(context: ImmediateContext(), cancelToken: .uncancellable) { outcome in
                 let isLast = open.withLock { open in
                     open -= 1
                     return open == 0
                 }
-                if outcome.isSuccess() || isLast { complete(outcome) }
+                if isWanted(outcome) || isLast { first.complete(outcome) }
             }
         }
         return first
@@ -74,27 +71,9 @@ extension Sequence {
         context: any ExecutionContext = QueueContext.futuresDefault,
         mapping: @escaping @Sendable (Element) throws -> Future<U>
     ) -> Future<[U]> {
-        let traversed = Future<[U]>()
-        let elements = Array(self)
-        // Captures a future, which locks itself, a `@Sendable` closure, and the elements, which only this task reads.
-        // The caller chose the context, and so decided that they may go to its thread.
-        context.execute(
-            assumeSendable {
-                do {
-                    traversed.follow(try elements.map(mapping).sequence(context: context))
-                } catch {
-                    traversed.failure(error)
-                }
-            })
+        nonisolated(unsafe) let (elements, traversed) = (Array(self), Future<[U]>())
+        context.execute { traversed.follow { try elements.map(mapping).sequence(context: context) } }
         return traversed
-    }
-}
-
-extension Future {
-    /// `complete` as a function.
-    fileprivate var completion: @Sendable (Try<T>) -> Void {
-        // Captures a future, which locks itself.
-        assumeSendable { self.complete($0) }
     }
 }
 
@@ -107,15 +86,17 @@ private func combineRest<F: Futurable, R>(
         folded.success(value)
         return
     }
-    // Captures futures, which lock themselves, a `@Sendable` closure, and `value`, the combination so far: only one step at
-    // a time has it, and the next step receives it through the future for which that step waits.
-    let handle = assumeSendable { (outcome: Try<F.T>) in
+    // Only one step at a time has the combination so far.
+    nonisolated(unsafe) let (value, folded) = (value, folded)
+    nonisolated(unsafe) let combineOthers = {
+        combineRest(of: futures.dropFirst(), $0, into: folded, context, combine)
+    }
+    next.onComplete(context: context, cancelToken: .uncancellable) { outcome in
         switch outcome.map({ try combine(value, $0) }) {
-        case .success(let value): combineRest(of: futures.dropFirst(), value, into: folded, context, combine)
+        case .success(let value): combineOthers(value)
         case .failure(let error): folded.failure(error)
         }
     }
-    next.onComplete(context: context, cancelToken: .uncancellable, completion: handle)
 }
 
 /// Collects values that arrive in any order, and completes a future with all of them in their own order.

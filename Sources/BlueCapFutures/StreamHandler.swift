@@ -110,7 +110,8 @@ struct StreamHandlers<T> {
 /// Passes elements to a handler on a context, with at most one task of the context scheduled at a time.
 ///
 /// However many elements arrive before that task runs, or arrive together, one task receives them all.
-final class StreamMailbox<T> {
+// `@unchecked`: the state is accessed under its lock, and `handler` only in the one task that drains.
+final class StreamMailbox<T>: @unchecked Sendable {
     /// After this many elements a task ends, so that the context can run other tasks.
     private static var elementsPerTask: Int { 1024 }
 
@@ -160,8 +161,7 @@ final class StreamMailbox<T> {
     }
 
     private func schedule() {
-        // Captures this object, which locks its state. At most one task drains it, and `handler` is called there only.
-        context.execute(assumeSendable { self.drain() })
+        context.execute { self.drain() }
     }
 
     private func drain() {
@@ -211,13 +211,13 @@ package final class StreamLink<T> {
     @inlinable @inline(__always)
     func send(_ element: Try<T>) {
         unmanaged._withUnsafeGuaranteedRef { stream in
-            if stream.isWatched || !isForgotten() { stream.send(element) }
+            if stream.isWatched || !isForgotten() { stream.complete(element) }
         }
     }
 
     @usableFromInline
     package func send(contentsOf batch: [Try<T>]) {
-        if holder.isWatched || !isForgotten() { holder.send(contentsOf: batch) }
+        if holder.isWatched || !isForgotten() { holder.complete(contentsOf: batch) }
     }
 
     @usableFromInline

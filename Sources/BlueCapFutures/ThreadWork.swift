@@ -5,7 +5,7 @@ import Synchronization
 @usableFromInline
 protocol Delivering: AnyObject {
     /// Makes the deliveries that are due. Called once for each `postpone`.
-    func deliverPostponed()
+    func deliverWaiting()
 }
 
 /// The state of one thread: how deeply handlers are nested on it, and what is postponed until the stack has unwound.
@@ -93,7 +93,7 @@ extension UnsafeMutablePointer<ThreadWork> {
         while !pointee.postponed.isEmpty {
             let batch = pointee.postponed
             pointee.postponed = []
-            for waiting in batch { waiting.deliverPostponed() }
+            for waiting in batch { waiting.deliverWaiting() }
         }
         pointee.depth -= 1
     }

@@ -15,19 +15,19 @@ public protocol Tryable {
 }
 
 /// The outcome of something that may fail: a value or an error.
+///
+/// If the closure of an operator throws, the returned outcome is the failure with that error.
 public enum Try<T>: Tryable {
     /// There is a value.
     case success(T)
     /// There is an error in place of the value.
     case failure(any Error)
 
-    /// Creates a success.
     @inlinable
     public init(_ value: T) {
         self = .success(value)
     }
 
-    /// Creates a failure.
     @inlinable
     public init(_ error: any Error) {
         self = .failure(error)
@@ -39,7 +39,6 @@ public enum Try<T>: Tryable {
         do { self = .success(try task()) } catch { self = .failure(error) }
     }
 
-    /// The value, or `nil` for a failure.
     @inlinable
     public var value: T? {
         switch self {
@@ -48,7 +47,6 @@ public enum Try<T>: Tryable {
         }
     }
 
-    /// The error, or `nil` for a success.
     @inlinable
     public var error: (any Error)? {
         switch self {
@@ -88,18 +86,13 @@ public enum Try<T>: Tryable {
 extension Try: Sendable where T: Sendable {}
 
 extension Try {
-    /// Returns a success with the mapped value, or the same failure. If `mapping` throws, that error is the failure.
+    /// Returns a success with the mapped value, or the same failure.
     @inlinable
     public func map<M>(_ mapping: (T) throws -> M) -> Try<M> {
-        switch self {
-        case .success(let value):
-            do { return .success(try mapping(value)) } catch { return .failure(error) }
-        case .failure(let error):
-            return .failure(error)
-        }
+        flatMap { .success(try mapping($0)) }
     }
 
-    /// Returns the result of `mapping` for the value, or the same failure. If `mapping` throws, that error is the failure.
+    /// Returns the result of `mapping` for the value, or the same failure.
     @inlinable
     public func flatMap<M>(_ mapping: (T) throws -> Try<M>) -> Try<M> {
         switch self {
@@ -110,31 +103,19 @@ extension Try {
         }
     }
 
-    /// Returns a failure with the mapped error, or the same success. If `mapping` throws, that error is the failure.
+    /// Returns a failure with the mapped error, or the same success.
     @inlinable
     public func mapError(_ mapping: (any Error) throws -> any Error) -> Try<T> {
-        switch self {
-        case .success:
-            return self
-        case .failure(let error):
-            do { return .failure(try mapping(error)) } catch { return .failure(error) }
-        }
+        recoverWith { .failure(try mapping($0)) }
     }
 
-    /// Returns a success with the value of `recovery` for the error, or the same success. If `recovery` throws, that error
-    /// is the failure.
+    /// Returns a success with the value of `recovery` for the error, or the same success.
     @inlinable
     public func recover(_ recovery: (any Error) throws -> T) -> Try<T> {
-        switch self {
-        case .success:
-            return self
-        case .failure(let error):
-            do { return .success(try recovery(error)) } catch { return .failure(error) }
-        }
+        recoverWith { .success(try recovery($0)) }
     }
 
-    /// Returns the result of `recovery` for the error, or the same success. If `recovery` throws, that error is the
-    /// failure.
+    /// Returns the result of `recovery` for the error, or the same success.
     @inlinable
     public func recoverWith(_ recovery: (any Error) throws -> Try<T>) -> Try<T> {
         switch self {
@@ -145,8 +126,7 @@ extension Try {
         }
     }
 
-    /// Returns the same outcome if `predicate` accepts the value, else the failure ``FuturesError/noSuchElement``. If
-    /// `predicate` throws, that error is the failure.
+    /// Returns the same outcome if `predicate` accepts the value, else the failure ``FuturesError/noSuchElement``.
     @inlinable
     public func filter(_ predicate: (T) throws -> Bool) -> Try<T> {
         flatMap { value in try predicate(value) ? self : .failure(noSuchElement) }
@@ -180,10 +160,7 @@ extension Try {
     /// Returns the value, or `failed` if there is none.
     @inlinable
     public func getOrElse(_ failed: @autoclosure () throws -> T) rethrows -> T {
-        switch self {
-        case .success(let value): value
-        case .failure: try failed()
-        }
+        try value ?? failed()
     }
 
     /// Returns the value on the left, or the right side if there is none.
