@@ -281,6 +281,11 @@ final class CentralSession: ManagerSession {
         decideIfOpen { $0.decide(key, decision) }
     }
 
+    /// Applies a decision to the state of a peripheral that the application has used.
+    func decideIfUsed(_ key: PeripheralKey, _ decision: (inout PeripheralState, inout Orders) -> Void) {
+        decide { core in if core.state.hasState(of: key) { core.decide(key, decision) } }
+    }
+
     /// Starts an operation of a peripheral.
     ///
     /// The future is completed exactly once: when the operation is settled, or at once if the manager has ended. An operation that
