@@ -56,10 +56,7 @@ final class CentralSession: ManagerSession {
         self.profileManager = profileManager
         log = configuration.logger.map { CentralLog($0) }
         keeper = StateKeeper(identifier: configuration.restoreIdentifier, folder: configuration.stateDirectory)
-        client = BlueZClient.shared(at: configuration.busAddress)
-        if let notes = BondNoteFile.store(bus: configuration.busAddress, folder: configuration.stateDirectory) {
-            client.daemon.keepNotes(in: notes)
-        }
+        client = BlueZClient.shared(at: configuration.busAddress, notesIn: configuration.stateDirectory)
         limits = TimeLimits(client.loop) { [reference] in reference.session?.exceeded($0) }
         core = Locked(
             CentralCore(configuration, seed: UInt64(client.loop.date.timeIntervalSinceReferenceDate.bitPattern)))

@@ -185,7 +185,9 @@ struct NotificationStream<T: Sendable>: Sendable {
         to identifier: CharacteristicIdentifier, over transport: NotificationTransport, _ timeout: TimeInterval
     ) -> FutureStream<T> {
         let (search, found) = Withdrawal.$current.withValue(withdrawal) {
-            let search = AttributeSearch(peripheral, timeout) { try AttributeName(identifier, for: [.notify, .indicate]) }
+            let search = AttributeSearch(peripheral, timeout) {
+                try AttributeName(identifier, for: [.notify, .indicate])
+            }
             return (search, search.found(outlivesLinks: isLinkExpected))
         }
         found.onFailure(context: ImmediateContext()) { end($0) }

@@ -34,9 +34,7 @@ extension PeripheralManager {
     ///   ``PeripheralManagerError/invalidService(_:)``, ``PeripheralManagerError/serviceRemoved``,
     ///   ``PeripheralManagerError/invalidOption(_:)``.
     public func add(_ service: MutableService, timeout: Duration? = defaultTimeout) async throws {
-        try await session.outcome(of: session.add(service, timeout: timeout.seconds)) { [session] in
-            session.withdraw($0, of: service)
-        }
+        try await awaiting { session.add(service, timeout: timeout.seconds) }
     }
 
     /// Advertises a name (empty for none) and services. Returns when the advertisement is being sent.
@@ -80,8 +78,7 @@ extension PeripheralManager {
 
     private func start(_ data: AdvertisingData, isMain: Bool, _ timeout: Duration?) async throws -> RunningAdvertisement
     {
-        try await session.outcome(
-            of: session.startAdvertising(data, isMain: isMain, timeout: timeout.seconds), orWithdraw: session.withdraw)
+        try await awaiting { session.startAdvertising(data, isMain: isMain, timeout: timeout.seconds) }
     }
 
     /// Ends all advertisements; a start that is under way fails with ``PeripheralManagerError/advertisingStopped``. Returns when
@@ -139,25 +136,5 @@ extension MutableCharacteristic {
     public func whenUpdatesSent() async throws {
         let sent: Future<Void> = whenUpdatesSent()
         try await sent.value
-    }
-}
-
-extension PeripheralManagerSession {
-    /// Makes a request, and waits for its outcome. If the task is cancelled before the request has succeeded, the request is
-    /// withdrawn, and this throws `CancellationError`. If the request has succeeded by then, this returns its value.
-    fileprivate func outcome<T: Sendable>(
-        of request: @autoclosure () -> Future<T>, orWithdraw withdraw: @escaping @Sendable (Future<T>) -> Void
-    ) async throws -> T {
-        try Task.checkCancellation()
-        let requested = request()
-        do {
-            return try await withTaskCancellationHandler {
-                try await requested.outcome.get()
-            } onCancel: {
-                withdraw(requested)
-            }
-        } catch  where Task.isCancelled {
-            throw CancellationError()
-        }
     }
 }

@@ -37,9 +37,9 @@ extension MutableCharacteristic {
     /// ``respondToRequest(_:withValue:)``, or with ``respondToRequest(_:withResult:)-(ATTRequest,_)``, where `success` sends
     /// ``value``.
     ///
-    /// Otherwise as ``startRespondingToWriteRequests(capacity:)->FutureStream<(ATTRequest,Central)>``. Without this stream, centrals read ``value``, or receive
-    /// `insufficientAuthorization` if the permissions have `authorizationRequired`. A long
-    /// read is one request, however many packets it takes.
+    /// Otherwise as ``startRespondingToWriteRequests(capacity:)->FutureStream<(ATTRequest,Central)>``. Without this stream,
+    /// centrals read ``value``, or receive `insufficientAuthorization` if the permissions have `authorizationRequired`. A
+    /// long read is one request, however many packets it takes.
     public func startRespondingToReadRequests(
         capacity: Int = Int.max
     ) -> FutureStream<(request: ATTRequest, central: Central)> {
