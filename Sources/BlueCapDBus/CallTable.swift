@@ -1,3 +1,4 @@
+import BlueCapFutures
 import BlueCapReactor
 
 /// The calls of one connection that wait for their reply, or for their turn to be sent.
@@ -19,7 +20,7 @@ struct CallTable<Request, Completion> {
     private let limit: Int
     private var calls = TimerQueue<Call>()
     private var numberOfSerial: [UInt32: UInt64] = [:]
-    private var waiting = Queue<UInt64>()
+    private var waiting = Ring<UInt64>()
 
     init(limit: Int) {
         self.limit = limit

@@ -93,7 +93,7 @@ final class LoopbackTransport: Transport, @unchecked Sendable {
     let bus: LoopbackBus?
     private let name: String
     private weak var receiver: (any TransportReceiver)?
-    private var inbox = Queue<Message>()
+    private var inbox = Ring<Message>()
     private var isScheduled = false
     private var isLost = false
     private var lastSerial: UInt32 = 0

@@ -196,23 +196,25 @@ package struct MessageReader {
     }
 
     /// Every string of an array of strings; nil if the next value has another type.
-    package mutating func strings() -> [String]? {
-        guard elementType == .string else { return nil }
-        var strings: [String] = []
-        array { element in
-            if let string = element.string() { strings.append(string) }
-        }
-        return strings
-    }
+    package mutating func strings() -> [String]? { texts { String(decoding: $0, as: UTF8.self) } }
 
     /// Every path of an array of object paths; nil if the next value has another type.
     package mutating func objectPaths() -> [ObjectPath]? {
-        guard elementType == .objectPath else { return nil }
-        var paths: [ObjectPath] = []
+        texts(of: .objectPath) { ObjectPath(validated: String(decoding: $0, as: UTF8.self)) }
+    }
+
+    /// What `convert` makes of the elements of an array of strings or of object paths, without those of which it makes
+    /// nothing; nil if the next value has another type.
+    @inlinable
+    package mutating func texts<T>(
+        of type: ArgumentType = .string, _ convert: (UnsafeBufferPointer<UInt8>) -> T?
+    ) -> [T]? {
+        guard elementType == type else { return nil }
+        var values: [T] = []
         array { element in
-            if let path = element.objectPath() { paths.append(path) }
+            if let value = element.withString(convert) ?? nil { values.append(value) }
         }
-        return paths
+        return values
     }
 }
 

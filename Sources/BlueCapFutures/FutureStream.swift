@@ -341,7 +341,7 @@ public final class FutureStream<T> {
                 if !before.isEmpty, presentHandlers().isEmpty { lastReaderEnded?() }
                 continue
             }
-            guard let event = inbox.removeFirst() else {
+            guard let event = inbox.popFirst() else {
                 let rest = flags & ~(Flag.delivering | Flag.more | Flag.watched)
                 return state.unlock(handlers.isEmpty ? rest : rest | Flag.watched)
             }

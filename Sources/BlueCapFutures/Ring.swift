@@ -18,7 +18,7 @@ struct Backlog<Element> {
     /// - Parameter isReceived: Whether handlers receive the element, so that losing it does not count.
     @inlinable
     mutating func append(_ element: Element, isReceived: Bool) -> Element? {
-        let evicted = ring.count >= limit ? ring.removeFirst() : nil
+        let evicted = ring.count >= limit ? ring.popFirst() : nil
         if limit > 0 { ring.append(element) }
         if !isReceived, evicted != nil || limit == 0 { dropped += 1 }
         return evicted
@@ -28,25 +28,29 @@ struct Backlog<Element> {
     mutating func trim(to limit: Int) -> [Element] {
         self.limit = limit
         var removed: [Element] = []
-        while ring.count > limit, let oldest = ring.removeFirst() { removed.append(oldest) }
+        while ring.count > limit, let oldest = ring.popFirst() { removed.append(oldest) }
         return removed
     }
 }
 
-/// A queue of elements in which adding and removing cost the same however many there are.
+/// A first-in, first-out queue in a ring of slots: adding and removing cost the same however many elements there are. More than a
+/// thousand slots are released when it is empty.
 @usableFromInline
-struct Ring<Element> {
+package struct Ring<Element> {
     /// Full slots, and, once the ring has wrapped or something was removed, empty ones.
     @usableFromInline var slots: ContiguousArray<Element?> = []
     /// The slot of the oldest element.
     @usableFromInline var head = 0
-    @usableFromInline var count = 0
+    @usableFromInline package private(set) var count = 0
 
     @inlinable
-    init() {}
+    package init() {}
+
+    @inlinable package var isEmpty: Bool { count == 0 }
+    @inlinable package var first: Element? { isEmpty ? nil : slots[head] }
 
     @inlinable
-    mutating func append(_ element: Element) {
+    package mutating func append(_ element: Element) {
         if count == slots.count { grow() }
         var end = head + count
         if end >= slots.count { end -= slots.count }
@@ -55,19 +59,44 @@ struct Ring<Element> {
     }
 
     /// Removes and returns the oldest element.
-    @inlinable
-    mutating func removeFirst() -> Element? {
+    @inlinable @discardableResult
+    package mutating func popFirst() -> Element? {
         guard count > 0 else { return nil }
         let first = slots[head].take()
         head += 1
         if head == slots.count { head = 0 }
         count -= 1
+        if count == 0, slots.count > 1_024 { self = Ring() }
         return first
     }
 
+    /// Inserts an element before the others.
+    @inlinable
+    package mutating func prepend(_ element: Element) {
+        if count == slots.count { grow() }
+        head = (head == 0 ? slots.count : head) - 1
+        slots[head] = element
+        count += 1
+    }
+
+    /// Removes and returns the first element that `isMeant` accepts.
+    @inlinable
+    package mutating func remove(where isMeant: (Element) -> Bool) -> Element? {
+        var rest = elements
+        guard let index = rest.firstIndex(where: isMeant) else { return nil }
+        defer {
+            self = Ring()
+            for element in rest { append(element) }
+        }
+        return rest.remove(at: index)
+    }
+
+    @inlinable
+    package mutating func removeAll() { self = Ring() }
+
     /// All elements, oldest first.
     @inlinable
-    var elements: [Element] {
+    package var elements: [Element] {
         var all: [Element] = []
         all.reserveCapacity(count)
         for offset in 0..<count {
@@ -90,3 +119,5 @@ struct Ring<Element> {
         head = 0
     }
 }
+
+extension Ring: Sendable where Element: Sendable {}

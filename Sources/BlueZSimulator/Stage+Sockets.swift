@@ -9,7 +9,7 @@ struct PeerSocket: Sendable {
     let descriptor: OwnedDescriptor
     let watch: Watch
     /// Packets that the socket buffer cannot hold yet. BlueZ drops them; the simulator sends them later.
-    var waiting = Queue<[UInt8]>()
+    var waiting = Ring<[UInt8]>()
     /// Whether it is to be closed when all packets are sent.
     var isClosing = false
 }

@@ -2,6 +2,8 @@ import BlueCapReactor
 import TestRandomness
 import XCTest
 
+@testable import BlueCapFutures
+
 final class TimerQueueTests: RandomTestCase {
     private func at(_ seconds: Double) -> Instant { Instant.origin.advanced(by: seconds) }
 
@@ -92,17 +94,24 @@ final class TimerQueueTests: RandomTestCase {
     }
 }
 
-final class QueueTests: RandomTestCase {
+final class RingTests: RandomTestCase {
     /// Against a plain array, over random additions and removals, and with few elements as with thousands.
     func testItBehavesLikeAnArray() {
         var random = TestRandom(self)
-        var queue = Queue<Int>()
+        var queue = Ring<Int>()
         var model: [Int] = []
         for value in 0..<50_000 {
             let isGrowing = (value / 5_000).isMultiple(of: 2)
             if Int.random(in: 0..<10, using: &random) < (isGrowing ? 7 : 3) {
                 queue.append(value)
                 model.append(value)
+            } else if value.isMultiple(of: 20) {
+                queue.prepend(value)
+                model.insert(value, at: 0)
+            } else if value.isMultiple(of: 99), let meant = model.randomElement(using: &random) {
+                XCTAssertEqual(queue.remove { $0 == meant }, meant)
+                model.removeAll { $0 == meant }
+                XCTAssertEqual(queue.elements, model)
             } else {
                 XCTAssertEqual(queue.first, model.first)
                 XCTAssertEqual(queue.popFirst(), model.isEmpty ? nil : model.removeFirst())
@@ -114,14 +123,14 @@ final class QueueTests: RandomTestCase {
         XCTAssertNil(queue.popFirst())
     }
 
-    func testAQueueThatIsNeverEmptyKeepsNoRemovedElements() {
-        var queue = Queue<Int>()
+    func testARingThatIsNeverEmptyKeepsNoRemovedElements() {
+        var queue = Ring<Int>()
         queue.append(0)
         for value in 1...100_000 {
             queue.append(value)
             XCTAssertEqual(queue.popFirst(), value - 1)
         }
-        XCTAssertLessThan(queue.storedCount, 200)
+        XCTAssertLessThan(queue.slots.count, 200)
     }
 }
 

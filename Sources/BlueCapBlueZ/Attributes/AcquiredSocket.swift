@@ -1,5 +1,6 @@
 import BlueCapDBus
 package import Foundation
+import BlueCapFutures
 import BlueCapGATT
 import Glibc
 import BlueCapReactor
@@ -23,7 +24,7 @@ package final class AcquiredSocket: @unchecked Sendable {
     private var buffer: PacketBuffer?
     private var onPackets: @Sendable ([Data]) -> Void = { _ in }
     private var onClosed: @Sendable () -> Void = {}
-    private var unsent = Queue<Unsent>()
+    private var unsent = Ring<Unsent>()
     /// Completions that one post to the loop will call together.
     private var completed: [(BlueZCompletion<Void>, Result<Void, BlueZError>)] = []
 

@@ -389,6 +389,22 @@ extension DBusError {
         name: DBusError.Name.accessDenied, message: "Only bluetoothd may call this object.")
 }
 
+/// What belongs to an object of this process that `bluetoothd` calls.
+protocol DaemonCallee { var daemon: DaemonLink { get } }
+
+extension InterfaceTable.Method where Target: DaemonCallee {
+    /// A method that only `bluetoothd` may call. Any program on the bus could.
+    static func ofDaemon(
+        _ name: StaticString, in inputs: InterfaceTable.Arguments = [:], out outputs: InterfaceTable.Arguments = [:],
+        handler: @escaping @Sendable (Target, Invocation) -> Void
+    ) -> Self {
+        .init(name, in: inputs, out: outputs) { target, invocation in
+            guard target.daemon.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
+            handler(target, invocation)
+        }
+    }
+}
+
 /// The names that calls to `bluetoothd` begin with.
 enum BlueZName {
     static let service = "org.bluez"

@@ -10,7 +10,7 @@ import BlueCapReactor
 /// default one, asked for or not. So each request is given to the manager that it concerns, and rejected if there is none.
 ///
 /// On the loop only, and unchecked because of that.
-package final class Pairings: @unchecked Sendable {
+package final class Pairings: DaemonCallee, @unchecked Sendable {
     package typealias WaiterID = PairingMachine.WaiterID
     package typealias Completion = @Sendable (PairingOutcome) -> Void
 
@@ -56,7 +56,7 @@ package final class Pairings: @unchecked Sendable {
     /// A day: the waiters have limits of their own, after which `CancelPairing` makes BlueZ reply.
     private static let callLimit = 86_400.0
 
-    fileprivate let daemon: DaemonLink
+    let daemon: DaemonLink
     private let connector: Connector
     private var agent = AgentMachine()
     private let agentTimer: LoopTimer
@@ -549,38 +549,26 @@ private enum AgentTable {
     static let table = InterfaceTable<Pairings>(
         "org.bluez.Agent1",
         methods: [
-            method("Release") { $0.released($1) },
+            .ofDaemon("Release") { $0.released($1) },
             // Of BR/EDR.
-            method("RequestPinCode", in: ["device": "o"], out: ["pincode": "s"]) { $1.fail(.rejected) },
-            method("DisplayPinCode", in: ["device": "o", "pincode": "s"]) { $1.fail(.rejected) },
-            method("RequestPasskey", in: ["device": "o"], out: ["passkey": "u"]) {
+            .ofDaemon("RequestPinCode", in: ["device": "o"], out: ["pincode": "s"]) { $1.fail(.rejected) },
+            .ofDaemon("DisplayPinCode", in: ["device": "o", "pincode": "s"]) { $1.fail(.rejected) },
+            .ofDaemon("RequestPasskey", in: ["device": "o"], out: ["passkey": "u"]) {
                 $0.requested($1) { _ in .enterPasskey }
             },
-            method("DisplayPasskey", in: ["device": "o", "passkey": "u", "entered": "q"]) {
+            .ofDaemon("DisplayPasskey", in: ["device": "o", "passkey": "u", "entered": "q"]) {
                 $0.requested($1) { reader in
                     reader.uint32().flatMap { passkey in reader.uint16().map { .display(passkey, entered: $0) } }
                 }
             },
-            method("RequestConfirmation", in: ["device": "o", "passkey": "u"]) {
+            .ofDaemon("RequestConfirmation", in: ["device": "o", "passkey": "u"]) {
                 $0.requested($1) { reader in reader.uint32().map { .confirm($0) } }
             },
-            method("RequestAuthorization", in: ["device": "o"]) { $0.requested($1) { _ in .authorize } },
+            .ofDaemon("RequestAuthorization", in: ["device": "o"]) { $0.requested($1) { _ in .authorize } },
             // Of profiles that are not GATT.
-            method("AuthorizeService", in: ["device": "o", "uuid": "s"]) { $1.fail(.rejected) },
-            method("Cancel") { $0.cancelled($1) },
+            .ofDaemon("AuthorizeService", in: ["device": "o", "uuid": "s"]) { $1.fail(.rejected) },
+            .ofDaemon("Cancel") { $0.cancelled($1) },
         ])
-
-    /// A method that only `bluetoothd` may call.
-    private static func method(
-        _ name: StaticString, in inputs: InterfaceTable<Pairings>.Arguments = [:],
-        out outputs: InterfaceTable<Pairings>.Arguments = [:],
-        handler: @escaping @Sendable (Pairings, Invocation) -> Void
-    ) -> InterfaceTable<Pairings>.Method {
-        .init(name, in: inputs, out: outputs) { pairings, invocation in
-            guard pairings.daemon.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
-            handler(pairings, invocation)
-        }
-    }
 }
 
 extension DBusError {

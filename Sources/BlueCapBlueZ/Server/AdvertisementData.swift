@@ -48,7 +48,7 @@ package struct AdvertisementData: Hashable, Sendable {
 enum AdvertisementTable {
     static let table = InterfaceTable<Advertising>(
         "org.bluez.LEAdvertisement1",
-        methods: [.init("Release") { $0.releaseCalled($1) }],
+        methods: [.ofDaemon("Release") { $0.releaseCalled($1) }],
         properties: [
             .init("Type", "s") { $1.string($0.data.kind.rawValue) },
             uuids("ServiceUUIDs") { $0.serviceUUIDs },

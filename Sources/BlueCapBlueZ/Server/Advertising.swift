@@ -6,8 +6,9 @@ import BlueCapReactor
 /// What BlueZ refuses the first time is not tried again until the adapter or the daemon has changed, with two exceptions:
 /// after an error that is known to pass it is tried for 7.5 seconds, and after `org.bluez.Error.Failed`, which names no
 /// reason, for a second and a half. What BlueZ has registered before is tried for half a minute.
-package final class Advertising: Registration, @unchecked Sendable {
+package final class Advertising: Registration, DaemonCallee, @unchecked Sendable {
     private(set) var data: AdvertisementData
+    var daemon: DaemonLink { client.daemon }
 
     package init(
         _ data: AdvertisementData, on adapter: ObjectKey, client: BlueZClient,
@@ -42,7 +43,6 @@ package final class Advertising: Registration, @unchecked Sendable {
     override func ended() { client.daemon.connection?.unexport(path) }
 
     func releaseCalled(_ invocation: Invocation) {
-        guard client.daemon.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
         invocation.reply()
         released()
     }

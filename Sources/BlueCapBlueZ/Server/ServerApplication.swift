@@ -40,9 +40,6 @@ package final class ServerApplication: Registration, @unchecked Sendable {
         client.withTree { $0[adapter: adapter]?.capabilities } ?? DaemonCapabilities()
     }
 
-    /// Whether the daemon that has our objects makes the call. Any program on the bus could.
-    func isFromDaemon(_ invocation: Invocation) -> Bool { client.daemon.isFromDaemon(invocation) }
-
     /// Calls `work` with `true` when `bluetoothd` has read what was sent to it before over the bus, with `false` if it does not
     /// answer within ten seconds. If the connection ends before, it is not called.
     func pingDaemon(_ work: @escaping @Sendable (Bool) -> Void) {

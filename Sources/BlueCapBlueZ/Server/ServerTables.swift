@@ -5,7 +5,7 @@ import BlueCapGATT
 /// An attribute of this process while it is exported. On the loop, and unchecked because of that.
 ///
 /// Records and their application retain each other until they are withdrawn: a reply may come later than that.
-class AttributeRecord: @unchecked Sendable {
+class AttributeRecord: DaemonCallee, @unchecked Sendable {
     let application: ServerApplication
     let id: ServerAttributeID
     let uuid: CBUUID
@@ -15,6 +15,8 @@ class AttributeRecord: @unchecked Sendable {
         self.id = id
         self.uuid = uuid
     }
+
+    var daemon: DaemonLink { application.client.daemon }
 }
 
 /// The interfaces that `bluetoothd` reads in an application of this process (`doc/gatt-api.txt` of 5.66, the parts for
@@ -75,7 +77,7 @@ extension InterfaceTable.Property where Target: AttributeRecord {
         .init(
             "Handle", "q",
             set: { record, reader, invocation in
-                guard record.application.isFromDaemon(invocation), let handle = reader.uint16() else {
+                guard record.daemon.isFromDaemon(invocation), let handle = reader.uint16() else {
                     return invocation.fail(.foreignCaller)
                 }
                 record.application.handles[record.id] = handle
@@ -85,17 +87,6 @@ extension InterfaceTable.Property where Target: AttributeRecord {
 }
 
 extension InterfaceTable.Method where Target: ValueRecord {
-    /// A method that only `bluetoothd` may call.
-    fileprivate static func ofDaemon(
-        _ name: StaticString, in inputs: InterfaceTable.Arguments = [:], out outputs: InterfaceTable.Arguments = [:],
-        handler: @escaping @Sendable (Target, Invocation) -> Void
-    ) -> Self {
-        .init(name, in: inputs, out: outputs) { record, invocation in
-            guard record.application.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
-            handler(record, invocation)
-        }
-    }
-
     fileprivate static var readValue: Self {
         .ofDaemon("ReadValue", in: ["options": "a{sv}"], out: ["value": "ay"]) { $0.readCalled($1) }
     }

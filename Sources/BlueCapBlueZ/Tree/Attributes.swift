@@ -65,17 +65,8 @@ package enum AttributeKind: UInt8, Hashable, Sendable, CaseIterable {
             .flag("Primary", .isPrimary),
             .value(
                 "Includes", .includes, "ao", isOptional: true,
-                read: { reader, service in
-                    guard reader.elementType == .objectPath else { return false }
-                    var includes: [UInt16] = []
-                    reader.array { element in
-                        if let handle = element.withString({ AttributePath($0)?.service }) ?? nil {
-                            includes.append(handle)
-                        }
-                    }
-                    service.includes = includes
-                    return true
-                }, clear: { $0.includes = [] }),
+                read: { $0.texts(of: .objectPath) { AttributePath($0)?.service }.set(&$1.includes) },
+                clear: { $0.includes = [] }),
         ])
 
     private static let characteristics = PropertyTable<GattAttribute>(

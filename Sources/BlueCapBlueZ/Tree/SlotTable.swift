@@ -74,11 +74,8 @@ package struct SlotTable {
         let old = entries
         entries = Array(repeating: Entry(key: SlotTable.vacant, slot: 0), count: old.count * 2)
         shift -= 1
-        for entry in old where entry.key != SlotTable.vacant {
-            var position = home(of: entry.key)
-            while entries[position].key != SlotTable.vacant { position = next(position) }
-            entries[position] = entry
-        }
+        count = 0
+        for entry in old where entry.key != SlotTable.vacant { insert(entry.key, slot: Int(entry.slot)) }
     }
 }
 

@@ -8,8 +8,6 @@ public import BlueCapGATT
 extension Service {
     /// Discovers the characteristics with these UUIDs, or all characteristics if the list is empty or `nil`, and returns those that
     /// exist.
-    ///
-    /// If the task is cancelled, the request is withdrawn.
     /// - Throws: ``ServiceError/characteristicDiscoveryTimeout``, ``ServiceError/invalidated``, and ``PeripheralError/disconnected`` if
     ///   there is no link.
     @discardableResult
@@ -20,7 +18,7 @@ extension Service {
         return characteristics.filtered(by: uuids)
     }
 
-    /// Discovers all characteristics, and returns them. If the task is cancelled, the request is withdrawn.
+    /// Discovers all characteristics, and returns them.
     @discardableResult
     public func discoverAllCharacteristics(timeout: Duration? = nil) async throws -> [Characteristic] {
         try await discoverCharacteristics(nil, timeout: timeout)
@@ -29,8 +27,6 @@ extension Service {
 
 extension Characteristic {
     /// Reads the whole value from the peripheral, and returns it.
-    ///
-    /// If the task is cancelled, a read that BlueZ is not executing yet is withdrawn; otherwise only the wait ends.
     /// - Parameter timeout: The time limit. When it is exceeded, throws ``CharacteristicError/readTimeout``.
     /// - Throws: ``CharacteristicError/readNotSupported`` at once if the properties do not contain `read`;
     ///   ``CharacteristicError/readFailed(_:)``, which contains the ATT error, if the peripheral refuses;
@@ -38,7 +34,7 @@ extension Characteristic {
     @discardableResult
     public func read(timeout: Duration? = nil) async throws -> Data { try await read(from: 0, timeout: timeout) }
 
-    /// Reads the value as a value of a type. Otherwise the same as the variant that returns data, also if the task is cancelled.
+    /// Reads the value as a value of a type. Otherwise the same as the variant that returns data.
     /// - Throws: Also ``CharacteristicError/notDeserializable(_:)`` if the bytes are not a valid value of that type.
     public func read<T: CharacteristicCodable>(timeout: Duration? = nil) async throws -> T {
         try await T(reading: read(timeout: timeout) as Data)
@@ -47,7 +43,7 @@ extension Characteristic {
     /// Reads the part of the value that begins at an offset of 1 to 512 bytes. ``dataValue`` does not change.
     ///
     /// Long values do not need this method: ``read(timeout:)->Data`` reads them to their end. This method saves time if the beginning
-    /// of a value is already known. Otherwise it is the same as that one, also if the task is cancelled.
+    /// of a value is already known. Otherwise it is the same as that one.
     public func read(from offset: Int, timeout: Duration? = nil) async throws -> Data {
         try await awaiting { read(from: offset, timeout: timeout.seconds) }
     }
@@ -56,8 +52,6 @@ extension Characteristic {
     ///
     /// With response, returns when the peripheral has accepted the value. Without response, returns when `bluetoothd` has queued it;
     /// whether the peripheral receives it is not known.
-    ///
-    /// If the task is cancelled, a write that BlueZ is not executing yet is withdrawn; otherwise only the wait ends.
     /// - Parameters:
     ///   - value: At most ``maximumWriteValueLength(for:)`` bytes.
     ///   - timeout: The time limit. When it is exceeded, throws ``CharacteristicError/writeTimeout``; the value may have been written.
@@ -71,14 +65,14 @@ extension Characteristic {
         try await write(data: value.serialize(), timeout: timeout, type: type)
     }
 
-    /// Writes bytes, as the variant with a value does, also if the task is cancelled.
+    /// Writes bytes, as the variant with a value does.
     public func write(
         _ data: Data, timeout: Duration? = nil, type: CBCharacteristicWriteType = .withResponse
     ) async throws {
         try await write(data: data, timeout: timeout, type: type)
     }
 
-    /// Writes bytes, as the variant with a value does, also if the task is cancelled.
+    /// Writes bytes, as the variant with a value does.
     public func write(
         data value: Data, timeout: Duration? = nil, type: CBCharacteristicWriteType = .withResponse
     ) async throws {
@@ -87,8 +81,7 @@ extension Characteristic {
         }
     }
 
-    /// Writes the value that the characteristic's profile makes of texts, as the variant with a value does, also if the task is
-    /// cancelled.
+    /// Writes the value that the characteristic's profile makes of texts, as the variant with a value does.
     /// - Throws: Also ``CharacteristicError/notSerializable`` if the texts are not a valid value.
     public func write(
         string stringValue: [String: String], timeout: Duration? = nil,
@@ -141,8 +134,6 @@ extension Characteristic {
 
 extension Descriptor {
     /// Reads the value from the peripheral, and returns it.
-    ///
-    /// If the task is cancelled, a read that BlueZ is not executing yet is withdrawn; otherwise only the wait ends.
     /// - Throws: The errors of ``Characteristic/read(timeout:)->Data``.
     @discardableResult
     public func read(timeout: Duration? = nil) async throws -> Data {
@@ -152,8 +143,6 @@ extension Descriptor {
     /// Writes bytes, at most 512, to the peripheral with response.
     ///
     /// BlueZ writes the descriptor 2902, which enables notifications, itself and refuses other writes to it: use `startNotifying()`.
-    ///
-    /// If the task is cancelled, a write that BlueZ is not executing yet is withdrawn; otherwise only the wait ends.
     /// - Throws: The errors of ``Characteristic/write(data:timeout:type:)->()``.
     public func write(data value: Data, timeout: Duration? = nil) async throws {
         let _: Descriptor = try await awaiting { write(data: value, timeout: timeout.seconds) }
@@ -166,6 +155,11 @@ extension CharacteristicCodable {
         guard let value = Self.deserialize(data) else { throw .notDeserializable(data) }
         self = value
     }
+}
+
+extension Array {
+    /// `nil` if there are no elements.
+    var nonEmpty: Self? { isEmpty ? nil : self }
 }
 
 extension Array where Element: PeripheralAttribute {

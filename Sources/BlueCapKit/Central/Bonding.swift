@@ -51,7 +51,7 @@ extension PairingSession {
                 core.withLock { core in for each in [key, address] { core.bondEnded(of: each) } }
             }
             keepSoon()
-            complete { future.complete(error.map { .failure($0) } ?? .success(())) }
+            complete(future, error.map { .failure($0) } ?? .success(()))
         }
         return future
     }

@@ -10,7 +10,7 @@ struct CentralLog: Sendable {
     init(_ logger: Logger) { log = ManagerLog(logger) }
 
     func noteRestart(_ reason: ScanRestart, of session: CentralSession) {
-        write(.warning, "scan restarted", session, [("why", "\(reason)")])
+        log.write(.warning, "scan restarted", [("adapter", adapter(of: session)), ("why", "\(reason)")])
     }
 
     func restorationFailed(_ reason: String) { log.restorationFailed(reason) }
@@ -25,14 +25,14 @@ struct CentralLog: Sendable {
         case .announce(let state): log.state(state, session.standing.explanation, adapter: adapter(of: session))
         case .startScan(_, let request):
             write(
-                .info, "scan started", session,
+                .info, "scan started", order, session,
                 [("services", request.services.map { $0.map(\.uuidString).joined(separator: " ") })])
-        case .endScan(_, nil): write(.info, "scan stopped", session)
-        case .endScan(_, let error?): write(.error, "scan failed", session, [("why", "\(error)")])
+        case .endScan(_, nil): write(.info, "scan stopped", order, session)
+        case .endScan(_, let error?): write(.error, "scan failed", order, session, [("why", "\(error)")])
         case .discovered(let key, _), .sighted(let key, _, _):
-            write(.trace, "received", session, [("peripheral", address(of: key, in: session))])
+            write(.trace, "received", order, session, [("peripheral", address(of: key, in: session))])
         case .expired(let key):
-            write(.debug, "expired", session, [("peripheral", address(of: key, in: session))])
+            write(.debug, "expired", order, session, [("peripheral", address(of: key, in: session))])
 
         case .callConnect: write(.debug, "connecting", order, session)
         case .cancelConnect: write(.debug, "attempt to connect cancelled", order, session)
@@ -68,11 +68,14 @@ struct CentralLog: Sendable {
         case .readTable: write(.debug, "reading the services", order, session)
         case .servicesChanged: write(.info, "services changed", order, session)
         case .read(_, let handle, _, _):
-            write(.trace, "reading", order, session, of: order.subject.key(of: handle), "read")
+            write(.trace, "reading", order, session, of: order.subject.key(of: handle), [("operation", "read")])
         case .write(_, let handle, let value, let type, _, _):
             write(
                 .trace, "writing", order, session, of: order.subject.key(of: handle),
-                type == .withResponse ? "write" : "write without response", [("length", "\(value.count)")])
+                [
+                    ("operation", type == .withResponse ? "write" : "write without response"),
+                    ("length", "\(value.count)"),
+                ])
         case .settle(_, .failed(let failure)):
             write(.info, "operation failed", order, session, [("why", "\(failure.error)")])
         case .settle: write(.trace, "operation done", order, session)
@@ -80,20 +83,23 @@ struct CentralLog: Sendable {
         case .subscribe(_, let transport, _, _):
             write(
                 .debug, transport == .signals ? "subscribing" : "subscribing over a socket", order, session,
-                of: order.subject.attribute, "subscribe")
-        case .unsubscribe: write(.debug, "unsubscribing", order, session, of: order.subject.attribute, "unsubscribe")
+                of: order.subject.attribute, [("operation", "subscribe")])
+        case .unsubscribe:
+            write(.debug, "unsubscribing", order, session, of: order.subject.attribute, [("operation", "unsubscribe")])
         case .subscribed(afterGap: false):
-            write(.info, "subscribed", order, session, of: order.subject.attribute, "subscribe")
+            write(.info, "subscribed", order, session, of: order.subject.attribute, [("operation", "subscribe")])
         case .subscribed(afterGap: true):
             write(
                 .notice, "subscription resumed; values may be missing", order, session, of: order.subject.attribute,
-                "subscribe")
+                [("operation", "subscribe")])
         case .deliver(let failure), .finishNotifications(let failure?):
             write(
-                .warning, "subscription failed", order, session, of: order.subject.attribute, "subscribe",
-                [("why", "\(failure.error)")])
+                .warning, "subscription failed", order, session, of: order.subject.attribute,
+                [("operation", "subscribe"), ("why", "\(failure.error)")])
         case .finishNotifications(nil):
-            write(.debug, "notifications ended", order, session, of: order.subject.attribute, "subscribe")
+            write(
+                .debug, "notifications ended", order, session, of: order.subject.attribute, [("operation", "subscribe")]
+            )
 
         case .beginRun: write(.debug, "run begins", order, session, [("operation", "run")])
         case .stopRun: write(.debug, "run ends", order, session, [("operation", "run")])
@@ -102,28 +108,17 @@ struct CentralLog: Sendable {
 
     // MARK: Metadata
 
-    private func write(
-        _ level: Logger.Level, _ message: Logger.Message, _ session: CentralSession,
-        _ metadata: @autoclosure () -> ManagerLog.Metadata = []
-    ) {
-        log.write(level, message, [("adapter", adapter(of: session))] + metadata())
-    }
-
+    /// - Parameter attribute: The attribute of an operation, whose names are added.
     private func write(
         _ level: Logger.Level, _ message: Logger.Message, _ order: Order, _ session: CentralSession,
-        _ metadata: @autoclosure () -> ManagerLog.Metadata = []
+        of attribute: AttributeKey? = nil, _ metadata: @autoclosure () -> ManagerLog.Metadata = []
     ) {
-        write(
-            level, message, session,
-            [("peripheral", address(of: order.subject.peripheral, in: session))] + metadata())
-    }
-
-    private func write(
-        _ level: Logger.Level, _ message: Logger.Message, _ order: Order, _ session: CentralSession,
-        of attribute: AttributeKey?, _ operation: String, _ metadata: @autoclosure () -> ManagerLog.Metadata = []
-    ) {
-        write(
-            level, message, order, session, names(of: attribute, in: session) + [("operation", operation)] + metadata())
+        log.write(
+            level, message,
+            [
+                ("adapter", adapter(of: session)),
+                ("peripheral", address(of: order.subject.peripheral, in: session)),
+            ] + names(of: attribute, in: session) + metadata())
     }
 
     private func adapter(of session: CentralSession) -> String? { session.core.withLock { $0.shell.choice.lastName } }

@@ -22,9 +22,7 @@ extension CentralManager {
         /// The folder of the kept state, an absolute path, such as the one that systemd passes to a service in
         /// `STATE_DIRECTORY`; `nil`, the default, for `$XDG_STATE_HOME/bluecap` or `~/.local/state/bluecap`.
         ///
-        /// It is used only together with ``restoreIdentifier``, and created if it is missing. It must belong to the user of
-        /// this process or to root, and must not be writable by others unless it is sticky. A symbolic link is followed only
-        /// if it belongs to the system, as those of systemd do. Otherwise no state is restored or kept.
+        /// It is used only together with ``restoreIdentifier``, and created if it is missing.
         public var stateDirectory: String?
         /// The largest number of peripherals that the manager remembers, 1 to 1 000 000; 16 384 by default. Above it, the
         /// manager forgets those first from which it has received nothing for the longest time.

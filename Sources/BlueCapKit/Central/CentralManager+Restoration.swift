@@ -18,18 +18,9 @@ import BlueCapReactor
 ///   calls ``Peripheral/notificationEvents(_:over:capacity:timeout:)`` as usual.
 /// - the services and options of the scan. The manager does not start the scan; the application does.
 ///
-/// A saved state is used only if no other user can have written it:
-///
-/// - The file and the folder `central` must belong to the user of this process, must not be writable by its group or by
-///   others, and must not be symbolic links. Otherwise they are renamed, and the manager starts with an empty state.
-/// - The state directory and the folders above it must belong to that user or to root. If they are writable by others
-///   they must be sticky, as `/tmp` is; the folders above the state directory may be writable by the user's private
-///   group.
-/// - A symbolic link in the path is followed only if root has made it, below folders that only root can write, as
-///   systemd does for a service with `DynamicUser`.
-///
-/// If the second or the third condition is not met, nothing is restored or saved, and ``stateRestorationProblem`` names
-/// the folder.
+/// A saved state is used only if no other user can have written it: the file and the folder `central` must belong to the
+/// user of this process, must not be writable by its group or by others, and must not be symbolic links. Otherwise they
+/// are renamed, and the manager starts with an empty state.
 ///
 /// Only active operations are saved. A manager that is deallocated ends its scan and its links, so nothing remains
 /// saved; with ``Configuration/keepsLinks`` the links stay, and everything remains saved. Everything also
@@ -69,12 +60,6 @@ extension CentralManager {
         }
     }
 
-    /// Variant from the latest revision of the documents: succeeds without a value, whether or not a state was saved.
-    @_disfavoredOverload
-    public func whenStateRestored() -> Future<Void> {
-        session.restoredPromise.future.map(context: ImmediateContext()) { _ in }
-    }
-
     /// Why the state cannot be saved at the moment, in one sentence, such as a full disk; `nil` if there is no problem.
     /// A failed write is retried every half minute.
     public var stateRestorationProblem: String? { session.keeper?.problem }
@@ -104,25 +89,22 @@ extension Peripheral {
     /// Subscriptions of an earlier process that have not been resumed yet, for programs that ask the user about each
     /// one.
     package var restoredSubscriptions: [CharacteristicIdentifier] {
-        session.use(of: key) { use in
-            let identifiers = use.state.restoredSubscriptions.map {
-                CharacteristicIdentifier(uuid: $0.characteristic, service: ServiceIdentifier(uuid: $0.service))
-            }
+        let restored = session.use(of: key) { $0.state.restoredSubscriptions } ?? []
+        return restored.map { each in
+            let service = ServiceIdentifier(uuid: each.service)
+            var identifier = CharacteristicIdentifier(uuid: each.characteristic, service: service)
             // Handles distinguish those that would be the same otherwise.
-            return zip(use.state.restoredSubscriptions, identifiers).map { subscription, identifier in
-                var identifier = identifier
-                if identifiers.count(where: { $0 == identifier }) > 1 { identifier.handle = subscription.handle }
-                return identifier
-            }
-        } ?? []
+            let alike = restored.count { ($0.service, $0.characteristic) == (each.service, each.characteristic) }
+            if alike > 1 { identifier.handle = each.handle }
+            return identifier
+        }
     }
 
     /// Removes a subscription of an earlier process, unless it has been resumed.
     package func forgetRestoredSubscription(to characteristic: CharacteristicIdentifier) {
-        guard let uuid = characteristic.uuid, let service = characteristic.service.uuid else { return }
-        session.decide { core in
-            core.state.peripherals.use(of: key)?.state.removeRestored {
-                $0.characteristic == uuid && $0.service == service
+        session.decideIfUsed(key) { state, _ in
+            state.removeRestored {
+                $0.characteristic == characteristic.uuid && $0.service == characteristic.service.uuid
                     && (characteristic.handle == nil || $0.handle == characteristic.handle)
             }
         }

@@ -53,20 +53,6 @@ extension CentralManager {
         scan(capacity, timeout, { try ScanRequest(services: uuids, options: ScanOptions(options)) }) { $0.peripheral }
     }
 
-    /// Variant from the earliest revision of the documents: `duration` is the `timeout`.
-    public func startScanning(
-        capacity: Int = .max, duration: TimeInterval, options: [String: Any]? = nil
-    ) -> FutureStream<Peripheral> {
-        startScanning(capacity: capacity, timeout: duration, options: options)
-    }
-
-    /// Variant from the earliest revision of the documents: `duration` is the `timeout`.
-    public func startScanning(
-        forServiceUUIDs uuids: [CBUUID]?, capacity: Int = .max, duration: TimeInterval, options: [String: Any]? = nil
-    ) -> FutureStream<Peripheral> {
-        startScanning(forServiceUUIDs: uuids, capacity: capacity, timeout: duration, options: options)
-    }
-
     /// Starts a scan with typed options and a number of seconds.
     @available(*, deprecated, message: "Write the time limit as a duration: timeout: .seconds(10).")
     public func startScanning(

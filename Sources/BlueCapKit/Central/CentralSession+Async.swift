@@ -25,10 +25,7 @@ extension CentralSession {
     /// Ends an operation whose caller no longer waits. Returns false if its outcome is about to be delivered.
     func withdraw(_ id: OperationID, of key: PeripheralKey) -> Bool {
         var isUnsettled = false
-        decide { core in
-            guard core.state.hasState(of: key) else { return }
-            core.decide(key) { isUnsettled = $0.withdraw(id, into: &$1) }
-        }
+        decideIfUsed(key) { isUnsettled = $0.withdraw(id, into: &$1) }
         return isUnsettled
     }
 }

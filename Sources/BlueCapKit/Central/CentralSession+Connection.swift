@@ -49,10 +49,7 @@ extension CentralSession {
         guard let device else { return send(.connectReplied(attempt, .noSuchObject), to: key) }
         let id = client.connector.connect(device, pausesScans: pausesScans) { [weak self] in
             // `Connect` has not been sent yet: the orders are executed later.
-            _ = self?.decideIfOpen { core in
-                guard core.state.hasState(of: key) else { return }
-                core.decide(key) { $0.connect(.connectStarted(attempt), into: &$1) }
-            }
+            self?.decideIfUsed(key) { $0.connect(.connectStarted(attempt), into: &$1) }
         } completion: { [weak self] result in
             if case .failure = result {
                 self?.core.withLock { $0.counter.attemptFailed($0.state.peripherals.use(of: key)) }

@@ -56,10 +56,7 @@ final class CentralSession: ManagerSession {
         self.profileManager = profileManager
         log = configuration.logger.map { CentralLog($0) }
         keeper = StateKeeper(identifier: configuration.restoreIdentifier, folder: configuration.stateDirectory)
-        client = BlueZClient.shared(at: configuration.busAddress)
-        if let notes = BondNoteFile.store(bus: configuration.busAddress, folder: configuration.stateDirectory) {
-            client.daemon.keepNotes(in: notes)
-        }
+        client = BlueZClient.shared(at: configuration.busAddress, notesIn: configuration.stateDirectory)
         limits = TimeLimits(client.loop) { [reference] in reference.session?.exceeded($0) }
         core = Locked(
             CentralCore(configuration, seed: UInt64(client.loop.date.timeIntervalSinceReferenceDate.bitPattern)))
@@ -279,6 +276,11 @@ final class CentralSession: ManagerSession {
     @discardableResult
     func decide(_ key: PeripheralKey, _ decision: (inout PeripheralState, inout Orders) -> Void) -> Bool {
         decideIfOpen { $0.decide(key, decision) }
+    }
+
+    /// Applies a decision to the state of a peripheral that the application has used.
+    func decideIfUsed(_ key: PeripheralKey, _ decision: (inout PeripheralState, inout Orders) -> Void) {
+        decide { core in if core.state.hasState(of: key) { core.decide(key, decision) } }
     }
 
     /// Starts an operation of a peripheral.

@@ -22,13 +22,6 @@ extension Characteristic {
         subscribe(over: transport, yielding: self)
     }
 
-    /// Variant from the later revisions of the documents: succeeds without a value.
-    @_disfavoredOverload
-    @discardableResult
-    public func startNotifying(over transport: NotificationTransport) -> Future<Void> {
-        subscribe(over: transport, yielding: ())
-    }
-
     /// Variant of ``startNotifying(over:timeout:)`` that returns a future, with a time limit in seconds.
     @discardableResult
     public func startNotifying(
@@ -37,48 +30,19 @@ extension Characteristic {
         subscribe(over: transport, timeout: timeout, yielding: self)
     }
 
-    /// Variant from the later revisions of the documents: succeeds without a value.
-    @_disfavoredOverload
-    @discardableResult
-    public func startNotifying(
-        over transport: NotificationTransport = .signals, timeout: TimeInterval
-    ) -> Future<Void> {
-        subscribe(over: transport, timeout: timeout, yielding: ())
-    }
-
     /// Variant of ``startNotifying(over:timeout:)`` that returns a future, over signals and without a time limit.
     @discardableResult
     public func startNotifying() -> Future<Characteristic> { subscribe(over: .signals, yielding: self) }
 
-    /// Variant from the later revisions of the documents: succeeds without a value.
-    @_disfavoredOverload
-    @discardableResult
-    public func startNotifying() -> Future<Void> { subscribe(over: .signals, yielding: ()) }
-
     /// Variant of ``stopNotifying(timeout:)`` that returns a future of this characteristic, without a time limit.
     @discardableResult
     public func stopNotifying() -> Future<Characteristic> { unsubscribe(yielding: self) }
-
-    /// Variant from the later revisions of the documents: succeeds without a value.
-    @_disfavoredOverload
-    @discardableResult
-    public func stopNotifying() -> Future<Void> { unsubscribe(yielding: ()) }
 
     /// Variant of ``stopNotifying(timeout:)`` that returns a future, with a time limit in seconds.
     @_disfavoredOverload  // `characteristic.stopNotifying` without a call is the method without a time limit
     @discardableResult
     public func stopNotifying(timeout: TimeInterval) -> Future<Characteristic> {
         unsubscribe(timeout: timeout, yielding: self)
-    }
-
-    /// Variant from the later revisions of the documents: succeeds without a value.
-    ///
-    /// - Parameter timeout: The time limit in seconds; `nil` means no limit. The parameter is optional so that the
-    ///   compiler prefers the variant that returns a characteristic.
-    @_disfavoredOverload
-    @discardableResult
-    public func stopNotifying(timeout: TimeInterval?) -> Future<Void> {
-        unsubscribe(timeout: timeout ?? .infinity, yielding: ())
     }
 
     // MARK: Receiving
@@ -110,34 +74,6 @@ extension Characteristic {
         return receive(capacity, gap: .success((characteristic, nil))) { (characteristic, $0) }
     }
 
-    /// Returns a stream of the values alone; `nil` marks a gap in which values may have been missed. Otherwise the same
-    /// as the variant with pairs.
-    @_disfavoredOverload
-    public func receiveNotificationUpdates(capacity: Int = .max) -> FutureStream<Data?> {
-        receive(capacity, gap: .success(nil)) { $0 }
-    }
-
-    /// Returns a stream of the values alone; the failure ``CharacteristicError/notificationsInterrupted`` marks a gap
-    /// in which values may have been missed. Otherwise the same as the variant with pairs.
-    @_disfavoredOverload
-    public func receiveNotificationUpdates(capacity: Int = .max) -> FutureStream<Data> {
-        receive(capacity, gap: .failure(CharacteristicError.notificationsInterrupted)) { $0 }
-    }
-
-    /// Returns a stream of this characteristic, one element for each value; ``dataValue`` is the newest value.
-    ///
-    /// Variant from the earliest revision of the documents. The failure
-    /// ``CharacteristicError/notificationsInterrupted`` marks a gap in which values may have been missed. Otherwise the
-    /// same as the variant with pairs.
-    /// - Parameter capacity: The same as in the variant with pairs; `nil` means `Int.max`.
-    @_disfavoredOverload
-    public func receiveNotificationUpdates(capacity: Int? = nil) -> FutureStream<Characteristic> {
-        let characteristic = self
-        return receive(capacity ?? .max, gap: .failure(CharacteristicError.notificationsInterrupted)) { _ in
-            characteristic
-        }
-    }
-
     /// Ends all streams of ``receiveNotificationUpdates(capacity:)->FutureStream<(Characteristic,Data?)>`` of this
     /// characteristic.
     ///
@@ -162,7 +98,7 @@ extension Characteristic {
         }
     }
 
-    private func receive<T: Sendable>(
+    func receive<T: Sendable>(
         _ capacity: Int, gap: Try<T>, element: @escaping @Sendable (Data) -> T
     ) -> FutureStream<T> {
         guard canNotify else { return .failed(CharacteristicError.notifyNotSupported) }

@@ -10,18 +10,6 @@ extension Characteristic {
         submit(.read(offset: 0), timeout, yielding: self)
     }
 
-    /// Variant from the later revisions of the documents: succeeds without a value.
-    @_disfavoredOverload
-    @discardableResult
-    public func read(timeout: TimeInterval = .infinity) -> Future<Void> {
-        submit(.read(offset: 0), timeout, yielding: ())
-    }
-
-    /// Variant without a label, as in the example of the earliest document.
-    @_disfavoredOverload  // `characteristic.read` without a call is ``read(timeout:)``
-    @discardableResult
-    public func read(_ timeout: TimeInterval) -> Future<Characteristic> { read(timeout: timeout) }
-
     /// Variant of ``read(from:timeout:)->Data`` that returns a future, with the time limit in
     /// seconds.
     public func read(from offset: Int, timeout: TimeInterval = .infinity) -> Future<Data> {

@@ -11,7 +11,8 @@ public import BlueCapGATT
 /// operations on different characteristics are executed concurrently. Operations that are requested while the services
 /// are being discovered wait for the discovery. When the link is lost, all operations fail: with
 /// ``PeripheralError/forcedDisconnect`` if the application ended the link, otherwise with
-/// ``PeripheralError/disconnected``.
+/// ``PeripheralError/disconnected``. If the task that waits for an operation is cancelled, the function throws `CancellationError` at
+/// once: an operation that BlueZ is not executing yet is withdrawn, and otherwise only the wait ends.
 public final class Characteristic: PeripheralAttribute {
     /// The peripheral that has the characteristic.
     public let peripheral: Peripheral

@@ -177,24 +177,19 @@ extension Characteristic {
         guard propertyEnabled(.writeWithoutResponse) else {
             return session.failed(CharacteristicError.writeNotSupported)
         }
-        let promise = Promise<CharacteristicWriter>()
         let (start, withdrawal) = (session.loop.now, Withdrawal.current)
         // Waits until the services are known, as every operation does.
         let known: Future<Void> = session.operation(on: peripheral.key, timeout: timeout, yielding: ()) {
             $0.attributes.request(.services([]), $1, into: &$2)
         }
-        known.onSuccess(context: ImmediateContext()) { [self] in
-            do {
-                try withdrawal?.proceed()
-                session.loop.perform {
-                    self.acquire(promise, timeout: timeout - self.session.loop.now.seconds(since: start))
-                }
-            } catch {
-                promise.failure(error)
+        return known.flatMap(context: ImmediateContext()) { [self] in
+            try withdrawal?.proceed()
+            let promise = Promise<CharacteristicWriter>()
+            session.loop.perform {
+                self.acquire(promise, timeout: timeout - self.session.loop.now.seconds(since: start))
             }
+            return promise.future
         }
-        known.onFailure(context: ImmediateContext()) { promise.failure($0) }
-        return promise.future
     }
 
     /// Requests the socket from BlueZ. On the loop.

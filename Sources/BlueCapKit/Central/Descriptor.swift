@@ -35,24 +35,10 @@ public final class Descriptor: PeripheralAttribute {
         submit(.read(offset: 0), timeout, yielding: self)
     }
 
-    /// Variant that succeeds without a value.
-    @_disfavoredOverload
-    @discardableResult
-    public func read(timeout: TimeInterval = .infinity) -> Future<Void> {
-        submit(.read(offset: 0), timeout, yielding: ())
-    }
-
     /// Variant of ``write(data:timeout:)->()`` that returns a future of this descriptor, with the time limit in
     /// seconds.
     @discardableResult
     public func write(data value: Data, timeout: TimeInterval = .infinity) -> Future<Descriptor> {
         submit(.write(value, .withResponse, offset: 0), timeout, yielding: self)
-    }
-
-    /// Variant that succeeds without a value.
-    @_disfavoredOverload
-    @discardableResult
-    public func write(data value: Data, timeout: TimeInterval = .infinity) -> Future<Void> {
-        submit(.write(value, .withResponse, offset: 0), timeout, yielding: ())
     }
 }

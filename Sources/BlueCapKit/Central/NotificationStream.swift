@@ -184,15 +184,10 @@ struct NotificationStream<T: Sendable>: Sendable {
     func subscribed(
         to identifier: CharacteristicIdentifier, over transport: NotificationTransport, _ timeout: TimeInterval
     ) -> FutureStream<T> {
-        let name: AttributeName
-        do {
-            name = try AttributeName(identifier, for: [.notify, .indicate])
-        } catch {
-            session.complete { end(error) }
-            return stream
-        }
         let (search, found) = Withdrawal.$current.withValue(withdrawal) {
-            let search = AttributeSearch(peripheral, name, timeout)
+            let search = AttributeSearch(peripheral, timeout) {
+                try AttributeName(identifier, for: [.notify, .indicate])
+            }
             return (search, search.found(outlivesLinks: isLinkExpected))
         }
         found.onFailure(context: ImmediateContext()) { end($0) }

@@ -34,9 +34,7 @@ extension Peripheral {
     ///   ends; and ``PeripheralError/invalidArgument(_:)``.
     public func connect(timeout: Duration? = nil) async throws {
         let limit = timeout.seconds
-        guard limit > 0 else {
-            throw PeripheralError.invalidArgument("A connection's timeout is more than zero seconds, not \(limit).")
-        }
+        if let refusal = PeripheralError.refusal(ofConnectionTimeout: limit) { throw refusal }
         try await awaiting {
             session.operation(on: key, timeout: limit, limitsItself: true, yielding: ()) {
                 $0.linkAsked($1, timeout: limit, into: &$2)
@@ -54,8 +52,7 @@ extension Peripheral {
     /// Discovers the services with these UUIDs, or all services if the list is empty or `nil`, and returns those that exist.
     ///
     /// BlueZ discovers all attributes when the link is established, and this returns when it has finished. A service then has its
-    /// characteristics after ``Service/discoverCharacteristics(_:timeout:)->[Characteristic]``, which needs no time. If the task is
-    /// cancelled, the request is withdrawn, and BlueZ's discovery continues.
+    /// characteristics after ``Service/discoverCharacteristics(_:timeout:)->[Characteristic]``, which needs no time.
     /// - Throws: ``PeripheralError/noServices`` if BlueZ found none; ``PeripheralError/serviceDiscoveryTimeout``; and
     ///   ``PeripheralError/disconnected`` if there is no link or the link is lost.
     @discardableResult
@@ -76,8 +73,7 @@ extension Peripheral {
     /// its services have changed, BlueZ exports the old services until it removes the peripheral.
     ///
     /// The stream of the last `connect` reports `.forceDisconnect` and then `.connect`. The peripheral must advertise in between to be
-    /// found. ``disconnect()`` and ``terminate()`` cancel the operation with ``PeripheralError/forcedDisconnect``. If the task is
-    /// cancelled, only the wait ends.
+    /// found. ``disconnect()`` and ``terminate()`` cancel the operation with ``PeripheralError/forcedDisconnect``.
     /// - Parameters:
     ///   - forgettingBond: Whether a bonded peripheral may be removed; it must then be paired again.
     ///   - timeout: The time limit for the whole operation.
@@ -94,12 +90,12 @@ extension Peripheral {
         return services
     }
 
-    /// Returns the service, and discovers it if it is not known yet. If the task is cancelled, the request is withdrawn.
+    /// Returns the service, and discovers it if it is not known yet.
     public func service(_ identifier: ServiceIdentifier, timeout: Duration? = nil) async throws -> Service {
         try await awaiting { service(identifier, timeout: timeout.seconds) }
     }
 
-    /// Returns the characteristic, and discovers it if it is not known yet. If the task is cancelled, the request is withdrawn.
+    /// Returns the characteristic, and discovers it if it is not known yet.
     public func characteristic(
         _ identifier: CharacteristicIdentifier, timeout: Duration? = nil
     ) async throws -> Characteristic {
@@ -109,8 +105,6 @@ extension Peripheral {
     // MARK: Reading and writing
 
     /// Reads the whole value.
-    ///
-    /// If the task is cancelled, a read that BlueZ is not executing yet is withdrawn; otherwise only the wait ends.
     /// - Parameters:
     ///   - identifier: The characteristic, by its UUID and that of its service.
     ///   - timeout: The time limit for the discovery and the read together.
@@ -119,7 +113,7 @@ extension Peripheral {
         try await awaiting { read(identifier, timeout: timeout.seconds) }
     }
 
-    /// Reads the value as a value of a type. Otherwise the same as the variant that returns data, also if the task is cancelled.
+    /// Reads the value as a value of a type. Otherwise the same as the variant that returns data.
     public func read<T: CharacteristicCodable>(
         _ identifier: CharacteristicIdentifier, timeout: Duration? = nil
     ) async throws -> T {
@@ -127,8 +121,6 @@ extension Peripheral {
     }
 
     /// Writes bytes. With a response, returns when the peripheral has confirmed them; without, when BlueZ has queued them.
-    ///
-    /// If the task is cancelled, a write that BlueZ is not executing yet is withdrawn; otherwise only the wait ends.
     /// - Parameters:
     ///   - data: The bytes, at most ``maximumWriteValueLength(for:)``.
     ///   - identifier: The characteristic, by its UUID and that of its service.
@@ -142,7 +134,7 @@ extension Peripheral {
         try await awaiting { write(data, to: identifier, timeout: timeout.seconds, type: type) }
     }
 
-    /// Writes a value of a type that can be serialized, as the variant with bytes does, also if the task is cancelled.
+    /// Writes a value of a type that can be serialized, as the variant with bytes does.
     public func write<T: CharacteristicCodable>(
         _ value: T, to identifier: CharacteristicIdentifier, timeout: Duration? = nil,
         type: CBCharacteristicWriteType = .withResponse
@@ -162,8 +154,7 @@ extension Peripheral {
     /// BlueZ does not report which protection a pairing has. Without a passkey or a comparison of numbers there is none against a
     /// device in the middle.
     ///
-    /// If the task is cancelled before BlueZ has begun to pair, the request is withdrawn. A pairing that has begun cannot be taken
-    /// back: it continues until ``cancelPairing()``.
+    /// A pairing that has begun when the task is cancelled continues until ``cancelPairing()``.
     /// - Parameters:
     ///   - isTrusting: Whether ``isTrusted`` is set after the pairing.
     ///   - timeout: The time limit, which includes the answers of the user; `nil` means 60 s.
@@ -172,23 +163,23 @@ extension Peripheral {
         let _: Peripheral = try await awaiting { pair(trusting: isTrusting, timeout: timeout.seconds) }
     }
 
-    /// Ends the link, and removes the bond and the device from BlueZ.
+    /// Ends the link, and removes the bond and the device from BlueZ. Throws a ``PairingError``.
     ///
-    /// The peripheral keeps its keys. It may refuse a new pairing until its user removes them too. Throws a ``PairingError``.
-    /// If the task is cancelled, a removal that has begun continues.
+    /// The peripheral keeps its keys. It may refuse a new pairing until its user removes them too.
     public func unpair(timeout: Duration? = .seconds(30)) async throws {
         let _: Peripheral = try await awaiting { unpair(timeout: timeout.seconds) }
     }
 
-    /// Removes the bond as ``unpair(timeout:)->()`` does, waits until the peripheral is received, and pairs again.
+    /// Removes the bond as ``unpair(timeout:)->()`` does, waits until the peripheral is received, and pairs again. Throws a
+    /// ``PairingError``.
     ///
     /// Use this after ``PairingError/keyMissing(isCertain:)``, if the user agrees: the device may be another one with the same
-    /// address. Throws a ``PairingError``. If the task is cancelled, a removal or a pairing that has begun continues.
+    /// address.
     public func repair(timeout: Duration? = .seconds(60)) async throws {
         let _: Peripheral = try await awaiting { repair(timeout: timeout.seconds) }
     }
 
-    /// Sets ``isTrusted``, or throws a ``PairingError``. If the task is cancelled, only the wait ends.
+    /// Sets ``isTrusted``, or throws a ``PairingError``.
     public func setTrusted(_ isTrusted: Bool) async throws {
         let _: Peripheral = try await awaiting { setTrusted(isTrusted) }
     }

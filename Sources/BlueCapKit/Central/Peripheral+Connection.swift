@@ -37,38 +37,6 @@ extension Peripheral {
         return promise.stream
     }
 
-    /// Connects, and returns a stream of connections and failures.
-    ///
-    /// Variant from the latest revision of the documents. Each connection is a success, and every other event is a
-    /// failure: ``PeripheralError/connectionTimeout``, ``PeripheralError/disconnected`` or
-    /// ``PeripheralError/forcedDisconnect``. When no retries remain, the last element is the failure that used up the
-    /// retries.
-    @_disfavoredOverload
-    @discardableResult
-    public func connect(
-        timeoutRetries: UInt = UInt.max, disconnectRetries: UInt = UInt.max,
-        connectionTimeout: TimeInterval = TimeInterval.infinity, capacity: Int = Int.max
-    ) -> FutureStream<Void> {
-        if let refusal = PeripheralError.refusal(ofCapacity: capacity) { return .failed(refusal) }
-        let promise = StreamPromise<Void>(capacity: capacity)
-        connect(timeoutRetries, disconnectRetries, connectionTimeout, ConnectionStream(promise, of: self))
-        return promise.stream
-    }
-
-    /// Connects, and returns a stream of connections and failures.
-    ///
-    /// Variant with only the two arguments that the latest document declares, so that it can be referenced as a
-    /// function value: `Peripheral.connect(connectionTimeout:capacity:)`.
-    @_disfavoredOverload
-    @discardableResult
-    public func connect(
-        connectionTimeout: TimeInterval = TimeInterval.infinity, capacity: Int = Int.max
-    ) -> FutureStream<Void> {
-        connect(
-            timeoutRetries: UInt.max, disconnectRetries: UInt.max, connectionTimeout: connectionTimeout,
-            capacity: capacity)
-    }
-
     /// Attempts to connect again, with the arguments of the last `connect`, or with its default arguments if there was
     /// none.
     ///
@@ -83,9 +51,7 @@ extension Peripheral {
             session.decide(key) { $1.append(.report($0.connection.number, .failed(error))) }
             return
         }
-        _ = session.decideIfOpen { core in
-            core.decide(key) { $0.connect(.reconnectAsked(delay: delay), into: &$1) }
-        }
+        session.decide(key) { $0.connect(.reconnectAsked(delay: delay), into: &$1) }
     }
 
     /// Ends the connection or the connection attempt.
@@ -108,24 +74,16 @@ extension Peripheral {
     /// Connects the peripheral and keeps it connected, until the last loop over the returned stream ends.
     ///
     /// ```swift
-    /// try await withThrowingTaskGroup(of: Void.self) { group in
-    ///     var isSubscribed = false
-    ///     for try await change in peripheral.stayConnected() where change == .connected {
-    ///         let location: UInt8? = try? await peripheral.read(bodySensorLocation)
-    ///         print("connected", location ?? 0)
-    ///         if isSubscribed { continue }
-    ///         isSubscribed = true  // also on the following links
-    ///         group.addTask {
-    ///             for try await event in peripheral.notificationEvents(heartRateMeasurement) { print(event) }
-    ///         }
-    ///     }
+    /// for try await change in peripheral.stayConnected() where change == .connected {
+    ///     let location: UInt8? = try? await peripheral.read(bodySensorLocation)
+    ///     print("connected", location ?? 0)
     /// }
     /// ```
     ///
     /// After a lost link, or an attempt that has exceeded its time limit, the manager connects again, without a limit of
-    /// attempts: first at once, then after a delay that grows from 0.1 to 4 seconds and varies randomly by up to a quarter.
-    /// While the adapter is off, the attempt waits for it. All this also happens while the loop is busy, so the link may
-    /// already be lost when the loop receives `.connected`.
+    /// attempts and with the delays of ``reconnect(withDelay:)``. While the adapter is off, the attempt waits for it. All this
+    /// also happens while the loop is busy, so the link may already be lost when the loop receives `.connected`.
+    /// Subscriptions are resumed on each link.
     ///
     /// When the last loop or handler has ended or was cancelled, the attempt or the link is ended as by ``disconnect()``; a
     /// link that another program opened stays. The stream ends without an error with ``disconnect()``, ``terminate()``,
@@ -155,12 +113,12 @@ extension Peripheral {
 
     /// Returns the number of the connection; `nil` if there is none.
     @discardableResult
-    private func connect(
+    func connect(
         _ timeoutRetries: UInt, _ disconnectRetries: UInt, _ timeout: TimeInterval, _ stream: ConnectionStream,
         reconnects: Bool = false
     ) -> ConnectionMachine.ConnectionNumber? {
-        guard timeout > 0 else {
-            end(stream, .invalidArgument("A connection's timeout is more than zero seconds, not \(timeout)."))
+        if let refusal = PeripheralError.refusal(ofConnectionTimeout: timeout) {
+            end(stream, refusal)
             return nil
         }
         let policy = ConnectionPolicy(

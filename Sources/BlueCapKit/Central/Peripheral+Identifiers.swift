@@ -28,7 +28,8 @@ extension Peripheral {
 
     /// Variant of ``service(_:timeout:)->Service`` that returns a future, with the time limit in seconds.
     public func service(_ identifier: ServiceIdentifier, timeout: TimeInterval = .infinity) -> Future<Service> {
-        find(timeout, missing: ServiceError.invalidated) { try AttributeName(identifier) }
+        AttributeSearch(self, timeout) { try AttributeName(identifier) }
+            .apply(missing: ServiceError.invalidated) { service, _ in Future(value: service) }
     }
 
     /// Variant of ``characteristic(_:timeout:)->Characteristic`` that returns a future, with the time limit in seconds.
@@ -43,21 +44,7 @@ extension Peripheral {
     package func characteristic(
         _ identifier: CharacteristicIdentifier, for use: CBCharacteristicProperties, timeout: TimeInterval = .infinity
     ) -> Future<Characteristic> {
-        find(timeout, missing: CharacteristicError.invalidated) { try AttributeName(identifier, for: use) }
-    }
-
-    private func find<Object: AttributeObject & Sendable>(
-        _ timeout: TimeInterval, missing error: any Error, _ name: () throws -> AttributeName
-    ) -> Future<Object> {
-        do {
-            return AttributeSearch(self, try name(), timeout).found().map(context: ImmediateContext()) { [self] id in
-                let found: [Object] = objects { $0[id]?.isPresent == true ? [id] : [] }
-                guard let object = found.first else { throw error }
-                return object
-            }
-        } catch {
-            return session.failed(error)
-        }
+        with(identifier, for: use, timeout) { characteristic, _ in Future(value: characteristic) }
     }
 
     /// Finds the characteristic and applies `operation` to it, within the remaining time.
@@ -65,14 +52,8 @@ extension Peripheral {
         _ identifier: CharacteristicIdentifier, for use: CBCharacteristicProperties, _ timeout: TimeInterval,
         _ operation: @escaping @Sendable (Characteristic, TimeInterval) throws -> Future<T>
     ) -> Future<T> {
-        let (start, withdrawal) = (session.loop.now, Withdrawal.current)
-        return characteristic(identifier, for: use, timeout: timeout).flatMap(context: ImmediateContext()) {
-            [session] characteristic in
-            try withdrawal?.proceed()
-            return try Withdrawal.$current.withValue(withdrawal) {
-                try operation(characteristic, timeout - session.loop.now.seconds(since: start))
-            }
-        }
+        AttributeSearch(self, timeout) { try AttributeName(identifier, for: use) }
+            .apply(missing: CharacteristicError.invalidated, operation)
     }
 
     // MARK: Reading
@@ -124,15 +105,12 @@ extension Peripheral {
             Withdrawal.$current.withValue(nil) { characteristic.stopNotificationUpdates() }
             return characteristic.stopNotifying(timeout: timeout)
         }
-        let name: AttributeName
-        do { name = try AttributeName(identifier, for: [.notify, .indicate]) } catch { return session.failed(error) }
         var wasLookedFor = false
-        session.decide { core in
-            guard core.state.hasState(of: key) else { return }
-            core.decide(key) { wasLookedFor = $0.attributes.cancelLookUps(of: name, into: &$1) }
+        if let name = try? AttributeName(identifier, for: [.notify, .indicate]) {
+            session.decideIfUsed(key) { wasLookedFor = $0.attributes.cancelLookUps(of: name, into: &$1) }
+            let known: [Characteristic] = objects { table in (try? table.find(name).get()).map { [$0] } ?? [] }
+            if let known = known.first { return stop(known, timeout) }
         }
-        let known: [Characteristic] = objects { table in (try? table.find(name).get()).map { [$0] } ?? [] }
-        if let known = known.first { return stop(known, timeout) }
         // Then there was no subscription yet.
         if wasLookedFor { return session.settled(.success(())) }
         return with(identifier, for: [.notify, .indicate], timeout, stop)
@@ -145,7 +123,7 @@ struct AttributeSearch: Sendable {
     private static let descriptionTimeout = 5.0
 
     private let peripheral: Peripheral
-    private let name: AttributeName
+    private let name: Result<AttributeName, any Error>
     private let timeout: TimeInterval
     private let start: Instant
     private let withdrawal = Withdrawal.current
@@ -154,13 +132,28 @@ struct AttributeSearch: Sendable {
     /// The rest of the time limit, in seconds.
     var remaining: TimeInterval { timeout - session.loop.now.seconds(since: start) }
 
-    init(_ peripheral: Peripheral, _ name: AttributeName, _ timeout: TimeInterval) {
-        (self.peripheral, self.name, self.timeout) = (peripheral, name, timeout)
+    /// - Parameter name: Fails if the identifier's text is not a UUID, as the search then does.
+    init(_ peripheral: Peripheral, _ timeout: TimeInterval, _ name: () throws -> AttributeName) {
+        (self.peripheral, self.timeout, self.name) = (peripheral, timeout, Result(catching: name))
         start = peripheral.session.loop.now
+    }
+
+    /// Finds the attribute and applies `operation` to its object, within the remaining time.
+    func apply<Object: AttributeObject & Sendable, T>(
+        missing error: any Error, _ operation: @escaping @Sendable (Object, TimeInterval) throws -> Future<T>
+    ) -> Future<T> {
+        found().flatMap(context: ImmediateContext()) { [self] id in
+            let found: [Object] = peripheral.objects { $0[id]?.isPresent == true ? [id] : [] }
+            guard let object = found.first else { throw error }
+            try withdrawal?.proceed()
+            return try Withdrawal.$current.withValue(withdrawal) { try operation(object, remaining) }
+        }
     }
 
     /// - Parameter outlivesLinks: Whether it waits for the next link, now or after a loss, and does not fail.
     func found(outlivesLinks: Bool = false) -> Future<AttributeID> {
+        let name: AttributeName
+        do { name = try self.name.get() } catch { return session.failed(error) }
         let found: Future<AttributeID> = session.operation(
             on: peripheral.key, timeout: timeout, converting: { if case .found(let id) = $0 { id } else { nil } }
         ) {
@@ -169,12 +162,12 @@ struct AttributeSearch: Sendable {
         return found.recoverWith(context: ImmediateContext()) { [self] error in
             guard case PeripheralError.ambiguous(_, let candidates) = error else { throw error }
             try withdrawal?.proceed()
-            return describe(candidates)
+            return describe(candidates, name)
         }
     }
 
     /// Reads the descriptors 2901 of the candidates, and fails with them.
-    private func describe(_ candidates: [AttributeCandidate]) -> Future<AttributeID> {
+    private func describe(_ candidates: [AttributeCandidate], _ name: AttributeName) -> Future<AttributeID> {
         let unread: [Descriptor] = peripheral.objects { table in
             let ids = candidates.compactMap { $0.handle.flatMap { table.id(at: AttributeHandle($0)) } }
             return ids.compactMap { table.userDescription(of: $0) }.filter { table[$0]?.value == nil }

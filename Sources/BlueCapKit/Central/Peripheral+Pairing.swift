@@ -81,19 +81,13 @@ extension Peripheral {
     /// Variant of ``setTrusted(_:)->()`` that returns a future of this peripheral.
     @discardableResult
     public func setTrusted(_ isTrusted: Bool) -> Future<Peripheral> {
+        guard let device = session.readRecord(key, { $0.present }) else {
+            return session.failed(PairingError.unavailable(.noDevice))
+        }
         let future = Future<Peripheral>()
-        session.loop.perform { [self] in
-            guard let device = session.readRecord(key, { $0.present }) else {
-                return session.complete { future.complete(.failure(PairingError.unavailable(.noDevice))) }
-            }
-            session.client.setTrusted(isTrusted, device: device) { [self] result in
-                session.complete { [self] in
-                    switch result {
-                    case .success: future.success(self)
-                    case .failure(let error): future.failure(PairingError.trustFailed(BusError(error)))
-                    }
-                }
-            }
+        session.client.setTrusted(isTrusted, device: device) { [self] result in
+            let error = result.failure.map { PairingError.trustFailed(BusError($0)) }
+            session.complete(future, error.map { .failure($0) } ?? .success(self))
         }
         return future
     }

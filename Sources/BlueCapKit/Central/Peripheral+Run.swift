@@ -63,9 +63,7 @@ extension Peripheral {
         try Task.checkCancellation()
         let (run, future) = PeripheralRun.begin(self, timeout.seconds, work)
         let outcome = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                future.onComplete(context: ImmediateContext()) { continuation.resume(returning: $0) }
-            }
+            await future.outcome
         } onCancel: {
             run.cancel()
         }

@@ -17,8 +17,7 @@ extension Peripheral {
 
     /// Returns the discovered services with this UUID; `nil` if there is none.
     public func services(withUUID uuid: CBUUID) -> [Service]? {
-        let found: [Service] = objects { table in table.services.filter { table[$0]?.uuid == uuid } }
-        return found.isEmpty ? nil : found
+        services.filtered(by: [uuid]).nonEmpty
     }
 
     // MARK: Discovering
@@ -27,56 +26,15 @@ extension Peripheral {
     /// seconds.
     @discardableResult
     public func discoverAllServices(timeout: TimeInterval = .infinity) -> Future<Peripheral> {
-        discover(nil, timeout, yielding: self)
-    }
-
-    /// Variant from the later revisions of the documents: succeeds without a value.
-    @_disfavoredOverload
-    @discardableResult
-    public func discoverAllServices(timeout: TimeInterval = .infinity) -> Future<Void> {
-        discover(nil, timeout, yielding: ())
+        discoverServices(nil, timeout: timeout)
     }
 
     /// Variant of ``discoverServices(_:timeout:)->[Service]`` that returns a future of this peripheral, with the time limit in
     /// seconds.
     @discardableResult
     public func discoverServices(_ services: [CBUUID]?, timeout: TimeInterval = .infinity) -> Future<Peripheral> {
-        discover(services, timeout, yielding: self)
-    }
-
-    /// Variant from the later revisions of the documents: succeeds without a value.
-    @_disfavoredOverload
-    @discardableResult
-    public func discoverServices(_ services: [CBUUID]?, timeout: TimeInterval = .infinity) -> Future<Void> {
-        discover(services, timeout, yielding: ())
-    }
-
-    /// Discovers the services with these UUIDs, or all services if the list is empty or `nil`, and all of their
-    /// characteristics.
-    ///
-    /// The text of the earliest document names this function.
-    ///
-    /// - Returns: This peripheral. The future fails with the first failure of `discoverServices` and
-    ///   `Service.discoverAllCharacteristics`.
-    @discardableResult
-    public func discoverPeripheralServices(services: [CBUUID]?) -> Future<Peripheral> {
-        let uuids = Set(services ?? [])
-        return discoverServices(services).flatMap(context: ImmediateContext()) { peripheral -> Future<Peripheral> in
-            let found = peripheral.services.filter { uuids.isEmpty || uuids.contains($0.uuid) }
-            return found.reduce(Future(value: peripheral)) { discovered, service in
-                discovered.flatMap(context: ImmediateContext()) { _ -> Future<Service> in
-                    service.discoverAllCharacteristics()
-                }.map(context: ImmediateContext()) { _ in peripheral }
-            }
-        }
-    }
-
-    private func discover<T: Sendable>(
-        _ uuids: [CBUUID]?, _ timeout: TimeInterval, yielding value: T
-    ) -> Future<T> {
-        let uuids = Set(uuids ?? [])
-        return session.operation(on: key, timeout: timeout, yielding: value) {
-            $0.attributes.request(.services(uuids.isEmpty ? nil : uuids), $1, into: &$2)
+        session.operation(on: key, timeout: timeout, yielding: self) {
+            $0.attributes.request(.services(services?.nonEmpty.map { Set($0) }), $1, into: &$2)
         }
     }
 

@@ -6,7 +6,8 @@ public import BlueCapGATT
 ///
 /// The properties return what the manager knows at the time of the call, and can be read from any thread. The object
 /// remains usable on the next connection if the peripheral still has the same service; otherwise its operations fail
-/// with ``ServiceError/invalidated``. The manager holds the object while the peripheral has the service.
+/// with ``ServiceError/invalidated``. The manager holds the object while the peripheral has the service. A discovery whose task
+/// is cancelled is withdrawn.
 public final class Service: PeripheralAttribute {
     /// The peripheral that has the service.
     public let peripheral: Peripheral
@@ -55,25 +56,14 @@ public final class Service: PeripheralAttribute {
 
     /// Returns the discovered characteristics with this UUID; `nil` if there is none.
     public func characteristics(withUUID uuid: CBUUID) -> [Characteristic]? {
-        let found: [Characteristic] = peripheral.objects { table in
-            table.characteristics(of: id).filter { table[$0]?.uuid == uuid }
-        }
-        return found.isEmpty ? nil : found
+        characteristics.filtered(by: [uuid]).nonEmpty
     }
 
     /// Variant of ``discoverAllCharacteristics(timeout:)->[Characteristic]`` that returns a future of this service, with the time limit in
     /// seconds.
     @discardableResult
     public func discoverAllCharacteristics(timeout: TimeInterval = .infinity) -> Future<Service> {
-        discover(nil, timeout, yielding: self)
-    }
-
-    /// Variant of ``discoverAllCharacteristics(timeout:)-(TimeInterval)`` from the later revisions of the documents:
-    /// succeeds without a value.
-    @_disfavoredOverload
-    @discardableResult
-    public func discoverAllCharacteristics(timeout: TimeInterval = .infinity) -> Future<Void> {
-        discover(nil, timeout, yielding: ())
+        discoverCharacteristics(nil, timeout: timeout)
     }
 
     /// Variant of ``discoverCharacteristics(_:timeout:)->[Characteristic]`` that returns a future of this service, with the time
@@ -82,24 +72,8 @@ public final class Service: PeripheralAttribute {
     public func discoverCharacteristics(
         _ characteristics: [CBUUID]?, timeout: TimeInterval = .infinity
     ) -> Future<Service> {
-        discover(characteristics, timeout, yielding: self)
-    }
-
-    /// Variant from the later revisions of the documents: succeeds without a value.
-    @_disfavoredOverload
-    @discardableResult
-    public func discoverCharacteristics(
-        _ characteristics: [CBUUID]?, timeout: TimeInterval = .infinity
-    ) -> Future<Void> {
-        discover(characteristics, timeout, yielding: ())
-    }
-
-    private func discover<T: Sendable>(
-        _ uuids: [CBUUID]?, _ timeout: TimeInterval, yielding value: T
-    ) -> Future<T> {
-        let uuids = Set(uuids ?? [])
-        return session.operation(on: peripheral.key, timeout: timeout, yielding: value) {
-            $0.attributes.request(.characteristics(uuids.isEmpty ? nil : uuids, of: id), $1, into: &$2)
+        session.operation(on: peripheral.key, timeout: timeout, yielding: self) {
+            $0.attributes.request(.characteristics(characteristics?.nonEmpty.map { Set($0) }, of: id), $1, into: &$2)
         }
     }
 }

@@ -79,14 +79,12 @@ extension PeripheralManager {
 
     /// Returns the added services with this UUID; `nil` if there is none.
     public func service(withUUID uuid: CBUUID) -> [MutableService]? {
-        let found = services.filter { $0.uuid == uuid }
-        return found.isEmpty ? nil : found
+        services.filter { $0.uuid == uuid }.nonEmpty
     }
 
     /// Returns the characteristics of the added services with this UUID; `nil` if there is none.
     public func characteristics(withUUID uuid: CBUUID) -> [MutableCharacteristic]? {
-        let found = characteristics.filter { $0.uuid == uuid }
-        return found.isEmpty ? nil : found
+        characteristics.filter { $0.uuid == uuid }.nonEmpty
     }
 }
 

@@ -1,6 +1,6 @@
 import BlueCapBlueZ
 import Foundation
-import BlueCapReactor
+import BlueCapFutures
 
 /// The operations on the attributes of one peripheral: in order on each characteristic, concurrent on several.
 ///
@@ -45,7 +45,7 @@ struct OperationLanes {
         var refusals = 0
         /// Waits until it is known whether its characteristic still exists.
         var isHeld = false
-        var waiting = Queue<Operation>()
+        var waiting = Ring<Operation>()
         var isIdle: Bool { head == nil && waiting.isEmpty && !isHeld }
 
         /// The operation that BlueZ is executing, settled or not.
@@ -282,7 +282,7 @@ struct OperationLanes {
             if !lane.isSettled { failed.append(head) }
             lane.setHead(nil)
         }
-        for operation in failed + Array(lane.waiting) {
+        for operation in failed + lane.waiting.elements {
             places[operation.id] = nil
             fail(operation, failure, &orders)
         }
@@ -297,7 +297,7 @@ struct OperationLanes {
     ) -> Int {
         guard let lane = lanes[key] else { return 0 }
         let head = lane.isSettled ? nil : lane.head
-        return (Array(lane.waiting) + [head].compactMap { $0 }).count { $0.target == target && isCounted($0.request) }
+        return (lane.waiting.elements + [head].compactMap { $0 }).count { $0.target == target && isCounted($0.request) }
     }
 
     /// Returns the operation with this id, if it is in flight and not settled.

@@ -1,4 +1,4 @@
-import BlueCapReactor
+import BlueCapFutures
 
 /// A strict queue: operations are executed in the order of their requests, one at a time, and each is settled exactly
 /// once.
@@ -46,7 +46,7 @@ package struct OperationQueueMachine<ID: Hashable & Sendable, Outcome: Sendable>
     }
 
     private var first: First?
-    private var line = Queue<ID>()
+    private var line = Ring<ID>()
 
     package init() {}
 
@@ -69,7 +69,7 @@ package struct OperationQueueMachine<ID: Hashable & Sendable, Outcome: Sendable>
     }
 
     /// The operations that wait, in their order.
-    package var waiting: [ID] { Array(line) }
+    package var waiting: [ID] { line.elements }
 
     /// The number of operations that have not been settled.
     package var count: Int { (current == nil ? 0 : 1) + line.count }

@@ -10,12 +10,6 @@ struct BondNoteFile: BondNoteStore {
     /// - Parameter folder: The state directory; `nil` for the default one.
     init(folder: String?) { file = SharedStateFile("notes", folder: folder) }
 
-    /// Returns the store of the notes for a bus; `nil` for another bus than the system's, whose devices are simulated, without a
-    /// state directory of its own.
-    static func store(bus: String?, folder: String?) -> BondNoteFile? {
-        folder == nil && bus != nil ? nil : BondNoteFile(folder: folder)
-    }
-
     func read() -> [BondNote] { file.read().notes.map(\.note) }
 
     func replace(_ old: BondNote, by new: BondNote) {
@@ -23,6 +17,16 @@ struct BondNoteFile: BondNoteStore {
             kept.notes.removeAll { $0.note.isAbout(old) || $0.note.isAbout(new) }
             if !new.isEmpty { kept.notes.append(BondNotes.Entry(new)) }
         }
+    }
+}
+
+extension BlueZClient {
+    /// Returns the client for a bus, which keeps its notes about bonds in the state directory; not those of another bus than the
+    /// system's, whose devices are simulated, without a state directory of its own.
+    static func shared(at bus: String?, notesIn folder: String?) -> BlueZClient {
+        let client = shared(at: bus)
+        if folder != nil || bus == nil { client.daemon.keepNotes(in: BondNoteFile(folder: folder)) }
+        return client
     }
 }
 

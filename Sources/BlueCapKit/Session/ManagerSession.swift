@@ -323,9 +323,11 @@ extension ManagerSession {
     /// Returns a future with this result, completed where the manager's promises are.
     func settled<T: Sendable>(_ result: Try<T>) -> Future<T> {
         let future = Future<T>()
-        complete { future.complete(result) }
+        complete(future, result)
         return future
     }
+
+    func complete<T: Sendable>(_ future: Future<T>, _ result: Try<T>) { complete { future.complete(result) } }
 
     func failed<T: Sendable>(_ error: any Error) -> Future<T> { settled(.failure(error)) }
 

@@ -68,6 +68,10 @@ extension PeripheralError {
     static func refusal(ofCapacity capacity: Int) -> PeripheralError? {
         capacity >= 0 ? nil : .invalidArgument("A stream's capacity is zero or more elements, not \(capacity).")
     }
+
+    static func refusal(ofConnectionTimeout timeout: TimeInterval) -> PeripheralError? {
+        timeout > 0 ? nil : .invalidArgument("A connection's timeout is more than zero seconds, not \(timeout).")
+    }
 }
 
 extension PeripheralError: LocalizedError, CustomStringConvertible {

@@ -11,6 +11,9 @@ public import BlueCapGATT
 ///
 /// `timeout` limits the time from the call to the success, including the wait for `poweredOn`. With `nil` there is no limit, and
 /// with zero or less a function fails unless it succeeds at once.
+///
+/// If the task is cancelled, the function throws `CancellationError`. A service or an advertisement that has not succeeded until then
+/// is withdrawn. Of all other requests only the wait ends, and BlueZ executes them nevertheless.
 extension PeripheralManager {
     /// Offers a service to centrals, as it is now. Returns when BlueZ has registered it, at once if it was added before.
     ///
@@ -22,8 +25,7 @@ extension PeripheralManager {
     /// after any other error `add` fails at once. If `add` fails, the service is not offered: it is unregistered, even
     /// if `bluetoothd` registers it later. It can be added again.
     ///
-    /// If the task is cancelled before that, the service is removed as by ``remove(_:)``, unless another call waits for it too,
-    /// and the function throws `CancellationError`.
+    /// If the task is cancelled before that, the service is removed as by ``remove(_:)``, unless another call waits for it too.
     /// - Throws: When the time limit has passed, ``PeripheralManagerError/notPoweredOn(_:)`` if the manager is not `poweredOn`,
     ///   ``PeripheralManagerError/servicesNotSupported`` if the adapter cannot offer services,
     ///   ``PeripheralManagerError/serviceRefused(_:)`` if BlueZ was asked again after an error, and otherwise
@@ -32,17 +34,13 @@ extension PeripheralManager {
     ///   ``PeripheralManagerError/invalidService(_:)``, ``PeripheralManagerError/serviceRemoved``,
     ///   ``PeripheralManagerError/invalidOption(_:)``.
     public func add(_ service: MutableService, timeout: Duration? = defaultTimeout) async throws {
-        try await session.outcome(of: session.add(service, timeout: timeout.seconds)) { [session] in
-            session.withdraw($0, of: service)
-        }
+        try await awaiting { session.add(service, timeout: timeout.seconds) }
     }
 
     /// Advertises a name (empty for none) and services. Returns when the advertisement is being sent.
     ///
     /// The name is in the scan response and may have 29 bytes of UTF-8. The advertisement has space for a single long
     /// UUID, or for twelve short ones. Repetitions after errors, and a late success, are as with ``add(_:timeout:)-(_,Duration?)``.
-    ///
-    /// If the task is cancelled before that, the advertisement is ended, and the function throws `CancellationError`.
     /// - Throws: ``PeripheralManagerError/isAdvertising`` if a name or a region is being advertised already,
     ///   ``PeripheralManagerError/advertisementTooLong(field:by:)`` at once,
     ///   ``PeripheralManagerError/tooManyAdvertisements(_:)``, ``PeripheralManagerError/advertisementRefused(_:)``,
@@ -58,8 +56,6 @@ extension PeripheralManager {
     }
 
     /// Advertises as an iBeacon, to which centrals cannot connect. Returns when the advertisement is being sent.
-    ///
-    /// If the task is cancelled before that, the advertisement is ended, and the function throws `CancellationError`.
     /// - Throws: As ``startAdvertising(_:uuids:timeout:)-(_,_,Duration?)``.
     public func startAdvertising(_ region: BeaconRegion, timeout: Duration? = defaultTimeout) async throws {
         _ = try await start(AdvertisingData(region.beacon), isMain: true, timeout)
@@ -71,8 +67,6 @@ extension PeripheralManager {
     /// All fields of ``AdvertisingData`` are sent. A field that needs a later BlueZ or extended advertising fails if it
     /// does not fit, and is listed in ``RunningAdvertisement/notes`` if BlueZ ignores it. BlueZ's `Data`, `Includes` of
     /// `appearance` and `local-name`, `DiscoverableTimeout` and `ScanResponseSolicitUUIDs` are not supported.
-    ///
-    /// If the task is cancelled before that, the advertisement is ended, and the function throws `CancellationError`.
     /// - Throws: As ``startAdvertising(_:uuids:timeout:)-(_,_,Duration?)``, except `isAdvertising`; and
     ///   ``PeripheralManagerError/invalidAdvertisement(_:)``.
     @discardableResult
@@ -84,18 +78,17 @@ extension PeripheralManager {
 
     private func start(_ data: AdvertisingData, isMain: Bool, _ timeout: Duration?) async throws -> RunningAdvertisement
     {
-        try await session.outcome(
-            of: session.startAdvertising(data, isMain: isMain, timeout: timeout.seconds), orWithdraw: session.withdraw)
+        try await awaiting { session.startAdvertising(data, isMain: isMain, timeout: timeout.seconds) }
     }
 
     /// Ends all advertisements; a start that is under way fails with ``PeripheralManagerError/advertisingStopped``. Returns when
-    /// BlueZ has confirmed the end. If the task is cancelled, it stops waiting, and the advertisements end nevertheless.
+    /// BlueZ has confirmed the end.
     /// - Throws: ``PeripheralManagerError/stopAdvertisingTimeout``.
     public func stopAdvertising(timeout: Duration? = .seconds(10)) async throws {
         try await session.stopAdvertising(nil, timeout: timeout.seconds).value
     }
 
-    /// Returns what the adapter can advertise now, within a day at most. If the task is cancelled, it stops waiting.
+    /// Returns what the adapter can advertise now, within a day at most.
     /// - Throws: ``PeripheralManagerError/notPoweredOn(_:)`` at once if there is no adapter,
     ///   ``PeripheralManagerError/advertisingNotSupported``, ``PeripheralManagerError/advertisingLimitsTimeout``.
     public func advertisingLimits(timeout: Duration? = defaultTimeout) async throws -> AdvertisingLimits {
@@ -103,7 +96,7 @@ extension PeripheralManager {
     }
 
     /// Sets ``isPairable``, for all programs that use the adapter. While it is false, centrals with a bond can connect and use
-    /// protected values, and no other central can pair. If the task is cancelled, it stops waiting, and BlueZ sets it nevertheless.
+    /// protected values, and no other central can pair.
     /// - Parameters:
     ///   - isPairable: Whether the adapter accepts new bonds.
     ///   - timeout: The time after which BlueZ resets it, rounded up to seconds, at least one; `nil` for no limit. BlueZ keeps
@@ -114,13 +107,11 @@ extension PeripheralManager {
     }
 
     /// Ends the link to the device of a bond, and removes the bond and the device from BlueZ. The device keeps its keys: a central
-    /// that has keys and is refused must remove them before it can pair again. If the task is cancelled, the function stops waiting,
-    /// and BlueZ removes the bond nevertheless.
+    /// that has keys and is refused must remove them before it can pair again.
     /// - Throws: A ``PairingError``.
     public func forget(_ bond: Bond) async throws { try await session.forget(bond).value }
 
-    /// Removes the bonds that this manager has made, one after the other, and returns them. If the task is cancelled, it stops
-    /// waiting, and the bonds are removed nevertheless.
+    /// Removes the bonds that this manager has made, one after the other, and returns them.
     /// - Throws: The ``PairingError`` of the first bond that cannot be removed.
     @discardableResult
     public func forgetBonds() async throws -> [Bond] { try await session.forgetBonds().value }
@@ -145,25 +136,5 @@ extension MutableCharacteristic {
     public func whenUpdatesSent() async throws {
         let sent: Future<Void> = whenUpdatesSent()
         try await sent.value
-    }
-}
-
-extension PeripheralManagerSession {
-    /// Makes a request, and waits for its outcome. If the task is cancelled before the request has succeeded, the request is
-    /// withdrawn, and this throws `CancellationError`. If the request has succeeded by then, this returns its value.
-    fileprivate func outcome<T: Sendable>(
-        of request: @autoclosure () -> Future<T>, orWithdraw withdraw: @escaping @Sendable (Future<T>) -> Void
-    ) async throws -> T {
-        try Task.checkCancellation()
-        let requested = request()
-        do {
-            return try await withTaskCancellationHandler {
-                try await requested.outcome.get()
-            } onCancel: {
-                withdraw(requested)
-            }
-        } catch  where Task.isCancelled {
-            throw CancellationError()
-        }
     }
 }

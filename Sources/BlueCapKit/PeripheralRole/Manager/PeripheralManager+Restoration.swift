@@ -17,13 +17,7 @@ public import BlueCapFutures
 /// added, a restored name or region when `startAdvertising` is called with one, and a restored ``AdvertisingData`` when
 /// an equal one is started. The same holds for calls that were made before the file was read.
 ///
-/// A state is used only if no other user can have written it. The file and the folder `peripheral` must belong to the
-/// user of this process, must not be writable by its group or others, and must not be links: otherwise they are set
-/// aside, and the manager starts without a state. The state directory and the folders above it must belong to that user
-/// or to root. Others may write to them only if they are sticky, as `/tmp` is; the user's private group may write to
-/// those above. A link in the path is followed only if root has made it below folders that root alone can write, as
-/// systemd does for a service with `DynamicUser`. Otherwise nothing is restored or kept, and
-/// ``stateRestorationProblem`` names the folder.
+/// The conditions under which a file is used are those of ``CentralManager``, for the folder `peripheral`.
 ///
 /// The state contains what is under way. A manager that is deallocated unregisters everything, so it keeps nothing. A
 /// program that exits without deallocating it, or is ended by a signal, keeps everything.

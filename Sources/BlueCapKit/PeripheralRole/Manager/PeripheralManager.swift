@@ -135,5 +135,5 @@ public final class PeripheralManager: Sendable {
     ///
     /// Every call returns the same stream, which keeps only the newest list. It never fails, and it ends with the
     /// manager.
-    public func whenCentralsChange() -> FutureStream<[Central]> { session.centralStream }
+    public func whenCentralsChange() -> FutureStream<[Central]> { session.centralPromise.stream }
 }

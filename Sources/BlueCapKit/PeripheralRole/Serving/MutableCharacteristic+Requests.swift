@@ -30,16 +30,6 @@ extension MutableCharacteristic {
         startResponding(isRead: false, capacity)
     }
 
-    /// Variant of ``startRespondingToWriteRequests(capacity:)->FutureStream<(ATTRequest,Central)>`` with the types of the
-    /// documents. Each call returns another stream of the same requests.
-    @_disfavoredOverload
-    public func startRespondingToWriteRequests(
-        capacity: Int = Int.max
-    ) -> FutureStream<(request: any CBATTRequestInjectable, central: any CBCentralInjectable)> {
-        startResponding(isRead: false, capacity)
-            .map(context: ImmediateContext()) { (request: $0.request, central: $0.central) }
-    }
-
     /// Stops delivering writes: the stream ends. The application can still respond to those that were delivered.
     public func stopRespondingToWriteRequests() { stopResponding(isRead: false) }
 
@@ -47,9 +37,9 @@ extension MutableCharacteristic {
     /// ``respondToRequest(_:withValue:)``, or with ``respondToRequest(_:withResult:)-(ATTRequest,_)``, where `success` sends
     /// ``value``.
     ///
-    /// Otherwise as ``startRespondingToWriteRequests(capacity:)->FutureStream<(ATTRequest,Central)>``. Without this stream, centrals read ``value``, or receive
-    /// `insufficientAuthorization` if the permissions have `authorizationRequired`. A long
-    /// read is one request, however many packets it takes.
+    /// Otherwise as ``startRespondingToWriteRequests(capacity:)->FutureStream<(ATTRequest,Central)>``. Without this stream,
+    /// centrals read ``value``, or receive `insufficientAuthorization` if the permissions have `authorizationRequired`. A
+    /// long read is one request, however many packets it takes.
     public func startRespondingToReadRequests(
         capacity: Int = Int.max
     ) -> FutureStream<(request: ATTRequest, central: Central)> {
@@ -94,15 +84,6 @@ extension MutableCharacteristic {
             guard result == .success else { return answer.refuse(result) }
             return answer.succeed(isRead ? value ?? Data() : Data())
         }
-    }
-
-    /// Variant of ``respondToRequest(_:withResult:)-(ATTRequest,_)`` with the type of the documents.
-    /// - Returns: `false` also if the request is not an ``ATTRequest``.
-    @discardableResult
-    public func respondToRequest(
-        _ request: any CBATTRequestInjectable, withResult result: CBATTError.Code
-    ) -> Bool {
-        (request as? ATTRequest).map { respondToRequest($0, withResult: result) } ?? false
     }
 
     /// Responds to a read with a value, which need not be the characteristic's. A write is accepted by it.

@@ -57,17 +57,22 @@ extension PeripheralManagerSession {
             core.state.add(
                 number, .advertisement(isMain: isMain), timeout: max(timeout, 0), into: &core.shell.orders)
         }
-        return future ?? failed(isOpen ? .isAdvertising : PeripheralManagerError.managerEnded)
+        guard let future else { return failed(isOpen ? .isAdvertising : PeripheralManagerError.managerEnded) }
+        Withdrawal.current?.register { [weak self] in self?.withdraw(future) ?? false }
+        return future
     }
 
-    /// Ends an advertisement whose start has not succeeded.
-    func withdraw(_ started: Future<RunningAdvertisement>) {
+    /// Ends an advertisement whose start has not ended. Returns false if it has.
+    private func withdraw(_ started: Future<RunningAdvertisement>) -> Bool {
+        var isUnsettled = false
         decide { core in
             guard let number = core.advertised.first(where: { $0.value.promise.future === started })?.key,
                 !core.state.isSettled(number)
             else { return }
+            isUnsettled = true
             core.state.remove(number, into: &core.shell.orders)
         }
+        return isUnsettled
     }
 
     /// - Parameter number: `nil` for all. The ends that were requested before are awaited too.

@@ -19,12 +19,8 @@ extension PeripheralManagerSession: PairingSession {
         // BlueZ's 0 is no limit.
         let seconds = timeout.map { UInt32(min(max($0.rounded(.up), 1), Double(UInt32.max))) } ?? 0
         client.setPairable(isPairable, timeout: seconds, adapter: adapter) { [self] result in
-            complete {
-                switch result {
-                case .success: future.success(())
-                case .failure(let error): future.failure(PairingError.unavailable(BusError(error)))
-                }
-            }
+            let error = result.failure.map { PairingError.unavailable(BusError($0)) }
+            complete(future, error.map { .failure($0) } ?? .success(()))
         }
         return future
     }

@@ -55,11 +55,12 @@ extension PeripheralManagerSession {
             core.state.remove(former, into: &core.shell.orders)
             core.state.add(number, .service, timeout: max(timeout, 0), into: &core.shell.orders)
         }
+        Withdrawal.current?.register { [weak self] in self?.withdraw(promise.future, of: service) ?? false }
         return outcome.map { settled($0) } ?? promise.future
     }
 
-    /// Takes back an `add` that has not succeeded, unless another call waits for the service too.
-    func withdraw(_ added: Future<Void>, of service: MutableService) {
+    /// Takes back an `add`, unless another call waits for the service too. Returns false if it has ended.
+    private func withdraw(_ added: Future<Void>, of service: MutableService) -> Bool {
         var withdrawn: Promise<Void>?
         decide { core in
             guard let number = core.number(of: service), !core.state.isSettled(number),
@@ -68,7 +69,8 @@ extension PeripheralManagerSession {
             withdrawn = core.adding[number]?.remove(at: index)
             if core.adding[number]?.isEmpty == true { core.state.remove(number, into: &core.shell.orders) }
         }
-        if let withdrawn { complete { [withdrawn] in withdrawn.failure(CancellationError()) } }
+        if let withdrawn { complete(withdrawn.future, .failure(CancellationError())) }
+        return withdrawn != nil
     }
 
     func makeServed(_ service: MutableService, isRestored: Bool = false) -> Served {

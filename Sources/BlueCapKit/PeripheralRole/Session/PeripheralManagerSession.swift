@@ -81,14 +81,9 @@ final class PeripheralManagerSession: ManagerSession {
         self.problem = problem.map { .invalidOption($0) }
         log = configuration.logger.map { PeripheralManagerLog($0) }
         keeper = StateKeeper(identifier: configuration.restoreIdentifier, folder: configuration.stateDirectory)
-        client = BlueZClient.shared(at: configuration.busAddress)
-        if let notes = BondNoteFile.store(bus: configuration.busAddress, folder: configuration.stateDirectory) {
-            client.daemon.keepNotes(in: notes)
-        }
+        client = BlueZClient.shared(at: configuration.busAddress, notesIn: configuration.stateDirectory)
         core = Locked(Core(configuration))
     }
-
-    var centralStream: FutureStream<[Central]> { centralPromise.stream }
 
     /// Unregisters everything.
     func end(_ core: inout Core) -> PeripheralRestorationState? {
@@ -223,7 +218,8 @@ final class PeripheralManagerSession: ManagerSession {
                 core.place = adapter
             }
         }
-        recountCentrals(in: tree)
+        removeCentrals()
+        for device in tree.deviceKeys { connectionChanged(of: device, in: tree) }
     }
 
     func adaptersSettled() {}
@@ -232,10 +228,7 @@ final class PeripheralManagerSession: ManagerSession {
             core.forgetDevices()
             (core.pairing, core.removing) = ([], [])
         }
-        changeCentrals { centrals in
-            defer { centrals.removeAll() }
-            return !centrals.isEmpty
-        }
+        removeCentrals()
     }
 
     /// The central that sent a request.
@@ -279,13 +272,11 @@ final class PeripheralManagerSession: ManagerSession {
         changeCentrals { centrals in centrals.firstIndex { $0.key == key }.map { centrals.remove(at: $0) } != nil }
     }
 
-    /// Another adapter is in use, or none.
-    private func recountCentrals(in tree: borrowing ObjectTree) {
+    private func removeCentrals() {
         changeCentrals { centrals in
             defer { centrals.removeAll() }
             return !centrals.isEmpty
         }
-        for device in tree.deviceKeys { connectionChanged(of: device, in: tree) }
     }
 
     /// - Parameter change: Returns whether it has changed the list.

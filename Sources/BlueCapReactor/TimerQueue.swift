@@ -1,63 +1,3 @@
-/// A first-in, first-out queue in one array, which drops the elements removed so far once they are half of it.
-package struct Queue<Element> {
-    @usableFromInline var elements: [Element?] = []
-    /// The index of the first element.
-    @usableFromInline var head = 0
-
-    @inlinable
-    package init() {}
-
-    @inlinable package var count: Int { elements.count - head }
-    @inlinable package var isEmpty: Bool { head == elements.count }
-    @inlinable package var first: Element? { isEmpty ? nil : elements[head] }
-
-    /// The number of elements that are allocated, removed ones included; for tests of the memory.
-    package var storedCount: Int { elements.count }
-
-    @inlinable
-    package mutating func append(_ element: Element) { elements.append(element) }
-
-    /// Removes and returns the first element; `nil` if the queue is empty.
-    @inlinable @discardableResult
-    package mutating func popFirst() -> Element? {
-        guard !isEmpty else { return nil }
-        let element = elements[head].take()
-        head += 1
-        if head == elements.count {
-            elements.removeAll(keepingCapacity: head <= 64)
-            head = 0
-        } else if head >= 64, head >= elements.count / 2 {
-            elements.removeFirst(head)
-            head = 0
-        }
-        return element
-    }
-
-    @inlinable
-    package mutating func removeAll() { self = Queue() }
-
-    /// Inserts an element before the others.
-    @inlinable
-    package mutating func prepend(_ element: Element) {
-        if head == 0 { return elements.insert(element, at: 0) }
-        head -= 1
-        elements[head] = element
-    }
-
-    /// Removes and returns the first element that `isMeant` accepts.
-    @inlinable
-    package mutating func remove(where isMeant: (Element) -> Bool) -> Element? {
-        elements[head...].firstIndex { $0.map(isMeant) == true }.flatMap { elements.remove(at: $0) }
-    }
-}
-
-extension Queue: Sequence {
-    @inlinable
-    package func makeIterator() -> some IteratorProtocol<Element> {
-        elements[head...].lazy.compactMap { $0 }.makeIterator()
-    }
-}
-
 /// Values with deadlines, in the order of the deadlines; equal deadlines keep the order in which they were added.
 ///
 /// A pure value without a clock or a thread: a binary heap from which any entry can be removed. A cancelled entry leaves
@@ -199,6 +139,5 @@ package struct TimerQueue<Value> {
     }
 }
 
-extension Queue: Sendable where Element: Sendable {}
 extension TimerQueue: Sendable where Value: Sendable {}
 extension TimerQueue.Entry: Sendable where Value: Sendable {}
