@@ -13,13 +13,10 @@ import Foundation
 ///
 /// A line is never cut, however long, so that `grep` finds everything.
 struct TreeText: Sendable {
-    var glyphs: Glyphs
-    var isColoured: Bool
-
-    private typealias Part = (text: String, tints: [Tint])
+    let page: Page
 
     private struct Node {
-        var parts: [Part]
+        var parts: [Page.Part]
         var children: [Node] = []
     }
 
@@ -27,7 +24,7 @@ struct TreeText: Sendable {
         let numbers = [tree.rssi.map { "  \($0) dBm" }, tree.mtu.map { "  MTU \($0)" }].compactMap { $0 }.joined()
         let pairing = tree.isBonded ? "  bonded" : tree.isPaired ? "  paired" : ""
         let head = "  \(tree.address)  \(tree.addressType)\(numbers)\(pairing)"
-        var lines = [line([(tree.name.map(DisplayText.name) ?? "(no name)", [.bold]), (head, [])])]
+        var lines = [page.line([(tree.name.map(DisplayText.name) ?? "(no name)", [.bold]), (head, [])])]
         let names = Dictionary(tree.services.map { ($0.handle, label($0.name, $0.uuid)) }) { first, _ in first }
         let nodes = tree.services.map { node($0, names) }
         append(nodes.isEmpty ? [Node(parts: [("no services", [.dim])])] : nodes, below: "", to: &lines)
@@ -37,15 +34,10 @@ struct TreeText: Sendable {
     private func append(_ nodes: [Node], below trunk: String, to lines: inout [StyledLine]) {
         for (index, node) in nodes.enumerated() {
             let isLast = index == nodes.count - 1
-            lines.append(line([(trunk + (isLast ? glyphs.lastBranch : glyphs.branch), [.dim])] + node.parts))
-            append(node.children, below: trunk + (isLast ? "   " : glyphs.trunk), to: &lines)
+            lines.append(
+                page.line([(trunk + (isLast ? page.glyphs.lastBranch : page.glyphs.branch), [.dim])] + node.parts))
+            append(node.children, below: trunk + (isLast ? "   " : page.glyphs.trunk), to: &lines)
         }
-    }
-
-    private func line(_ parts: [Part]) -> StyledLine {
-        var line = StyledLine()
-        for (text, tints) in parts { line.append(text, tints, coloured: isColoured) }
-        return line
     }
 
     // MARK: Nodes
@@ -74,14 +66,14 @@ struct TreeText: Sendable {
     }
 
     /// Name, UUID, handle. Without a name, the UUID is printed once.
-    private func opening(_ name: String?, _ uuid: CBUUID, _ handle: UInt32, _ tints: [Tint]) -> [Part] {
+    private func opening(_ name: String?, _ uuid: CBUUID, _ handle: UInt32, _ tints: [Tint]) -> [Page.Part] {
         [
             (label(name, uuid), tints), (name == nil ? "" : "  " + uuid.uuidString, []),
             ("  " + AttributeArgument.text(of: handle), [.dim]),
         ]
     }
 
-    private func parts(of reading: AttributeTree.Reading) -> [Part] {
+    private func parts(of reading: AttributeTree.Reading) -> [Page.Part] {
         switch reading {
         case .none: []
         case .value(let value): [("  " + value.text, [.green])]
