@@ -72,7 +72,7 @@ final class MonitorPlotTests: XCTestCase {
         _ board: MonitorBoard, width: Int = 30, height: Int? = nil, glyphs: Glyphs = .ascii, summary: String? = nil,
         notice: String? = nil, isColoured: Bool = false, at now: Double = 10
     ) -> [String] {
-        MonitorPlot(width: width, height: height, isColoured: isColoured, glyphs: glyphs)
+        MonitorPlot(page: Page(width: width, height: height, isColoured: isColoured, glyphs: glyphs))
             .lines(board, title: "Strap", summary: summary, notice: notice, at: now).map(\.text)
     }
 
@@ -171,7 +171,7 @@ final class MonitorPlotTests: XCTestCase {
         for glyphs in [Glyphs.unicode, .ascii] {
             for width in 1...90 {
                 for height in [6, 9, 14, 24, 60] {
-                    let lines = MonitorPlot(width: width, height: height, isColoured: true, glyphs: glyphs)
+                    let lines = MonitorPlot(page: Page(width: width, height: height, isColoured: true, glyphs: glyphs))
                         .lines(many, title: "A title of some length", summary: nil, notice: "A notice.", at: 10)
                     XCTAssertLessThanOrEqual(lines.count, max(height, 8), "\(width)×\(height)")
                     for line in lines { XCTAssertLessThanOrEqual(line.width, width, line.text) }
@@ -207,15 +207,15 @@ final class MonitorPlotTests: XCTestCase {
 
     func testEventsHaveLines() {
         let date = Date(timeIntervalSince1970: 1_700_000_000.125)
-        let sample = MonitorEvent.sample(series: "Heart Rate", Quantity(number: 72, unit: "bpm"), date)
+        let sample = ValueEvent.sample(series: "Heart Rate", Quantity(number: 72, unit: "bpm"), date)
         XCTAssertEqual(
             sample.line(.json),
             #"{"event":"sample","time":"2023-11-14T22:13:20.125Z","series":"Heart Rate","number":72,"unit":"bpm"}"#)
         XCTAssertEqual(sample.line(.lines, in: .gmt), "22:13:20.125  Heart Rate  72 bpm")
-        XCTAssertEqual(MonitorEvent.gap(date).line(.json), #"{"event":"gap","time":"2023-11-14T22:13:20.125Z"}"#)
+        XCTAssertEqual(ValueEvent.gap(date).line(.json), #"{"event":"gap","time":"2023-11-14T22:13:20.125Z"}"#)
         XCTAssertEqual(
-            MonitorEvent.finished(values: 2, seconds: 3).line(.json),
+            ValueEvent.finished(values: 2, seconds: 3).line(.json),
             #"{"event":"finished","values":2,"seconds":3.000}"#)
-        XCTAssertNil(MonitorEvent.finished(values: 2, seconds: 3).line(.lines))
+        XCTAssertNil(ValueEvent.finished(values: 2, seconds: 3).line(.lines))
     }
 }

@@ -5,7 +5,7 @@ import XCTest
 
 final class ScanTableTests: XCTestCase {
     private func table(_ width: Int, height: Int? = nil, isColoured: Bool = false) -> ScanTable {
-        ScanTable(width: width, height: height, isColoured: isColoured, glyphs: .unicode)
+        ScanTable(page: Page(width: width, height: height, isColoured: isColoured, glyphs: .unicode))
     }
 
     private func board(_ sightings: [Sighting], at time: Double = 0) -> ScanBoard {

@@ -167,7 +167,7 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
                 script -qec "stty cols 110 rows 30; exec $BLUECAP scan --simulated" /dev/null
                 """)
         try run.waitForText("Bookshelf")
-        try run.waitForText("HEARD", times: 4)
+        try run.waitForText("Ctrl-C ends", times: 4)
         run.type("\u{03}")
         let result = try run.finish()
         XCTAssertEqual(result.status, 0, "\(result.lines)")
@@ -196,7 +196,7 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
                 unset LC_ALL LC_CTYPE NO_COLOR
                 script -qec "exec $BLUECAP scan --simulated --peripherals empty" /dev/null
                 """)
-        try run.waitForText("HEARD", times: 3)
+        try run.waitForText("Ctrl-C ends", times: 3)
         try run.waitForText("1 s")
         run.type("\u{03}")
         XCTAssertEqual(try run.finish().status, 0)

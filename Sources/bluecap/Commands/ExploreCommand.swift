@@ -49,8 +49,7 @@ struct ExploreCommand: AsyncParsableCommand {
                 directory.tree.isPaired = remote.peripheral.isPaired
                 directory.tree.isBonded = remote.peripheral.isBonded
             }
-            let terminal = Terminal.present
-            let text = TreeText(glyphs: terminal.glyphs, isColoured: terminal.isColoured)
+            let text = TreeText(page: Terminal.present.page)
             let lines = json.isOn ? [directory.tree.json.text] : text.lines(directory.tree).map(\.text)
             try await remote.console.write(lines.joined(separator: "\n"))
             if let failure { throw failure }

@@ -57,16 +57,15 @@ struct MonitorCommand: AsyncParsableCommand {
     @OptionGroup var pairing: PairingOptions
 
     func run() async throws {
-        let terminal = Terminal.present
-        // Log lines would disturb the plots.
-        let logsToTerminal = remote.common.isLogging && Output.error.isTerminal
-        let format = json.format(orElse: terminal.canRedraw && !logsToTerminal ? .table : .lines)
-        let restore: @Sendable () -> Void = { if format == .table { try? Output.standard.write(LiveScreen.end) } }
-        try await remote.run(pairing.plan, isPersistent: true, restoring: restore) { [self] session in
-            let monitor = Monitor(
-                session: session, interval: interval, window: window, count: count.values, duration: duration.seconds,
-                format: format, terminal: terminal)
-            try await monitor.run(characteristics)
-        }
+        let format = json.format(drawingUnless: remote.common)
+        try await remote.run(
+            pairing.plan, isPersistent: true,
+            session: { [self] session in
+                let monitor = Monitor(
+                    session: session, interval: interval, window: window, count: count.values,
+                    duration: duration.seconds,
+                    format: format)
+                try await monitor.run(characteristics)
+            })
     }
 }

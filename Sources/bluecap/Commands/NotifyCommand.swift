@@ -43,17 +43,9 @@ struct NotifyCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await remote.run(pairing.plan, isPersistent: true) { [self] remote in
-            await remote.console.stage("Subscribing …")
-            let (_, target, profile) = try await remote.find(characteristic, usableFor: [.notify, .indicate])
-            let values: FutureStream<(characteristic: Characteristic, data: Data?)> =
-                target.receiveNotificationUpdates()
-            let subscription: Future<Characteristic> = target.startNotifying(timeout: remote.timeout)
-            _ = try await subscription.value
-            await remote.console.clear()
             try await Subscription(
-                remote: remote, profile: profile, format: json.format(), form: form, count: count.values,
-                duration: duration.seconds
-            ).run(values)
+                remote: remote, format: json.format(), form: form, count: count.values, duration: duration.seconds
+            ).run(characteristic)
         }
     }
 }

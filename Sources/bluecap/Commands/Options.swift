@@ -55,6 +55,12 @@ struct JSONOption: ParsableArguments {
 
     /// - Parameter format: The format without the option.
     func format(orElse format: Format = .lines) -> Format { isOn ? .json : format }
+
+    /// The format of a command that draws in place. Log lines would disturb the frames.
+    func format(drawingUnless common: CommonOptions) -> Format {
+        let isDisturbed = common.isLogging && Output.error.isTerminal
+        return format(orElse: Terminal.present.canRedraw && !isDisturbed ? .table : .lines)
+    }
 }
 
 /// As ``JSONOption``.
@@ -145,14 +151,11 @@ struct RadioOptions: ParsableArguments {
 
     /// Runs a command's work as ``CommandRun`` does, with the adapter, on the system bus or a simulated one.
     ///
-    /// - Parameters:
-    ///   - isVisited: Whether a virtual central connects to what is served in simulation.
-    ///   - restore: Called before a second signal ends the process.
+    /// - Parameter isVisited: Whether a virtual central connects to what is served in simulation.
     func run(
-        _ common: CommonOptions, isVisited: Bool = false, restoring restore: @escaping @Sendable () -> Void = {},
-        _ work: @escaping @Sendable (Radio) async throws -> Void
+        _ common: CommonOptions, isVisited: Bool = false, _ work: @escaping @Sendable (Radio) async throws -> Void
     ) async throws {
-        try await CommandRun.run(restoring: restore) { [self] in
+        try await CommandRun.run { [self] in
             let simulator = simulated ? try simulation.makeSimulator() : nil
             defer { simulator?.end() }
             if isVisited, let simulator { Visitor.visitAdapters(of: simulator) }
@@ -194,13 +197,11 @@ struct RemoteOptions: ParsableArguments {
     }
 
     /// Does the work with a session that is not begun.
-    ///
-    /// - Parameter restore: Called before a second signal ends the process.
     func run(
-        _ pairing: PairingPlan, isPersistent: Bool, restoring restore: @escaping @Sendable () -> Void = {},
+        _ pairing: PairingPlan, isPersistent: Bool,
         session work: @escaping @Sendable (RemoteSession) async throws -> Void
     ) async throws {
-        try await radio.run(common, restoring: restore) { [self] radio in
+        try await radio.run(common) { [self] radio in
             try await work(
                 RemoteSession(
                     radio: radio, argument: peripheral, timeout: timeout, isPersistent: isPersistent, pairing: pairing,

@@ -71,17 +71,12 @@ struct ScanCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let terminal = Terminal.present
-        // Log lines would disturb the table.
-        let logsToTerminal = common.isLogging && Output.error.isTerminal
-        let format: Format =
-            json.format(orElse: terminal.canRedraw && !duplicates && !logsToTerminal ? .table : .lines)
-        let restore: @Sendable () -> Void = { if format == .table { try? Output.standard.write(LiveScreen.end) } }
-        try await radio.run(common, restoring: restore) { [self] radio in
-            let scan = Scan(
+        let format = duplicates ? json.format() : json.format(drawingUnless: common)
+        try await radio.run(common) { [self] radio in
+            try await Scan(
                 radio: radio, services: services, weakestRSSI: rssi, namePrefix: name, duration: duration.seconds,
-                showsStatistics: statistics)
-            try await scan.run(on: ScanDisplay(format: format, includesDuplicates: duplicates, terminal: terminal))
+                includesDuplicates: duplicates, showsStatistics: statistics, format: format
+            ).run()
         }
     }
 }

@@ -10,11 +10,7 @@ import Foundation
 ///       -60 s    now
 /// ```
 struct MonitorPlot: Sendable {
-    var width: Int
-    /// The greatest number of lines; `nil` for no limit.
-    var height: Int?
-    var isColoured: Bool
-    var glyphs: Glyphs
+    let page: Page
 
     /// Lines of one plot.
     private static let mostRows = 8
@@ -23,7 +19,7 @@ struct MonitorPlot: Sendable {
     private static let labelWidth = 8
     private static let colours: [Tint] = [.green, .cyan, .yellow, .red]
 
-    /// Returns the lines, none wider than `width`.
+    /// Returns the lines, none wider than the page.
     ///
     /// - Parameters:
     ///   - title: What is monitored.
@@ -31,66 +27,61 @@ struct MonitorPlot: Sendable {
     func lines(
         _ board: MonitorBoard, title: String, summary: String?, notice: String?, at now: Double
     ) -> [StyledLine] {
-        var lines = [line(title, .bold)]
+        var lines = [page.line(title, .bold)]
         let series = board.series
-        if series.isEmpty, summary == nil { lines.append(line("  Waiting for values " + glyphs.ellipsis, .dim)) }
-        // In addition to the series: the title, the axis with its labels, the status, and the notice if there is one.
-        let space = height.map { max(2, $0 - 4 - (notice == nil ? 0 : 1)) } ?? .max
-        let shown = height == nil || series.count * 2 <= space ? series.count : max(1, (space - 1) / 2)
+        if series.isEmpty, summary == nil {
+            lines.append(page.line("  Waiting for values " + page.glyphs.ellipsis, .dim))
+        }
+        // In addition to the series there are the title, and the axis with its labels.
+        let space = page.rows(beside: notice).map { max(2, $0 - 3) } ?? .max
+        let shown = page.height == nil || series.count * 2 <= space ? series.count : max(1, (space - 1) / 2)
         let rest = space == .max ? .max : space - (shown < series.count ? 1 : 0)
         let rows = rest == .max ? Self.usualRows : min(Self.mostRows, max(1, rest / max(1, shown) - 1))
-        let plotWidth = width - Self.labelWidth - 2
+        let plotWidth = page.width - Self.labelWidth - 2
         for (number, each) in series.prefix(shown).enumerated() {
             let tint = Self.colours[number % Self.colours.count]
             lines.append(header(each, tint))
             if plotWidth >= 4 { lines += plot(each, board, tint, rows: rows, width: plotWidth, at: now) }
         }
-        if shown < series.count { lines.append(line("\(glyphs.ellipsis) \(series.count - shown) more", .dim)) }
+        if shown < series.count {
+            lines.append(page.line("\(page.glyphs.ellipsis) \(series.count - shown) more", .dim))
+        }
         if !series.isEmpty, plotWidth >= 4 { lines += axis(board.window, width: plotWidth) }
-        if let notice { lines.append(line(notice, .yellow)) }
-        let status = [Wording.count(board.count, "value"), "\(Int(now)) s", "Ctrl-C ends"]
-        return lines
-            + [summary.map { line($0, .bold) } ?? line(status.joined(separator: glyphs.separator), .dim)]
+        let status = [Wording.count(board.count, "value"), "\(Int(now)) s"]
+        return page.frame(lines, notice: notice, status: status, summary: summary)
     }
 
     // MARK: Lines
 
-    private func line(_ text: String, _ tint: Tint) -> StyledLine {
-        StyledLine(cut(text, to: width), tint, coloured: isColoured)
-    }
-
-    private func cut(_ text: String, to width: Int) -> String {
-        DisplayText.cut(text, to: width, ellipsis: glyphs.ellipsis)
-    }
-
     private func header(_ series: Series, _ tint: Tint) -> StyledLine {
-        var line = StyledLine()
-        let parts: [(String, [Tint])] = [
-            (DisplayText.safe(series.name), [.bold]),
-            ("  " + (series.latest.map { Quantity(number: $0, unit: series.unit).text } ?? "?"), [.bold, tint]),
-            (
-                "  min \(Quantity.text(series.minimum))  max \(Quantity.text(series.maximum))"
-                    + "  mean \(Quantity.text(series.mean ?? 0))", []
-            ),
+        let latest = series.latest.map { Quantity(number: $0, unit: series.unit).text } ?? "?"
+        let numbers =
+            "  min \(Quantity.text(series.minimum))  max \(Quantity.text(series.maximum))"
+            + "  mean \(Quantity.text(series.mean ?? 0))"
+        var rest = page.width
+        let parts: [Page.Part] = [
+            (DisplayText.safe(series.name), [.bold]), ("  " + latest, [.bold, tint]), (numbers, []),
         ]
-        for (text, tints) in parts where line.width < width {
-            line.append(cut(text, to: width - line.width), tints, coloured: isColoured)
-        }
-        return line
+        return page.line(
+            parts.map { text, tints in
+                let text = page.cut(text, to: rest)
+                rest -= DisplayText.width(text)
+                return (text, tints)
+            })
     }
 
     private func axis(_ window: Double, width: Int) -> [StyledLine] {
         let left = "-\(Wording.number(window)) s"
         let right = "now"
-        let corner = String(repeating: " ", count: Self.labelWidth) + glyphs.corner
+        let corner = String(repeating: " ", count: Self.labelWidth) + page.glyphs.corner
         let gap = width - DisplayText.width(left) - DisplayText.width(right)
         let labels =
             gap < 1
             ? DisplayText.padded(right, to: width, alignment: .trailing)
             : left + String(repeating: " ", count: gap) + right
         return [
-            line(corner + String(repeating: glyphs.horizontal, count: width), .dim),
-            line(String(repeating: " ", count: Self.labelWidth + 1) + labels, .dim),
+            page.line(corner + String(repeating: page.glyphs.horizontal, count: width), .dim),
+            page.line(String(repeating: " ", count: Self.labelWidth + 1) + labels, .dim),
         ]
     }
 
@@ -101,7 +92,7 @@ struct MonitorPlot: Sendable {
     ) -> [StyledLine] {
         let start = now - board.window
         let scale = PlotScale(series.samples.filter { $0.time >= start }.map(\.number))
-        var canvas = Canvas(width: width, height: rows, hasBraille: glyphs.hasBraille)
+        var canvas = Canvas(width: width, height: rows, hasBraille: page.glyphs.hasBraille)
         func point(_ sample: Series.Sample) -> (x: Double, y: Double) {
             (
                 (sample.time - start) / board.window * Double(canvas.columns - 1),
@@ -118,28 +109,20 @@ struct MonitorPlot: Sendable {
         let gaps = gapCells(board, from: start, to: now, width: width)
         return (0..<rows).map { row in
             let label = row == 0 ? Quantity.text(scale.high) : row == rows - 1 ? Quantity.text(scale.low) : ""
-            var line = StyledLine()
-            line.append(
-                DisplayText.padded(cut(label, to: Self.labelWidth - 1), to: Self.labelWidth - 1, alignment: .trailing)
-                    + " " + (label.isEmpty ? glyphs.vertical : glyphs.tick), [.dim], coloured: isColoured)
+            let axis = label.isEmpty ? page.glyphs.vertical : page.glyphs.tick
+            let place = DisplayText.padded(
+                page.cut(label, to: Self.labelWidth - 1), to: Self.labelWidth - 1, alignment: .trailing)
+            var parts: [Page.Part] = [("\(place) \(axis)", [.dim])]
             // Runs of cells, so that a colour is not set for each of them.
-            var run = ""
-            var isGap = false
-            func flush() {
-                line.append(run, isGap ? [.dim] : [tint], coloured: isColoured)
-                run = ""
-            }
+            var isGap: Bool?
             for column in 0..<width {
                 let cell = canvas.cell(column, row)
                 let showsGap = cell == nil && gaps.contains(column)
-                if showsGap != isGap {
-                    flush()
-                    isGap = showsGap
-                }
-                run += cell ?? (showsGap ? glyphs.gap : " ")
+                if showsGap != isGap { parts.append(("", showsGap ? [.dim] : [tint])) }
+                isGap = showsGap
+                parts[parts.count - 1].text += cell ?? (showsGap ? page.glyphs.gap : " ")
             }
-            flush()
-            return line
+            return page.line(parts)
         }
     }
 

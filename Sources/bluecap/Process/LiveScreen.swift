@@ -1,81 +1,69 @@
+import BlueCapKit
 import Foundation
 
-/// What is drawn in place on a terminal: its frames, their pace, and a line for people in them. Times are seconds.
-struct LiveView: Sendable {
-    private var screen = LiveScreen()
-    private var pace = RedrawPace()
-    private var redrawDelay: Double?
-    /// The latest remark, which each frame shows.
-    private(set) var notice: String?
-
-    /// Shows a line for people from the next frame on.
-    mutating func remark(_ text: String, at now: Double) {
-        notice = DisplayText.safe(text)
-        changed(at: now)
-    }
-
-    /// Something to show has changed.
-    mutating func changed(at now: Double) {
-        if let delay = pace.changed(at: now) { redrawDelay = delay }
-    }
-
-    /// Whether the timer that has just fired is that of the next frame.
-    mutating func isDue(at now: Double) -> Bool { pace.rang(at: now) }
-
-    /// Draws below the present cursor from now on: the process was stopped, and other programs have written to the terminal.
-    mutating func resume() throws {
-        screen = LiveScreen()
-        try Output.standard.write(LiveScreen.begin)
-    }
-
-    mutating func draw(_ lines: [StyledLine], width: Int, at now: Double) throws {
-        redrawDelay = pace.drew(at: now)
-        try Output.standard.write(screen.frame(lines, width: width))
-    }
-
-    /// Returns the seconds after which a frame may be due; `nil` if no new timer is needed.
-    mutating func takeRedrawDelay() -> Double? {
-        defer { redrawDelay = nil }
-        return redrawDelay
-    }
+/// What makes a display draw.
+enum ScreenEvent: Sendable {
+    case frameIsDue
+    /// The terminal has another size.
+    case resized
+    /// The process continues after it was stopped.
+    case resumed
 }
 
 /// Draws one frame over the last, in place, on the terminal's ordinary screen: the lines above stay readable, and the last
 /// frame remains when the program has ended.
 struct LiveScreen: Sendable {
-    private var lastWidths: [Int] = []
+    private var last: [StyledLine] = []
+    private var lastWidth = 0
 
     /// Hides the cursor, which would flicker over the table.
     static let begin = "\u{1B}[?25l"
     /// Shows the cursor again.
     static let end = "\u{1B}[?25h"
 
-    /// Calls `changed` when the terminal has another size, and `resumed` when the process continues after it was stopped.
-    static func watchTerminal(
-        changed: @escaping @Sendable () -> Void, resumed: @escaping @Sendable () -> Void
-    ) {
-        Signals.watch([SIGWINCH]) { _ in changed() }
+    private static let isOpen = Locked(false)
+
+    static func open() throws {
+        isOpen.withLock { $0 = true }
+        try Output.standard.write(begin)
+    }
+
+    /// Leaves the terminal as it was. A second call does nothing.
+    static func close() throws {
+        let wasOpen = isOpen.withLock { isOpen in
+            defer { isOpen = false }
+            return isOpen
+        }
+        if wasOpen { try Output.standard.write(end) }
+    }
+
+    /// Calls `body` when the terminal has another size, and when the process continues after it was stopped.
+    static func watchTerminal(_ body: @escaping @Sendable (ScreenEvent) -> Void) {
+        Signals.watch([SIGWINCH]) { _ in body(.resized) }
         Signals.watch([SIGTSTP]) { _ in
             // Ctrl-Z: the shell needs its cursor, and what it writes must not be drawn over.
-            try? Output.standard.write(LiveScreen.end)
+            try? close()
             kill(getpid(), SIGSTOP)
-            resumed()
+            body(.resumed)
         }
     }
 
-    /// Returns the bytes that replace the last frame by this one.
+    /// Returns the bytes that replace the last frame by this one. Lines that have not changed are not written again.
     ///
     /// - Parameter width: The terminal's width now. If it has become narrower since the last frame, the terminal has broken
     ///   that frame's lines, and the cursor has to move up further.
     mutating func frame(_ lines: [StyledLine], width: Int) -> String {
         let columns = max(width, 1)
-        let rows = lastWidths.reduce(0) { $0 + max(1, ($1 + columns - 1) / columns) }
+        let rows = last.reduce(0) { $0 + max(1, ($1.width + columns - 1) / columns) }
         // The carriage return also covers the "^C" that a terminal echoes.
         var text = "\r"
         if rows > 0 { text += "\u{1B}[\(rows)A" }
-        for line in lines { text += line.text + "\u{1B}[K\r\n" }
+        for (index, line) in lines.enumerated() {
+            let isDrawn = width == lastWidth && index < last.count && last[index] == line
+            text += (isDrawn ? "" : line.text + "\u{1B}[K") + "\r\n"
+        }
         text += "\u{1B}[J"
-        lastWidths = lines.map(\.width)
+        (last, lastWidth) = (lines, width)
         return text
     }
 }

@@ -41,27 +41,20 @@ struct Radio: Sendable {
     func waitUntilUsable(
         _ states: FutureStream<ManagerState>, for patience: Double = patience, standing: @escaping Standing
     ) async throws {
-        let problem: String? = await withTaskGroup(of: String?.self) { group in
-            group.addTask {
-                for await outcome in states.outcomes {
-                    guard case .success = outcome else { continue }
-                    // The state may have changed since, and the explanation belongs to the present one.
-                    let (state, explanation) = standing()
-                    switch state {
-                    case .poweredOn: return nil
-                    case .unsupported, .unauthorized, .poweredOff: return explanation
-                    case .unknown, .resetting: continue
-                    }
-                }
-                return nil
-            }
-            group.addTask {
-                try? await Task.sleep(for: .seconds(patience))
+        // Whether the time is over.
+        let problem: String? = try await EventLoop<Bool>.run { loop in
+            loop.observe(states) { _ in false }
+            loop.send(true, after: patience)
+            for await isOver in loop {
+                // The state may have changed since, and the explanation belongs to the present one.
                 let (state, explanation) = standing()
-                return Task.isCancelled || state == .poweredOn ? nil : explanation
+                switch state {
+                case .poweredOn: return nil
+                case .unsupported, .unauthorized, .poweredOff: return explanation
+                case .unknown, .resetting: if isOver { return explanation }
+                }
             }
-            defer { group.cancelAll() }
-            return await group.next() ?? nil
+            return nil
         }
         try Task.checkCancellation()
         if let problem { throw failure(problem, status: ToolFailure.noAdapter) }
@@ -93,18 +86,6 @@ struct Stopwatch: Sendable {
     private let start = SuspendingClock.now
 
     var seconds: Double { (SuspendingClock.now - start) / .seconds(1) }
-}
-
-extension ThrowingDiscardingTaskGroup where Failure == any Error {
-    /// Adds an element to a stream after so many seconds, unless the group is cancelled before.
-    mutating func yield<Element: Sendable>(
-        _ element: Element, to feed: AsyncStream<Element>.Continuation, after seconds: Double
-    ) {
-        addTask {
-            guard (try? await Task.sleep(for: .seconds(seconds))) != nil else { return }
-            feed.yield(element)
-        }
-    }
 }
 
 /// Does what a command must do before it ends, also if its task was cancelled, and waits at most so many seconds for it.

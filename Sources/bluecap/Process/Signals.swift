@@ -15,17 +15,17 @@ enum CommandRun {
     /// | throws `CancellationError` because the reader has closed the output | 0 |
     /// | throws ``ToolFailure`` | the failure's |
     ///
-    /// - Parameter restore: Called before a second signal ends the process.
+    /// The terminal is left as it was.
+    ///
     /// - Throws: `ExitCode`, ``ToolFailure``.
-    static func run(
-        restoring restore: @escaping @Sendable () -> Void = {}, _ work: @escaping @Sendable () async throws -> Void
-    ) async throws {
+    static func run(_ work: @escaping @Sendable () async throws -> Void) async throws {
         ignoreBrokenPipes()
+        defer { try? LiveScreen.close() }
         // A signal's number; `nil` for a reader that has left.
         let (ends, feed) = AsyncStream.makeStream(of: Int32?.self)
         Signals.watchRequests(to: Signals.endings) { signal, count in
             if count > 1 {
-                restore()
+                try? LiveScreen.close()
                 Output.remark("A second signal has ended the command before it was finished.")
                 _exit(128 + signal)
             }

@@ -23,6 +23,9 @@ struct Terminal: Equatable, Sendable {
         return locale.contains("utf-8") || locale.contains("utf8") ? .unicode : .ascii
     }
 
+    /// The page for a text of any size.
+    var page: Page { Page(isColoured: isColoured, glyphs: glyphs) }
+
     /// Opens the process's terminal, which it has also if its output is redirected. Returns `nil` if there is none, or if the
     /// process is in the background, where reading would stop it.
     static func openInForeground() -> Int32? {

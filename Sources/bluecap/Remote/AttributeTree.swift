@@ -5,7 +5,7 @@ import Foundation
 ///
 /// Handles up to 0xFFFF are those of the peripheral's attribute table; BlueZ reports the values of the others in other ways.
 struct AttributeTree: Equatable, Sendable {
-    struct Service: Equatable, Sendable {
+    struct Service: TreeAttribute, Equatable, Sendable {
         var handle: UInt32
         var uuid: CBUUID
         var name: String?
@@ -13,12 +13,9 @@ struct AttributeTree: Equatable, Sendable {
         /// The handles of the services that it includes.
         var includes: [UInt32] = []
         var characteristics: [Characteristic] = []
-
-        /// The name, or else the UUID.
-        var label: String { name ?? uuid.uuidString }
     }
 
-    struct Characteristic: Equatable, Sendable {
+    struct Characteristic: TreeAttribute, Equatable, Sendable {
         /// That of the declaration.
         var handle: UInt32
         var uuid: CBUUID
@@ -27,22 +24,16 @@ struct AttributeTree: Equatable, Sendable {
         var reading = Reading.none
         var descriptors: [Descriptor] = []
 
-        /// The name, or else the UUID.
-        var label: String { name ?? uuid.uuidString }
-
         /// The handles by which the characteristic is known: that of the declaration, and that of the value, which follows it
         /// immediately (Core Specification 5.4, volume 3, part G, 3.3.2).
         var handles: [UInt32] { handle < 0xFFFF ? [handle, handle + 1] : [handle] }
     }
 
-    struct Descriptor: Equatable, Sendable {
+    struct Descriptor: TreeAttribute, Equatable, Sendable {
         var handle: UInt32
         var uuid: CBUUID
         var name: String?
         var reading = Reading.none
-
-        /// The name, or else the UUID.
-        var label: String { name ?? uuid.uuidString }
     }
 
     enum Reading: Equatable, Sendable {
@@ -70,7 +61,9 @@ struct AttributeTree: Equatable, Sendable {
     var services: [Service]
 }
 
-// MARK: From the library's objects
+protocol TreeAttribute: Named {
+    var handle: UInt32 { get }
+}
 
 extension AttributeTree {
     /// The peripheral without its services.
@@ -80,31 +73,6 @@ extension AttributeTree {
             addressType: peripheral.addressType.rawValue, name: peripheral.knownName,
             rssi: peripheral.rssi, mtu: peripheral.mtu, isPaired: peripheral.isPaired, isBonded: peripheral.isBonded,
             services: [])
-    }
-}
-
-extension AttributeTree.Service {
-    /// The service without its characteristics.
-    ///
-    /// - Parameter profile: The service's profile; `nil` if it has none.
-    init(_ service: Service, profile: ServiceProfile?) {
-        self.init(
-            handle: service.number, uuid: service.uuid,
-            name: profile?.name ?? AssignedNumbers.serviceName(service.uuid),
-            isPrimary: service.isPrimary, includes: service.includedServices.map(\.number))
-    }
-}
-
-extension AttributeTree.Characteristic {
-    /// - Parameter profile: The characteristic's profile; `nil` if it has none.
-    init(_ characteristic: Characteristic, profile: CharacteristicProfile?) {
-        self.init(
-            handle: characteristic.number, uuid: characteristic.uuid,
-            name: profile?.name ?? AssignedNumbers.characteristicName(characteristic.uuid),
-            properties: characteristic.properties,
-            descriptors: characteristic.descriptors.map {
-                .init(handle: $0.number, uuid: $0.uuid, name: AssignedNumbers.descriptorName($0.uuid))
-            })
     }
 }
 
@@ -131,11 +99,13 @@ struct KnownProfiles: Sendable {
 
 /// The attributes of a connected peripheral: as a value, and the library's objects by their handles.
 struct AttributeDirectory: Sendable {
+    typealias Reader = @Sendable (_ timeout: Double) async throws -> AttributeValue
+
     var tree: AttributeTree
     private(set) var characteristics: [UInt32: Characteristic] = [:]
     /// The profiles of the characteristics that have one.
     private(set) var profiles: [UInt32: CharacteristicProfile] = [:]
-    private(set) var descriptors: [UInt32: Descriptor] = [:]
+    private(set) var readers: [UInt32: Reader] = [:]
 
     /// Discovers everything, and reads no value.
     ///
@@ -150,16 +120,37 @@ struct AttributeDirectory: Sendable {
         for discovery in discoveries {
             let service = try await discovery.value
             let profile = known.service(service.uuid)
-            var entry = AttributeTree.Service(service, profile: profile)
-            for characteristic in service.characteristics {
-                let profile = profile?.characteristic(characteristic.uuid)
-                entry.characteristics.append(AttributeTree.Characteristic(characteristic, profile: profile))
-                characteristics[characteristic.number] = characteristic
-                profiles[characteristic.number] = profile
-                for descriptor in characteristic.descriptors { descriptors[descriptor.number] = descriptor }
-            }
-            tree.services.append(entry)
+            tree.services.append(
+                .init(
+                    handle: service.number, uuid: service.uuid,
+                    name: profile?.name ?? AssignedNumbers.serviceName(service.uuid), isPrimary: service.isPrimary,
+                    includes: service.includedServices.map(\.number),
+                    characteristics: service.characteristics.map { add($0, profile?.characteristic($0.uuid)) }))
         }
+    }
+
+    private mutating func add(
+        _ characteristic: Characteristic, _ profile: CharacteristicProfile?
+    ) -> AttributeTree.Characteristic {
+        characteristics[characteristic.number] = characteristic
+        profiles[characteristic.number] = profile
+        readers[characteristic.number] = { timeout in
+            let read: Characteristic = try await characteristic.read(timeout: timeout).value
+            return AttributeValue(read.dataValue ?? Data(), profile: profile)
+        }
+        return .init(
+            handle: characteristic.number, uuid: characteristic.uuid,
+            name: profile?.name ?? AssignedNumbers.characteristicName(characteristic.uuid),
+            properties: characteristic.properties,
+            descriptors: characteristic.descriptors.map { descriptor in
+                readers[descriptor.number] = { timeout in
+                    let read: Descriptor = try await descriptor.read(timeout: timeout).value
+                    return AttributeValue(read.dataValue ?? Data())
+                }
+                return .init(
+                    handle: descriptor.number, uuid: descriptor.uuid,
+                    name: AssignedNumbers.descriptorName(descriptor.uuid))
+            })
     }
 
     /// Reads every value that can be read into the tree, one after the other in the order of their handles.
@@ -169,16 +160,13 @@ struct AttributeDirectory: Sendable {
     ///
     /// - Returns: The first failure that may be due to a lack of security; `nil` if there is none.
     mutating func readValues(over remote: Remote) async throws -> (any Error)? {
-        var reader = ValueReader(remote: remote, directory: self)
+        var reader = ValueReader(remote: remote, readers: readers)
         for service in tree.services.indices {
             for place in tree.services[service].characteristics.indices {
                 var entry = tree.services[service].characteristics[place]
-                if entry.properties.contains(.read) {
-                    entry.reading = try await reader.read(characteristic: entry.handle)
-                }
+                if entry.properties.contains(.read) { entry.reading = try await reader.read(entry.handle) }
                 for place in entry.descriptors.indices {
-                    entry.descriptors[place].reading = try await reader.read(
-                        descriptor: entry.descriptors[place].handle)
+                    entry.descriptors[place].reading = try await reader.read(entry.descriptors[place].handle)
                 }
                 tree.services[service].characteristics[place] = entry
             }
@@ -193,39 +181,22 @@ private struct ValueReader {
     private static let mostLosses = 3
 
     let remote: Remote
-    /// With the objects of the present link.
-    var directory: AttributeDirectory
+    /// Those of the present link.
+    var readers: [UInt32: AttributeDirectory.Reader]
     /// The first failure that may be due to a lack of security.
     private(set) var failure: (any Error)?
     private var losses = 0
 
-    init(remote: Remote, directory: AttributeDirectory) {
-        (self.remote, self.directory) = (remote, directory)
+    init(remote: Remote, readers: [UInt32: AttributeDirectory.Reader]) {
+        (self.remote, self.readers) = (remote, readers)
     }
 
-    mutating func read(characteristic handle: UInt32) async throws -> AttributeTree.Reading {
-        let profile = directory.profiles[handle]
-        return try await reading(of: directory.characteristics[handle]) { characteristic, timeout in
-            let read: Characteristic = try await characteristic.read(timeout: timeout).value
-            return AttributeValue(read.dataValue ?? Data(), profile: profile)
-        }
-    }
-
-    mutating func read(descriptor handle: UInt32) async throws -> AttributeTree.Reading {
-        try await reading(of: directory.descriptors[handle]) { descriptor, timeout in
-            let read: Descriptor = try await descriptor.read(timeout: timeout).value
-            return AttributeValue(read.dataValue ?? Data())
-        }
-    }
-
-    /// - Parameter attribute: `nil` if the peripheral has changed its services.
-    private mutating func reading<Attribute>(
-        of attribute: Attribute?, _ read: (Attribute, _ timeout: Double) async throws -> AttributeValue
-    ) async throws -> AttributeTree.Reading {
+    mutating func read(_ handle: UInt32) async throws -> AttributeTree.Reading {
         guard losses < Self.mostLosses else { return .failed("not read") }
-        guard let attribute else { return .none }
+        // The peripheral may have changed its services.
+        guard let read = readers[handle] else { return .none }
         do {
-            let value = try await read(attribute, remote.timeout)
+            let value = try await read(remote.timeout)
             losses = 0
             return .value(value)
         } catch let error as CancellationError {
@@ -246,7 +217,7 @@ private struct ValueReader {
         guard losses < Self.mostLosses else { return }
         do {
             try await remote.replaceLink()
-            directory = try await remote.discover()
+            readers = try await remote.discover().readers
         } catch let error as CancellationError {
             throw error
         } catch {

@@ -1,6 +1,5 @@
 import BlueCapKit
 import Foundation
-import Logging
 
 /// A peripheral that a command is connected to.
 struct Remote: Sendable {
@@ -108,6 +107,18 @@ struct Remote: Sendable {
         return (entry, target, directory.profiles[entry.handle])
     }
 
+    /// Subscribes to a characteristic. Until the loop ends it receives an event for each value, and one without data where values
+    /// may be missing.
+    func subscribe<Event>(
+        to target: Characteristic, in loop: EventLoop<Event>, failure: @escaping @Sendable (any Error) -> Event?,
+        _ event: @escaping @Sendable (Data?) -> Event?
+    ) async throws {
+        let values: FutureStream<(characteristic: Characteristic, data: Data?)> = target.receiveNotificationUpdates()
+        loop.observe(values, failure: failure) { event($0.data) }
+        let subscription: Future<Characteristic> = target.startNotifying(timeout: timeout)
+        _ = try await subscription.value
+    }
+
     /// Reads the description (2901) of a characteristic; `nil` if it has none that can be read.
     private func description(of characteristic: Characteristic) async throws -> String? {
         guard let descriptor = characteristic.descriptor(CBUUID(string: "2901")) else { return nil }
@@ -209,7 +220,7 @@ struct RemoteSession: Sendable {
 
     // MARK: The peripheral
 
-    private enum Input: Sendable {
+    private enum Event: Sendable {
         case sighted(Peripheral)
         case failed(any Error)
         /// The time of a wait is over, or (`nil`) that of the search.
@@ -218,20 +229,13 @@ struct RemoteSession: Sendable {
 
     private func find(with manager: CentralManager) async throws -> Peripheral {
         await console.stage("Looking for \(argument.text) …")
-        let (inputs, feed) = AsyncStream.makeStream(of: Input.self)
-        let token = CancelToken()
-        // A connected peripheral does not advertise, and a name may arrive after the first sighting.
-        for peripheral in manager.retrieveConnectedPeripherals(withServices: []) { feed.yield(.sighted(peripheral)) }
-        let scan = manager.startScanning(options: ScanOptions(allowsDuplicates: true))
-        scan.onSuccess(context: ImmediateContext(), cancelToken: token) { feed.yield(.sighted($0)) }
-        scan.onFailure(context: ImmediateContext(), cancelToken: token) { feed.yield(.failed($0)) }
-        defer {
-            scan.cancel(token)
-            manager.stopScanning()
-        }
-        return try await withThrowingDiscardingTaskGroup { group in
-            defer { group.cancelAll() }
-            group.yield(.timeIsOver(wait: nil), to: feed, after: timeout)
+        defer { manager.stopScanning() }
+        return try await EventLoop<Event>.run { loop in
+            // A connected peripheral does not advertise, and a name may arrive after the first sighting.
+            for peripheral in manager.retrieveConnectedPeripherals(withServices: []) { loop.send(.sighted(peripheral)) }
+            let sightings = manager.startScanning(options: ScanOptions(allowsDuplicates: true))
+            loop.observe(sightings, failure: Event.failed) { .sighted($0) }
+            loop.send(.timeIsOver(wait: nil), after: timeout)
             var search = PeripheralSearch(for: argument, patience: timeout)
             var known: [BluetoothAddress: Peripheral] = [:]
             let kept = KnownNames.file(for: radio)?.read() ?? KnownNames()
@@ -239,9 +243,9 @@ struct RemoteSession: Sendable {
             var names = Dictionary(manager.bonds().map { ($0.address, $0.name.map { [$0] } ?? []) }) { first, _ in first
             }
             var waits = 0
-            for await input in inputs {
+            for await event in loop {
                 let effect: PeripheralSearch.Effect?
-                switch input {
+                switch event {
                 case .failed(let error): throw error
                 case .sighted(let peripheral):
                     let address = peripheral.bluetoothAddress
@@ -260,7 +264,7 @@ struct RemoteSession: Sendable {
                 case nil: break
                 case .wait(let seconds):
                     waits += 1
-                    group.yield(.timeIsOver(wait: waits), to: feed, after: seconds)
+                    loop.send(.timeIsOver(wait: waits), after: seconds)
                 case .failed(let why): throw ToolFailure(why)
                 case .found(let candidate):
                     if let peripheral = known[candidate.address] { return peripheral }

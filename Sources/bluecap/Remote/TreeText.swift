@@ -13,13 +13,10 @@ import Foundation
 ///
 /// A line is never cut, however long, so that `grep` finds everything.
 struct TreeText: Sendable {
-    var glyphs: Glyphs
-    var isColoured: Bool
-
-    private typealias Part = (text: String, tints: [Tint])
+    let page: Page
 
     private struct Node {
-        var parts: [Part]
+        var parts: [Page.Part]
         var children: [Node] = []
     }
 
@@ -27,8 +24,8 @@ struct TreeText: Sendable {
         let numbers = [tree.rssi.map { "  \($0) dBm" }, tree.mtu.map { "  MTU \($0)" }].compactMap { $0 }.joined()
         let pairing = tree.isBonded ? "  bonded" : tree.isPaired ? "  paired" : ""
         let head = "  \(tree.address)  \(tree.addressType)\(numbers)\(pairing)"
-        var lines = [line([(tree.name.map(DisplayText.name) ?? "(no name)", [.bold]), (head, [])])]
-        let names = Dictionary(tree.services.map { ($0.handle, label($0.name, $0.uuid)) }) { first, _ in first }
+        var lines = [page.line([(tree.name.map(DisplayText.name) ?? "(no name)", [.bold]), (head, [])])]
+        let names = Dictionary(tree.services.map { ($0.handle, DisplayText.safe($0.label)) }) { first, _ in first }
         let nodes = tree.services.map { node($0, names) }
         append(nodes.isEmpty ? [Node(parts: [("no services", [.dim])])] : nodes, below: "", to: &lines)
         return lines
@@ -37,21 +34,16 @@ struct TreeText: Sendable {
     private func append(_ nodes: [Node], below trunk: String, to lines: inout [StyledLine]) {
         for (index, node) in nodes.enumerated() {
             let isLast = index == nodes.count - 1
-            lines.append(line([(trunk + (isLast ? glyphs.lastBranch : glyphs.branch), [.dim])] + node.parts))
-            append(node.children, below: trunk + (isLast ? "   " : glyphs.trunk), to: &lines)
+            lines.append(
+                page.line([(trunk + (isLast ? page.glyphs.lastBranch : page.glyphs.branch), [.dim])] + node.parts))
+            append(node.children, below: trunk + (isLast ? "   " : page.glyphs.trunk), to: &lines)
         }
-    }
-
-    private func line(_ parts: [Part]) -> StyledLine {
-        var line = StyledLine()
-        for (text, tints) in parts { line.append(text, tints, coloured: isColoured) }
-        return line
     }
 
     // MARK: Nodes
 
     private func node(_ service: AttributeTree.Service, _ names: [UInt32: String]) -> Node {
-        var parts = opening(service.name, service.uuid, service.handle, [.bold, .cyan])
+        var parts = opening(service, [.bold, .cyan])
         if !service.isPrimary { parts.append(("  secondary", [.dim])) }
         if !service.includes.isEmpty {
             let included = service.includes.map { names[$0] ?? AttributeArgument.text(of: $0) }
@@ -63,33 +55,28 @@ struct TreeText: Sendable {
     private func node(_ characteristic: AttributeTree.Characteristic) -> Node {
         let names = characteristic.properties.names
         return Node(
-            parts: opening(characteristic.name, characteristic.uuid, characteristic.handle, [.bold])
+            parts: opening(characteristic, [.bold])
                 + (names.isEmpty ? [] : [("  " + names.joined(separator: " "), [.cyan])])
                 + parts(of: characteristic.reading),
-            children: characteristic.descriptors.map { descriptor in
-                Node(
-                    parts: opening(descriptor.name, descriptor.uuid, descriptor.handle, [])
-                        + parts(of: descriptor.reading))
-            })
+            children: characteristic.descriptors.map { Node(parts: opening($0, []) + parts(of: $0.reading)) })
     }
 
     /// Name, UUID, handle. Without a name, the UUID is printed once.
-    private func opening(_ name: String?, _ uuid: CBUUID, _ handle: UInt32, _ tints: [Tint]) -> [Part] {
+    private func opening(_ attribute: some TreeAttribute, _ tints: [Tint]) -> [Page.Part] {
         [
-            (label(name, uuid), tints), (name == nil ? "" : "  " + uuid.uuidString, []),
-            ("  " + AttributeArgument.text(of: handle), [.dim]),
+            (DisplayText.safe(attribute.label), tints),
+            (attribute.name == nil ? "" : "  " + attribute.uuid.uuidString, []),
+            ("  " + AttributeArgument.text(of: attribute.handle), [.dim]),
         ]
     }
 
-    private func parts(of reading: AttributeTree.Reading) -> [Part] {
+    private func parts(of reading: AttributeTree.Reading) -> [Page.Part] {
         switch reading {
         case .none: []
         case .value(let value): [("  " + value.text, [.green])]
         case .failed(let why): [("  (" + DisplayText.safe(why) + ")", [.red])]
         }
     }
-
-    private func label(_ name: String?, _ uuid: CBUUID) -> String { name.map(DisplayText.safe) ?? uuid.uuidString }
 }
 
 /// The tree as one JSON object, for programs.
@@ -100,36 +87,29 @@ extension AttributeTree {
         [
             "identifier": JSON(identifier.uuidString), "address": JSON(address), "addressType": JSON(addressType),
             "name": JSON(name), "rssi": JSON(rssi), "mtu": JSON(mtu), "paired": JSON(isPaired),
-            "bonded": JSON(isBonded), "services": JSON(services.map(\.json)),
+            "bonded": JSON(isBonded), "services": JSON(services.map(Self.json)),
         ]
+    }
+
+    private static func json(_ service: Service) -> JSON {
+        JSON(
+            service.identity + [
+                ("primary", JSON(service.isPrimary)), ("includes", JSON(service.includes.map { JSON($0) })),
+                ("characteristics", JSON(service.characteristics.map(json))),
+            ])
+    }
+
+    private static func json(_ characteristic: Characteristic) -> JSON {
+        JSON(
+            characteristic.identity + [("properties", JSON(characteristic.properties.names))]
+                + characteristic.reading.members
+                + [("descriptors", JSON(characteristic.descriptors.map { JSON($0.identity + $0.reading.members) }))])
     }
 }
 
-extension AttributeTree.Service {
-    fileprivate var json: JSON {
-        [
-            "uuid": JSON(uuid.uuidString), "name": JSON(name), "handle": JSON(handle), "primary": JSON(isPrimary),
-            "includes": JSON(includes.map { JSON($0) }), "characteristics": JSON(characteristics.map(\.json)),
-        ]
-    }
-}
-
-extension AttributeTree.Characteristic {
-    /// The members that identify the characteristic.
+extension TreeAttribute {
     var identity: JSON.Members {
         [("uuid", JSON(uuid.uuidString)), ("name", JSON(name)), ("handle", JSON(handle))]
-    }
-
-    fileprivate var json: JSON {
-        JSON(
-            identity + [("properties", JSON(properties.names))] + reading.members
-                + [("descriptors", JSON(descriptors.map(\.json)))])
-    }
-}
-
-extension AttributeTree.Descriptor {
-    fileprivate var json: JSON {
-        JSON([("uuid", JSON(uuid.uuidString)), ("name", JSON(name)), ("handle", JSON(handle))] + reading.members)
     }
 }
 

@@ -1,54 +1,94 @@
-/// Prints events: in frames that are drawn in place (`format` is `table`), or as lines. Times are seconds since the command began.
-protocol LiveDisplay {
-    associatedtype Board
-
-    var format: Format { get }
-    var terminal: Terminal { get }
-    var view: LiveView { get set }
-
+/// What frames show, as a value.
+protocol Board: Sendable {
     /// Returns the lines of a frame.
+    ///
     /// - Parameters:
-    ///   - height: The most lines; `nil` for all that there are.
     ///   - summary: The last line, of the last frame.
-    func lines(_ board: Board, width: Int, height: Int?, summary: String?, at now: Double) -> [StyledLine]
+    ///   - notice: A line for people that is no part of the board.
+    ///   - now: Seconds since the display began.
+    func lines(on page: Page, summary: String?, notice: String?, at now: Double) -> [StyledLine]
 }
 
-extension LiveDisplay {
-    mutating func begin(_ board: Board) throws {
+/// Prints a board in frames that are drawn in place, if the format is `table`; otherwise the lines of its events.
+struct LiveDisplay<Content: Board>: Sendable {
+    let format: Format
+    var board: Content
+    private let send: @Sendable (ScreenEvent, _ delay: Double) -> Void
+    private let terminal = Terminal.present
+    private var clock = Stopwatch()
+    private var screen = LiveScreen()
+    private var pace = RedrawPace()
+    private var notice: String?
+
+    /// - Parameter event: The event of the loop for which ``handle(_:)`` is to be called.
+    init<Event>(
+        _ board: Content, _ format: Format, in loop: EventLoop<Event>,
+        _ event: @escaping @Sendable (ScreenEvent) -> Event
+    ) {
+        (self.board, self.format) = (board, format)
+        send = { loop.send(event($0), after: $1) }
+    }
+
+    /// The seconds since ``begin()``.
+    var seconds: Double { clock.seconds }
+
+    /// Draws the first frame.
+    mutating func begin() throws {
+        clock = Stopwatch()
         guard format == .table else { return }
-        try Output.standard.write(LiveScreen.begin)
-        try draw(board, at: 0)
+        LiveScreen.watchTerminal { [send] in send($0, 0) }
+        try LiveScreen.open()
+        try draw()
+    }
+
+    mutating func handle(_ event: ScreenEvent) throws {
+        switch event {
+        case .frameIsDue: guard pace.rang(at: seconds) else { return }
+        case .resized: break
+        case .resumed:
+            // Other programs have written to the terminal: the frame is drawn below the present cursor.
+            screen = LiveScreen()
+            try LiveScreen.open()
+        }
+        try draw()
+    }
+
+    /// Prints the line of an event, or draws the board as it has changed it.
+    mutating func show(_ line: (Format) -> String?) throws {
+        if format == .table {
+            changed()
+        } else if let line = line(format) {
+            try Output.standard.write(line + "\n")
+        }
     }
 
     /// Shows a line for people that is no part of the output.
-    mutating func remark(_ text: String, at now: Double) {
+    mutating func remark(_ text: String) {
         guard format == .table else { return Output.remark(text) }
-        view.remark(text, at: now)
+        notice = DisplayText.safe(text)
+        changed()
     }
 
-    /// Draws if it is time, or (`isForced`) because the terminal's size has changed.
-    mutating func redraw(_ board: Board, isForced: Bool, at now: Double) throws {
-        guard isForced || view.isDue(at: now) else { return }
-        try draw(board, at: now)
+    /// Draws the last frame, which stays as the result, with all its rows; or prints the last line.
+    mutating func end(summary: String?, _ line: (Format) -> String?) throws {
+        guard format == .table else { return try show(line) }
+        try draw(summary: summary)
+        try LiveScreen.close()
     }
 
-    /// Draws below the present cursor: the process was stopped, and other programs have written to the terminal.
-    mutating func resume(_ board: Board, at now: Double) throws {
-        try view.resume()
-        try draw(board, at: now)
+    private mutating func changed() {
+        if let delay = pace.changed(at: seconds) { send(.frameIsDue, delay) }
     }
 
-    /// Draws the last frame, which stays as the result, with all its rows.
-    mutating func end(_ board: Board, summary: String?, at now: Double) throws {
-        try draw(board, isLast: true, summary: summary, at: now)
-        try Output.standard.write(LiveScreen.end)
-    }
-
-    /// A frame before the last must not be taller than the terminal, and leaves a line for the cursor.
-    private mutating func draw(_ board: Board, isLast: Bool = false, summary: String? = nil, at now: Double) throws {
+    private mutating func draw(summary: String? = nil) throws {
+        let now = seconds
         let size = Terminal.size()
-        let height = isLast ? nil : size.height - 1
-        let lines = lines(board, width: size.width, height: height, summary: summary, at: now)
-        try view.draw(lines, width: size.width, at: now)
+        var page = terminal.page
+        page.width = size.width
+        // A frame before the last must not be taller than the terminal, and leaves a line for the cursor.
+        page.height = summary == nil ? size.height - 1 : nil
+        if let delay = pace.drew(at: now) { send(.frameIsDue, delay) }
+        let lines = board.lines(on: page, summary: summary, notice: notice, at: now)
+        try Output.standard.write(screen.frame(lines, width: page.width))
     }
 }

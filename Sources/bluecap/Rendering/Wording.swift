@@ -11,6 +11,17 @@ enum Format: Sendable {
     case json
 }
 
+/// An attribute, which may have a name.
+protocol Named {
+    var uuid: CBUUID { get }
+    var name: String? { get }
+}
+
+extension Named {
+    /// The name, or else the UUID.
+    var label: String { name ?? uuid.uuidString }
+}
+
 /// How counts, times and assigned numbers are written.
 enum Wording {
     /// "Apple, Inc."; "company 0x1234" if the company has no name.

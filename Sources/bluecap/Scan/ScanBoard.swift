@@ -10,8 +10,9 @@ struct ScanBoard: Sendable {
         var firstSeen: Double
         var lastSeen: Double
         var hasExpired = false
-        /// How many sightings there were.
         var sightings = 0
+        /// The mean seconds from one sighting to the next; `nil` if there was only one.
+        var interval: Double? { sightings > 1 ? (lastSeen - firstSeen) / Double(sightings - 1) : nil }
         fileprivate var strength: Double?
         fileprivate var step = ScanBoard.unknownStep
         fileprivate var number: Int
@@ -34,7 +35,6 @@ struct ScanBoard: Sendable {
     /// The row of the peripheral that was discovered last.
     var newestRow: Row? { newest.flatMap { rowsByIdentifier[$0] } }
 
-    /// All rows in their order.
     var rows: [Row] {
         rowsByIdentifier.values.sorted { left, right in
             if left.hasExpired != right.hasExpired { return right.hasExpired }

@@ -2,39 +2,24 @@ import Foundation
 
 /// What `scan --statistics` prints at the end: how many sightings there were, altogether and of each peripheral.
 struct ScanStatistics: Sendable {
-    /// The sightings of one peripheral.
-    struct Share: Sendable, Equatable {
-        let address: String
-        let name: String?
-        let sightings: Int
-        /// The mean seconds from one sighting to the next; `nil` if there was only one.
-        let interval: Double?
-    }
-
     let seconds: Double
     /// How many times BlueZ was asked to scan again.
     let restarts: Int
     /// Those with the most sightings first.
-    let peripherals: [Share]
+    let peripherals: [ScanBoard.Row]
 
     init(_ board: ScanBoard, seconds: Double, restarts: Int) {
         (self.seconds, self.restarts) = (seconds, restarts)
-        peripherals = board.rows.map { row in
-            Share(
-                address: "\(row.sighting.address)", name: row.sighting.name, sightings: row.sightings,
-                interval: row.sightings > 1 ? (row.lastSeen - row.firstSeen) / Double(row.sightings - 1) : nil)
-        }
-        .sorted { ($1.sightings, $0.address) < ($0.sightings, $1.address) }
+        peripherals = board.rows.sorted { ($1.sightings, $0.sighting.address) < ($0.sightings, $1.sighting.address) }
     }
 
     var sightings: Int { peripherals.reduce(0) { $0 + $1.sightings } }
     var perSecond: Double { seconds > 0 ? Double(sightings) / seconds : 0 }
 
-    /// One line.
     var json: JSON {
         let each = peripherals.map { peripheral -> JSON in
             [
-                "address": JSON(peripheral.address), "name": JSON(peripheral.name),
+                "address": JSON(peripheral.sighting.address), "name": JSON(peripheral.sighting.name),
                 "sightings": JSON(peripheral.sightings),
                 "interval": peripheral.interval.map { JSON(seconds: $0) } ?? .null,
             ]
@@ -54,7 +39,9 @@ struct ScanStatistics: Sendable {
         return head
             + peripherals.map {
                 let interval = $0.interval.map { ", every \(Self.number($0)) s" } ?? ""
-                return "  \($0.address)  \($0.sightings)\(interval)  \(DisplayText.safe($0.name ?? ""))".trimmedEnd
+                return
+                    "  \($0.sighting.address)  \($0.sightings)\(interval)  \(DisplayText.safe($0.sighting.name ?? ""))"
+                    .trimmedEnd
                     + "\n"
             }.joined()
     }

@@ -1,10 +1,6 @@
 /// Draws the live table: a header, a row for each peripheral, a status line.
 struct ScanTable: Sendable {
-    var width: Int
-    /// The greatest number of lines; `nil` for no limit.
-    var height: Int?
-    var isColoured: Bool
-    var glyphs: Glyphs
+    let page: Page
 
     private struct Column {
         var title: String
@@ -15,7 +11,7 @@ struct ScanTable: Sendable {
         var most: Int
         var alignment = DisplayText.Alignment.leading
         /// The parts of a row's cell. Several parts together are as wide as the column.
-        var parts: (_ row: ScanBoard.Row, _ isNew: Bool) -> [(text: String, tints: [Tint])]
+        var parts: (_ row: ScanBoard.Row, _ isNew: Bool) -> [Page.Part]
     }
 
     /// Seconds for which a peripheral is marked as new.
@@ -26,31 +22,26 @@ struct ScanTable: Sendable {
     private static let margin = 2
     private static let barCells = 8
 
-    /// Returns the lines of the table, none wider than `width`.
+    /// Returns the lines of the table, none wider than the page.
     ///
     /// - Parameter summary: The last line when the scan has ended; `nil` while it runs.
     func lines(_ board: ScanBoard, summary: String?, notice: String?, at now: Double) -> [StyledLine] {
         let rows = board.rows
-        // In addition to the rows: the header, the status, and the notice if there is one.
-        let capacity = height.map { max(1, $0 - 2 - (notice == nil ? 0 : 1)) } ?? rows.count
+        // In addition to the rows there is the header.
+        let capacity = page.rows(beside: notice).map { max(1, $0 - 1) } ?? rows.count
         let shown = rows.prefix(rows.count > capacity ? max(0, capacity - 1) : capacity)
         let columns = columns(at: now)
         let widths = widths(of: columns, for: shown)
         var lines = [header(columns, widths)]
-        if rows.isEmpty, summary == nil { lines.append(line("  Listening " + glyphs.ellipsis, .dim)) }
+        if rows.isEmpty, summary == nil { lines.append(page.line("  Listening " + page.glyphs.ellipsis, .dim)) }
         for row in shown { lines.append(line(row, columns, widths, at: now)) }
         if shown.count < rows.count {
-            lines.append(line("  \(glyphs.ellipsis) \(rows.count - shown.count) more", .dim))
+            lines.append(page.line("  \(page.glyphs.ellipsis) \(rows.count - shown.count) more", .dim))
         }
-        if let notice { lines.append(line(notice, .yellow)) }
-        return lines + [summary.map { line($0, .bold) } ?? line(statusText(board, now), .dim)]
+        return page.frame(lines, notice: notice, status: status(board, now), summary: summary)
     }
 
     // MARK: Lines
-
-    private func line(_ text: String, _ tint: Tint) -> StyledLine {
-        StyledLine(cut(text, to: width), tint, coloured: isColoured)
-    }
 
     private func header(_ columns: [Column], _ widths: [Int: Int]) -> StyledLine {
         let titles = columns.enumerated().compactMap { index, column in
@@ -58,7 +49,7 @@ struct ScanTable: Sendable {
         }
         var text = String(repeating: " ", count: Self.margin) + titles.joined(separator: Self.gap)
         while text.last == " " { text.removeLast() }
-        return StyledLine(DisplayText.cut(text, to: width, ellipsis: ""), .bold, coloured: isColoured)
+        return page.line([(DisplayText.cut(text, to: page.width, ellipsis: ""), [.bold])])
     }
 
     private func line(
@@ -66,35 +57,26 @@ struct ScanTable: Sendable {
     ) -> StyledLine {
         let isNew = !row.hasExpired && now - row.firstSeen < Self.newness
         let isFaded = row.hasExpired || now - row.lastSeen > Self.fading
-        var line = StyledLine()
-        let mark = DisplayText.padded(isNew ? glyphs.new : " ", to: min(Self.margin, width))
-        line.append(mark, [.green], coloured: isColoured && isNew)
-        for (index, column) in columns.enumerated() {
-            guard let width = widths[index] else { continue }
-            if line.width > Self.margin { line.append(Self.gap) }
-            let parts = column.parts(row, isNew)
-            for (text, tints) in parts {
-                let cell =
-                    parts.count > 1
-                    ? text : DisplayText.padded(cut(text, to: width), to: width, alignment: column.alignment)
-                line.append(cell, isFaded ? [.dim] : tints, coloured: isColoured)
+        let mark = DisplayText.padded(isNew ? page.glyphs.new : " ", to: min(Self.margin, page.width))
+        let cells = columns.enumerated().compactMap { index, column -> [Page.Part]? in
+            guard let width = widths[index] else { return nil }
+            var parts = column.parts(row, isNew)
+            if parts.count == 1 {
+                let text = page.cut(parts[0].text, to: width)
+                parts[0].text = DisplayText.padded(text, to: width, alignment: column.alignment)
             }
+            return parts.map { ($0.text, isFaded ? [.dim] : $0.tints) }
         }
-        return line
+        return page.line([(mark, [.green])] + cells.joined(separator: [(Self.gap, [])]))
     }
 
-    private func statusText(_ board: ScanBoard, _ seconds: Double) -> String {
+    private func status(_ board: ScanBoard, _ seconds: Double) -> [String] {
         var parts = [Wording.count(board.count, "peripheral")]
-        if let newest = board.newestRow?.sighting, width >= 56 {
+        if let newest = board.newestRow?.sighting, page.width >= 56 {
             let name = newest.name.map(DisplayText.name) ?? newest.address
-            parts.append(
-                "newest: " + DisplayText.cut(name, to: min(24, width - 44), ellipsis: glyphs.ellipsis))
+            parts.append("newest: " + page.cut(name, to: min(24, page.width - 44)))
         }
-        return (parts + ["\(Int(seconds)) s", "Ctrl-C ends"]).joined(separator: glyphs.separator)
-    }
-
-    private func cut(_ text: String, to width: Int) -> String {
-        DisplayText.cut(text, to: width, ellipsis: glyphs.ellipsis)
+        return parts + ["\(Int(seconds)) s"]
     }
 
     // MARK: Columns
@@ -110,7 +92,7 @@ struct ScanTable: Sendable {
             Column(title: "ADDRESS", importance: 3, least: 17, most: 17) { row, _ in [(row.sighting.address, [])] },
             Column(title: "SIGNAL", importance: 1, least: signal, most: signal) { row, _ in
                 guard let rssi = row.sighting.rssi else { return [("not known", [.dim])] }
-                let bar = SignalBar(cells: Self.barCells, glyphs: glyphs).text(rssi)
+                let bar = SignalBar(cells: Self.barCells, glyphs: page.glyphs).text(rssi)
                 let number = DisplayText.padded(String(rssi), to: 4, alignment: .trailing)
                 return [(bar, [SignalBar.tint(rssi)]), (" ", []), (number, [])]
             },
@@ -135,7 +117,7 @@ struct ScanTable: Sendable {
             }
             return ColumnLayout.Column(id: index, importance: column.importance, least: column.least, wanted: wanted)
         }
-        return ColumnLayout(layout, width: width - Self.margin).widths
+        return ColumnLayout(layout, width: page.width - Self.margin).widths
     }
 }
 

@@ -129,39 +129,40 @@ extension PeripheralModel {
     }
 }
 
+extension LinkSecurity {
+    /// Returns the one of three sets that this security requires; an empty set if there is none.
+    fileprivate func requirement<Values: SetAlgebra>(
+        _ encrypted: Values, _ authenticated: Values, _ secure: Values
+    ) -> Values {
+        switch self {
+        case .none: []
+        case .encrypted: encrypted
+        case .authenticated: authenticated
+        case .secure: secure
+        }
+    }
+}
+
 extension CBAttributePermissions {
     fileprivate init(_ security: AttributeSecurity) {
-        let writing: CBAttributePermissions =
-            switch security.write {
-            case .none: []
-            case .encrypted: .writeEncryptionRequired
-            case .authenticated: .writeAuthenticationRequired
-            case .secure: .writeSecureConnectionRequired
-            }
+        let writing: Self = security.write.requirement(
+            .writeEncryptionRequired, .writeAuthenticationRequired, .writeSecureConnectionRequired)
         self = Self(reading: security.read).union(writing)
     }
 
     fileprivate init(reading security: LinkSecurity) {
-        self =
-            switch security {
-            case .none: []
-            case .encrypted: .readEncryptionRequired
-            case .authenticated: .readAuthenticationRequired
-            case .secure: .readSecureConnectionRequired
-            }
+        self = security.requirement(
+            .readEncryptionRequired, .readAuthenticationRequired, .readSecureConnectionRequired)
     }
 }
 
 extension CBCharacteristicProperties {
     /// Returns the properties with those of subscriptions that need security.
     fileprivate func requiring(_ security: LinkSecurity) -> CBCharacteristicProperties {
-        let (notifying, indicating): (CBCharacteristicProperties, CBCharacteristicProperties) =
-            switch security {
-            case .none: ([], [])
-            case .encrypted: (.notifyEncryptionRequired, .indicateEncryptionRequired)
-            case .authenticated: (.notifyAuthenticationRequired, .indicateAuthenticationRequired)
-            case .secure: (.notifySecureConnectionRequired, .indicateSecureConnectionRequired)
-            }
+        let notifying: Self = security.requirement(
+            .notifyEncryptionRequired, .notifyAuthenticationRequired, .notifySecureConnectionRequired)
+        let indicating: Self = security.requirement(
+            .indicateEncryptionRequired, .indicateAuthenticationRequired, .indicateSecureConnectionRequired)
         return union(contains(.notify) ? notifying : []).union(contains(.indicate) ? indicating : [])
     }
 }

@@ -11,26 +11,20 @@ struct PeripheralModel: Sendable {
     /// What of a file is for the simulator only, or of several profiles is served once.
     var omissions: [String] = []
 
-    struct Service: Sendable {
+    struct Service: Named, Sendable {
         var uuid: CBUUID
         var name: String?
         var isPrimary = true
         var characteristics: [Characteristic]
-
-        /// The name, or else the UUID.
-        var label: String { name ?? uuid.uuidString }
     }
 
-    struct Characteristic: Sendable {
+    struct Characteristic: Named, Sendable {
         var uuid: CBUUID
         var profile: CharacteristicProfile?
         var properties: CBCharacteristicProperties
         var value = Data()
         var descriptors: [Descriptor] = []
         var behaviour = Behaviour.keeps
-
-        /// The name, or else the UUID.
-        var label: String { name ?? uuid.uuidString }
 
         /// The name in its profile, its assigned name, or the one in its description.
         var name: String? {
@@ -43,7 +37,6 @@ struct PeripheralModel: Sendable {
         /// The security of the link that reading and writing need; its properties have that of subscriptions.
         var protection: CBAttributePermissions = []
 
-        /// The permissions that its properties and its protection need.
         var permissions: CBAttributePermissions {
             var permissions = protection
             if properties.contains(.read) { permissions.insert(.readable) }
@@ -61,7 +54,6 @@ struct PeripheralModel: Sendable {
             return characteristic
         }
 
-        /// Whether an operation needs security.
         fileprivate var isProtected: Bool {
             !protection.isEmpty || properties.rawValue > 0xFF || descriptors.contains { !$0.protection.isEmpty }
         }
@@ -75,7 +67,6 @@ struct PeripheralModel: Sendable {
         /// The security of the link that reading and writing need.
         var protection: CBAttributePermissions = []
 
-        /// The permissions that its flags and its protection need.
         var permissions: CBAttributePermissions {
             protection.union(isReadable ? .readable : []).union(isWritable ? .writeable : [])
         }

@@ -77,31 +77,30 @@ struct Serving: Sendable {
     private func serve(
         with manager: PeripheralManager, _ clock: Stopwatch, _ before: Locked<Pairability?>
     ) async throws {
-        let (inputs, feed) = AsyncStream.makeStream(of: ServingLoop.Input.self)
         let notice = Task {
             try await Task.sleep(for: .seconds(Self.quiet))
             await console.remark("bluetoothd has not registered everything yet …")
         }
         defer { notice.cancel() }
-        let machine = ServingMachine(services)
-        manager.whenPairingIsRequested().onSuccess(context: ImmediateContext()) { [pairing] request in
-            pairing.rejectUnseen(request)
-            feed.yield(.pairing(request, Date()))
+        try await ServingLoop.Events.run { loop in
+            let machine = ServingMachine(services)
+            loop.observe(manager.whenPairingIsRequested()) { [pairing] request in
+                pairing.rejectUnseen(request)
+                return .pairing(request, Date())
+            }
+            loop.observe(manager.whenPairingChanges()) { .paired($0.central, $0.change, Date()) }
+            let table = try await register(with: manager, machine, loop, clock)
+            if let pairableTime {
+                before.withLock { $0 = Pairability(of: manager) }
+                try await manager.setPairable(true, timeout: pairableTime).value
+            }
+            notice.cancel()
+            loop.observe(manager.whenCentralsChange()) { .centrals($0, Date()) }
+            loop.observe(manager.whenStateChanges()) { _ in .stateChanged }
+            await console.clear()
+            var serving = ServingLoop(serving: self, manager: manager, loop: loop, machine: machine, table: table)
+            try await serving.run()
         }
-        manager.whenPairingChanges().onSuccess(context: ImmediateContext()) {
-            feed.yield(.paired($0.central, $0.change, Date()))
-        }
-        let table = try await register(with: manager, machine, feed, clock)
-        if let pairableTime {
-            before.withLock { $0 = Pairability(of: manager) }
-            try await manager.setPairable(true, timeout: pairableTime).value
-        }
-        notice.cancel()
-        manager.whenCentralsChange().onSuccess(context: ImmediateContext()) { feed.yield(.centrals($0, Date())) }
-        manager.whenStateChanges().onSuccess(context: ImmediateContext()) { _ in feed.yield(.stateChanged) }
-        await console.clear()
-        var loop = ServingLoop(serving: self, manager: manager, machine: machine, table: table)
-        try await loop.run(inputs, feed)
     }
 
     /// Waits until BlueZ has confirmed that nothing is advertised.
@@ -115,10 +114,8 @@ struct Serving: Sendable {
 
     // MARK: Registering
 
-    private typealias Feed = AsyncStream<ServingLoop.Input>.Continuation
-
     private func register(
-        with manager: PeripheralManager, _ machine: ServingMachine, _ feed: Feed, _ clock: Stopwatch
+        with manager: PeripheralManager, _ machine: ServingMachine, _ loop: ServingLoop.Events, _ clock: Stopwatch
     ) async throws -> [ServingMachine.Key: MutableCharacteristic] {
         let services = makeServices(machine)
         await console.stage("Registering the services …")
@@ -130,7 +127,7 @@ struct Serving: Sendable {
             for (index, characteristic) in service.characteristics.enumerated() {
                 let key = ServingMachine.Key(service: number, characteristic: index)
                 table[key] = characteristic
-                observe(characteristic, key, feed)
+                observe(characteristic, key, loop)
             }
         }
         await console.stage("Starting to advertise …")
@@ -138,8 +135,8 @@ struct Serving: Sendable {
             let advertisement = try await manager.startAdvertising(
                 plan.data, timeout: .seconds(limit - clock.seconds))
             for note in advertisement.notes { await console.remark("\(note)") }
-            advertisement.whenEnded().onSuccess(context: ImmediateContext()) { feed.yield(.advertisingEnded($0)) }
-            if let change = plan.change { feed.yield(.advertises(advertisement, change)) }
+            advertisement.whenEnded().onSuccess(context: ImmediateContext()) { loop.send(.advertisingEnded($0)) }
+            if let change = plan.change { loop.send(.changeIsDue(advertisement, change), after: change.every) }
         }
         return table
     }
@@ -162,22 +159,21 @@ struct Serving: Sendable {
         }
     }
 
-    /// Events are recorded on the library's thread, so that each has the time at which it arrived.
-    private func observe(_ characteristic: MutableCharacteristic, _ key: ServingMachine.Key, _ feed: Feed) {
+    private func observe(
+        _ characteristic: MutableCharacteristic, _ key: ServingMachine.Key, _ loop: ServingLoop.Events
+    ) {
         if characteristic.propertyEnabled(.read) {
-            characteristic.startRespondingToReadRequests().onSuccess(context: ImmediateContext()) {
-                feed.yield(.request(key, $0.request, $0.central, Date()))
+            loop.observe(characteristic.startRespondingToReadRequests()) {
+                .request(key, $0.request, $0.central, Date())
             }
         }
         if characteristic.propertyEnabled([.write, .writeWithoutResponse]) {
-            characteristic.startRespondingToWriteRequests().onSuccess(context: ImmediateContext()) {
-                feed.yield(.request(key, $0.request, $0.central, Date()))
+            loop.observe(characteristic.startRespondingToWriteRequests()) {
+                .request(key, $0.request, $0.central, Date())
             }
         }
         if characteristic.propertyEnabled([.notify, .indicate]) {
-            characteristic.whenSubscribersChange().onSuccess(context: ImmediateContext()) {
-                feed.yield(.subscribers(key, $0, Date()))
-            }
+            loop.observe(characteristic.whenSubscribersChange()) { .subscribers(key, $0, Date()) }
         }
     }
 }
@@ -185,14 +181,12 @@ struct Serving: Sendable {
 /// Follows a peripheral that is registered: requests, timers and the adapter's state pass, one by one, through a
 /// ``ServingMachine``, and its effects are performed and printed here.
 private struct ServingLoop {
-    enum Input: Sendable {
+    enum Event: Sendable {
         case request(ServingMachine.Key, ATTRequest, Central, Date)
         case centrals([Central], Date)
         case subscribers(ServingMachine.Key, [Central], Date)
         case due(ServingMachine.Key, round: Int)
         case stateChanged
-        /// An advertisement that changes was started.
-        case advertises(RunningAdvertisement, AdvertisingPlan.Change)
         case changeIsDue(RunningAdvertisement, AdvertisingPlan.Change)
         case advertisingEnded(AdvertisingEnd)
         case pairing(PairingRequest, Date)
@@ -200,8 +194,11 @@ private struct ServingLoop {
         case timeIsOver
     }
 
+    typealias Events = EventLoop<Event>
+
     let serving: Serving
     let manager: PeripheralManager
+    let loop: Events
     var machine: ServingMachine
     let table: [ServingMachine.Key: MutableCharacteristic]
     let clock = Stopwatch()
@@ -211,49 +208,27 @@ private struct ServingLoop {
     var state = RadioWatch()
     /// The centrals that are known to be paired.
     var paired: Set<Central> = []
-    /// Timers to start.
-    var timers: [(input: Input, after: Double)] = []
-    /// Requests to answer.
-    var requests: [PairingRequest] = []
 
     /// Returns when the time is over, and if the task is cancelled.
-    mutating func run(_ inputs: AsyncStream<Input>, _ feed: AsyncStream<Input>.Continuation) async throws {
+    mutating func run() async throws {
         try await report(
             .serving(services: serving.services, advertisements: serving.advertisements.map(\.data)))
-        if let duration = serving.duration { timers.append((.timeIsOver, duration)) }
+        if let duration = serving.duration { loop.send(.timeIsOver, after: duration) }
         try await perform(machine.begin())
-        try await withThrowingDiscardingTaskGroup { group in
-            defer { group.cancelAll() }
-            startTasks(in: &group, feed)
+        await serving.console.stage(status)
+        for await event in loop {
+            if case .timeIsOver = event { break }
+            try await handle(event)
             await serving.console.stage(status)
-            for await input in inputs {
-                if case .timeIsOver = input { return }
-                try await handle(input)
-                startTasks(in: &group, feed)
-                await serving.console.stage(status)
-            }
         }
         summary.seconds = clock.seconds
         try await report(.finished(summary))
     }
 
-    private mutating func startTasks(
-        in group: inout ThrowingDiscardingTaskGroup<any Error>, _ feed: AsyncStream<Input>.Continuation
-    ) {
-        for timer in timers { group.yield(timer.input, to: feed, after: timer.after) }
-        timers = []
-        for request in requests {
-            group.addTask { [pairing = serving.pairing, console = serving.console] in
-                if let why = await pairing.answer(request, console) { await console.remark(why) }
-            }
-        }
-        requests = []
-    }
+    // MARK: Events
 
-    // MARK: Inputs
-
-    private mutating func handle(_ input: Input) async throws {
-        switch input {
+    private mutating func handle(_ event: Event) async throws {
+        switch event {
         case .due(let key, let round):
             try await perform(machine.due(key, round: round, at: clock.seconds))
         case .request(let key, let request, let central, let date):
@@ -271,11 +246,9 @@ private struct ServingLoop {
         case .stateChanged:
             let (present, explanation) = manager.standing
             if let remark = state.remark(present, explanation) { await serving.console.remark(remark) }
-        case .advertises(let advertisement, let change):
-            timers.append((.changeIsDue(advertisement, change), change.every))
         case .changeIsDue(let advertisement, let change):
             try advertisement.change(to: change.to(clock.seconds))
-            timers.append((.changeIsDue(advertisement, change), change.every))
+            loop.send(.changeIsDue(advertisement, change), after: change.every)
         case .advertisingEnded(let end):
             guard let why = ServingFailure.text(for: end) else { return }
             if serving.services.isEmpty { throw ToolFailure(why) }
@@ -284,7 +257,9 @@ private struct ServingLoop {
             if case .central(let central) = request.peer {
                 try await report(.pairingRequested(.init(request.kind), ServingEvent.Who(central)), date)
             }
-            requests.append(request)
+            loop.perform { [pairing = serving.pairing, console = serving.console] in
+                if let why = await pairing.answer(request, console) { await console.remark(why) }
+            }
         case .paired(let central, let change, let date):
             try await handle(change, of: central, date)
         case .timeIsOver: break
@@ -320,7 +295,7 @@ private struct ServingLoop {
     private mutating func perform(_ effects: [ServingMachine.Effect]) async throws {
         for effect in effects {
             switch effect {
-            case .wake(let key, let round, let pause): timers.append((.due(key, round: round), pause))
+            case .wake(let key, let round, let pause): loop.send(.due(key, round: round), after: pause)
             case .value(let key, let data): try await change(key, to: data)
             }
         }

@@ -6,7 +6,7 @@ import XCTest
 
 final class TreeTextTests: XCTestCase {
     private func text(_ tree: AttributeTree, _ glyphs: Glyphs = .unicode) -> [String] {
-        TreeText(glyphs: glyphs, isColoured: false).lines(tree).map(\.text)
+        TreeText(page: Page(isColoured: false, glyphs: glyphs)).lines(tree).map(\.text)
     }
 
     func testATreeShowsNamesPropertiesValuesAndHandles() {

@@ -1,0 +1,39 @@
+/// The space for lines, and how they are drawn there: all that tables, plots and trees need of the terminal.
+struct Page: Sendable {
+    typealias Part = (text: String, tints: [Tint])
+
+    /// In cells.
+    var width = Int.max
+    /// The greatest number of lines; `nil` for no limit.
+    var height: Int?
+    var isColoured: Bool
+    var glyphs: Glyphs
+
+    func cut(_ text: String, to cells: Int) -> String {
+        DisplayText.cut(text, to: cells, ellipsis: glyphs.ellipsis)
+    }
+
+    func line(_ text: String, _ tint: Tint) -> StyledLine { line([(cut(text, to: width), [tint])]) }
+
+    /// Returns a line of parts that fit the page.
+    func line(_ parts: [Part]) -> StyledLine {
+        var line = StyledLine()
+        for (text, tints) in parts { line.append(text, tints, coloured: isColoured) }
+        return line
+    }
+
+    /// The space for the body of a frame, whose last line is the status, and the one before it the notice if there is one.
+    func rows(beside notice: String?) -> Int? { height.map { $0 - (notice == nil ? 1 : 2) } }
+
+    /// Returns a frame.
+    ///
+    /// - Parameters:
+    ///   - status: The parts of the last line.
+    ///   - summary: The last line at the end, instead of the status.
+    func frame(_ body: [StyledLine], notice: String?, status: [String], summary: String?) -> [StyledLine] {
+        let status = (status + ["Ctrl-C ends"]).joined(separator: glyphs.separator)
+        return body + (notice.map { [line($0, .yellow)] } ?? []) + [
+            summary.map { line($0, .bold) } ?? line(status, .dim)
+        ]
+    }
+}
