@@ -174,7 +174,7 @@ if !isDependency {
             swiftSettings: strict),
         .testTarget(
             name: "BluejayTests",
-            dependencies: ["Bluejay", "BlueCapKit", "BlueZSimulator", "TestPrograms", "TestRandomness"],
+            dependencies: ["Bluejay", "BlueCapKit", "BlueZSimulator", "TestPrograms", "TestRandomness", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "CoreBluetoothTests", dependencies: ["CoreBluetooth", "BlueCapKit", "BlueZSimulator"],

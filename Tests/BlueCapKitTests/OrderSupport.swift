@@ -185,6 +185,10 @@ extension Order.Action {
         case .cancelTimer(let timer): "cancel \(timer.words)"
         case .settle(let id, .done): "done \(id.rawValue)"
         case .settle(let id, .failed(let failure)): "fail \(id.rawValue) \(failure.words)"
+        case .callPair(let attempt, let timeout): "pair \(attempt) " + String(format: "%g", timeout)
+        case .reportPairing(let change):
+            "report \(change.isBonded ? "bonded" : change.isPaired ? "paired" : "unpaired") \(change.origin)"
+                + (change.error.map { " " + $0.words } ?? "")
         case .callConnect(let attempt, let pausesScans): "connect \(attempt)" + (pausesScans ? "" : " scanning")
         case .report(let number, let report): "report \(number) \(report.words)"
         case .finishStream(let number): "finishStream \(number)"
@@ -245,5 +249,25 @@ extension PeripheralFailure {
             .notifyFailed(BusError(name: "org.bluez.Error.Failed", message: "0x0e", attError: .unlikelyError))),
     ]
 
-    fileprivate var words: String { Self.named.first { $0.value == self }?.key ?? "\(self)" }
+    fileprivate var words: String {
+        if case .pairing(let error) = self { return error.words }
+        return Self.named.first { $0.value == self }?.key ?? "\(self)"
+    }
+}
+
+extension PairingError {
+    /// The errors that tables have names for.
+    static let named: [String: PairingError] = [
+        "pairingCancelled": .cancelled, "timedOut": .timedOut, "rejected": .rejected(by: .application),
+        "failed": .failed(.authenticationFailed), "keyMissing": .keyMissing(isCertain: false),
+        "certainKeyMissing": .keyMissing(isCertain: true), "removalFailed": .removalFailed(.authenticationFailed),
+        "noDevice": .unavailable(.noDevice),
+    ]
+
+    var words: String { Self.named.first { $0.value == self }?.key ?? "\(self)" }
+}
+
+extension BusError {
+    static let authenticationFailed = BusError(
+        name: "org.bluez.Error.AuthenticationFailed", message: "Authentication Failed")
 }
