@@ -177,7 +177,7 @@ if !isDependency {
             dependencies: ["Bluejay", "BlueCapKit", "BlueZSimulator", "TestPrograms", "TestRandomness", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
-            name: "CoreBluetoothTests", dependencies: ["CoreBluetooth", "BlueCapKit", "BlueZSimulator"],
+            name: "CoreBluetoothTests", dependencies: ["CoreBluetooth", "BlueCapKit", "BlueZSimulator", "TestSupport"],
             swiftSettings: strict),
         // Programs for iOS.
         .target(
