@@ -147,7 +147,7 @@ if !isDependency {
             swiftSettings: strict),
         .testTarget(
             name: "BluejayTests",
-            dependencies: ["Bluejay", "BlueCapKit", "BlueZSimulator", "TestPrograms", "TestRandomness"],
+            dependencies: ["Bluejay", "BlueCapKit", "BlueZSimulator", "TestPrograms", "TestRandomness", "TestSupport"],
             swiftSettings: strict),
         // Programs for iOS.
         .target(
@@ -157,6 +157,7 @@ if !isDependency {
             name: "CoreBluetoothTests",
             dependencies: [
                 "CoreBluetooth", "CoreBluetoothPrograms", "HeartRateMonitorExample", "BlueCapKit", "BlueZSimulator",
+                "TestSupport",
             ],
             swiftSettings: strict),
         .testTarget(

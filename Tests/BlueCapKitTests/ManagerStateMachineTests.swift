@@ -1,117 +1,68 @@
 import BlueCapBlueZ
 import BlueCapDBus
+import TestSupport
 import XCTest
 
 @testable import BlueCapKit
 
 final class ManagerStateMachineTests: XCTestCase {
-    private typealias Event = ManagerStateMachine.Event
-    private typealias Effect = ManagerStateMachine.Effect
-
-    /// Runs the events and gives, for each, the state afterwards and what was to be done.
-    private func states(_ events: [Event]) -> [ManagerState] {
-        var machine = ManagerStateMachine()
-        return events.map { event in
-            _ = machine.event(event)
-            return machine.state
+    /// Executes an event of the table.
+    private static func send(_ event: [String], to machine: inout ManagerStateMachine) throws -> String {
+        let error = DBusError(name: "org.freedesktop.DBus.Error.Failed", message: "")
+        let effects: [ManagerStateMachine.Effect]
+        switch event[0] {
+        case "state": return "\(machine.state)"
+        case "connecting": effects = machine.event(.reached(.connecting))
+        case "loading": effects = machine.event(.reached(.loading))
+        case "ready": effects = machine.event(.reached(.ready))
+        case "noBus": effects = machine.event(.reached(.noBus(error)))
+        case "noDaemon": effects = machine.event(.reached(.noDaemon))
+        case "refused": effects = machine.event(.reached(.refused(error)))
+        case "on": effects = machine.event(.adapterPower(true))
+        case "off": effects = machine.event(.adapterPower(false))
+        case "noAdapter": effects = machine.event(.adapterPower(nil))
+        case "graceEnded": effects = machine.event(.graceEnded)
+        default: throw UnknownEvent(event)
         }
+        let words = effects.map { if case .announce(let state) = $0 { "announce \(state)" } else { "\($0)" } }
+        return words.isEmpty ? "none" : words.joined(separator: ", ")
     }
 
-    func testNobodyHasAnsweredYet() {
-        XCTAssertEqual(ManagerStateMachine().state, .unknown)
-        XCTAssertEqual(states([.reached(.connecting), .reached(.loading)]), [.unknown, .unknown])
-    }
-
-    func testWithoutBusOrDaemonOrAdapterItIsUnsupported() {
-        XCTAssertEqual(
-            states([.reached(.noBus(DBusError(name: "org.freedesktop.DBus.Error.Failed", message: "")))]),
-            [.unsupported])
-        XCTAssertEqual(states([.reached(.noDaemon)]), [.unsupported])
-        XCTAssertEqual(states([.reached(.ready)]), [.unsupported])
-    }
-
-    func testANewTryDoesNotHideThatThereIsNothing() {
-        XCTAssertEqual(
-            states([
-                .reached(.noBus(DBusError(name: "org.freedesktop.DBus.Error.Failed", message: ""))),
-                .reached(.connecting),
-            ])
-            .last, .unsupported)
-    }
-
-    func testARefusalIsUnauthorized() {
-        XCTAssertEqual(
-            states([
-                .reached(.loading),
-                .reached(.refused(DBusError(name: "org.freedesktop.DBus.Error.Failed", message: ""))),
-            ]).last,
-            .unauthorized)
-        XCTAssertEqual(
-            states([
-                .reached(.refused(DBusError(name: "org.freedesktop.DBus.Error.Failed", message: ""))),
-                .reached(.connecting),
-            ])
-            .last, .unauthorized)
-    }
-
-    func testPowerDecidesOnceReady() {
-        XCTAssertEqual(
-            states([.reached(.ready), .adapterPower(false), .adapterPower(true), .adapterPower(nil)]),
-            [.unsupported, .poweredOff, .poweredOn, .unsupported])
-    }
-
-    func testADaemonThatGoesAwayIsResettingUntilItIsBack() {
-        XCTAssertEqual(
-            states([
-                .reached(.ready), .adapterPower(true), .reached(.noDaemon), .reached(.loading), .reached(.ready),
-                .adapterPower(true),
-            ]),
-            [.unsupported, .poweredOn, .resetting, .resetting, .resetting, .poweredOn])
-    }
-
-    func testABusThatGoesAwayIsResettingToo() {
-        XCTAssertEqual(
-            states([
-                .reached(.ready), .adapterPower(true),
-                .reached(.noBus(DBusError(name: "org.freedesktop.DBus.Error.Failed", message: ""))),
-                .reached(.connecting),
-            ]).last, .resetting)
-    }
-
-    func testADaemonReplacedWithoutAGapIsResetting() {
-        XCTAssertEqual(states([.reached(.ready), .adapterPower(true), .reached(.loading)]).last, .resetting)
-    }
-
-    func testAReturningDaemonHasTimeToFindItsAdapter() {
-        var machine = ManagerStateMachine()
-        for event: Event in [.reached(.ready), .adapterPower(true), .reached(.noDaemon)] { _ = machine.event(event) }
-        XCTAssertEqual(machine.event(.reached(.ready)), [.startGrace])
-        XCTAssertEqual(machine.event(.adapterPower(nil)), [])
-        XCTAssertEqual(machine.state, .resetting)
-        XCTAssertEqual(machine.event(.adapterPower(false)), [.cancelGrace, .announce(.poweredOff)])
-    }
-
-    func testAfterTheGraceTimeThereIsNoAdapter() {
-        var machine = ManagerStateMachine()
-        for event: Event in [.reached(.ready), .adapterPower(true), .reached(.noDaemon), .reached(.ready)] {
-            _ = machine.event(event)
+    func testStates() {
+        play(
+            """
+            No reply has come yet:
+            state → unknown; connecting; state → unknown; loading; state → unknown
+            Without a bus it is unsupported, which another attempt does not hide:
+            noBus; state → unsupported; connecting; state → unsupported
+            Without a daemon it is unsupported:
+            noDaemon; state → unsupported
+            Without an adapter it is unsupported:
+            ready; state → unsupported
+            A refusal is unauthorized, which another attempt does not hide:
+            loading; refused; state → unauthorized; connecting; state → unauthorized
+            The power decides once BlueZ is ready:
+            ready; state → unsupported; off; state → poweredOff; on; state → poweredOn; noAdapter; state → unsupported
+            A daemon that ends is resetting until it returns:
+            ready; state → unsupported; on; state → poweredOn; noDaemon; state → resetting; loading; state → resetting
+            ready; state → resetting; on; state → poweredOn
+            A bus that ends is resetting too:
+            ready; on; noBus; connecting; state → resetting
+            A daemon that is replaced without a gap is resetting:
+            ready; on; loading; state → resetting
+            A daemon that returns has time to find its adapter:
+            ready; on; noDaemon; ready → startGrace; noAdapter → none; state → resetting
+            off → cancelGrace, announce poweredOff
+            After that time there is no adapter:
+            ready; on; noDaemon; ready; graceEnded → announce unsupported
+            A daemon that ends meanwhile ends that time:
+            ready; on; noDaemon; ready; noDaemon → cancelGrace; state → resetting
+            Each state is announced once:
+            ready; on → announce poweredOn; on → none
+            """
+        ) {
+            var machine = ManagerStateMachine()
+            return { try Self.send($0, to: &machine) }
         }
-        XCTAssertEqual(machine.event(.graceEnded), [.announce(.unsupported)])
-    }
-
-    func testADaemonLostDuringTheGraceTimeEndsIt() {
-        var machine = ManagerStateMachine()
-        for event: Event in [.reached(.ready), .adapterPower(true), .reached(.noDaemon), .reached(.ready)] {
-            _ = machine.event(event)
-        }
-        XCTAssertEqual(machine.event(.reached(.noDaemon)), [.cancelGrace])
-        XCTAssertEqual(machine.state, .resetting)
-    }
-
-    func testEachStateIsAnnouncedOnce() {
-        var machine = ManagerStateMachine()
-        _ = machine.event(.reached(.ready))
-        XCTAssertEqual(machine.event(.adapterPower(true)), [.announce(.poweredOn)])
-        XCTAssertEqual(machine.event(.adapterPower(true)), [])
     }
 }

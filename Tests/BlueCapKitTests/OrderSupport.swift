@@ -168,3 +168,106 @@ extension PeripheralState {
         Orders.given { connect(event, into: &$0) }
     }
 }
+
+// MARK: Tables of plays
+
+extension [Order.Action] {
+    /// The orders as tables have them.
+    var words: String { isEmpty ? "none" : map(\.words).joined(separator: ", ") }
+}
+
+extension Order.Action {
+    fileprivate var words: String {
+        switch self {
+        // The length of a back-off is random.
+        case .startTimer(let timer, let seconds):
+            "start \(timer.words) " + (seconds == seconds.rounded() ? String(format: "%g", seconds) : "later")
+        case .cancelTimer(let timer): "cancel \(timer.words)"
+        case .settle(let id, .done): "done \(id.rawValue)"
+        case .settle(let id, .failed(let failure)): "fail \(id.rawValue) \(failure.words)"
+        case .callPair(let attempt, let timeout): "pair \(attempt) " + String(format: "%g", timeout)
+        case .reportPairing(let change):
+            "report \(change.isBonded ? "bonded" : change.isPaired ? "paired" : "unpaired") \(change.origin)"
+                + (change.error.map { " " + $0.words } ?? "")
+        case .callConnect(let attempt, let pausesScans): "connect \(attempt)" + (pausesScans ? "" : " scanning")
+        case .report(let number, let report): "report \(number) \(report.words)"
+        case .finishStream(let number): "finishStream \(number)"
+        case .linkWentDown(let reason): "linkWentDown \(reason)"
+        case .subscribe(let call, let transport, let afterGap, let isRepeated):
+            "subscribe \(call.rawValue) \(transport)" + (afterGap ? " gap" : "") + (isRepeated ? " again" : "")
+        case .subscribed(let afterGap): "subscribed" + (afterGap ? " gap" : "")
+        case .unsubscribe(let call): "unsubscribe \(call.rawValue)"
+        case .deliver(let failure): "deliver \(failure.words)"
+        case .finishNotifications(let failure): "finish" + (failure.map { " " + $0.words } ?? "")
+        default: "\(self)"
+        }
+    }
+}
+
+extension Order.Timer {
+    fileprivate var words: String { if case .connection(let timer) = self { "\(timer)" } else { "\(self)" } }
+}
+
+extension ConnectionMachine.Report {
+    /// Why BlueZ refuses to connect, as tables have it.
+    static let refusals: [String: BlueZError] = [
+        "transient": BlueZError(name: "org.bluez.Error.Failed", message: "le-connection-abort-by-local"),
+        "busy": BlueZError(name: "org.bluez.Error.Failed", message: "Operation already in progress"),
+        "unknown": BlueZError(name: "org.bluez.Error.Failed", message: "Something new"),
+        "notFound": BlueZError(name: "org.freedesktop.DBus.Error.UnknownObject"),
+        "refusal": BlueZError(name: "org.bluez.Error.AuthenticationFailed"),
+        "cancelled": BlueZError(name: "org.bluez.Error.Canceled"), "noLink": .noLink,
+    ]
+
+    fileprivate var words: String {
+        switch self {
+        case .connected: "connected"
+        case .timedOut: "timedOut"
+        case .disconnected: "disconnected"
+        case .forced: "forced"
+        case .gaveUp(after: .timedOut): "gaveUp timedOut"
+        case .gaveUp(after: .disconnected): "gaveUp disconnected"
+        case .failed(.disconnected): "failed disconnected"
+        case .failed(.pairing(.keyMissing(isCertain: false))): "failed keyMissing"
+        default: Self.refusals.first { self == .failed(.connectionFailed(BusError($0.value))) }?.key ?? "\(self)"
+        }
+    }
+}
+
+extension PeripheralFailure {
+    /// The failures that tables have names for.
+    static let named: [String: PeripheralFailure] = [
+        "disconnected": .peripheral(.disconnected), "forced": .peripheral(.forcedDisconnect), "cancelled": .cancelled,
+        "invalidated": .characteristic(.invalidated), "timeout": .characteristic(.notifyTimeout),
+        "unpaired": .characteristic(.pairingFailed(.timedOut)),
+        "acquired": .characteristic(
+            .acquiredByOther(BusError(name: "org.bluez.Error.NotPermitted", message: "Notify acquired"))),
+        "busy": .characteristic(
+            .acquiredByOther(BusError(name: "org.bluez.Error.InProgress", message: "In Progress"))),
+        "refused": .characteristic(.notifyFailed(BusError(name: "org.bluez.Error.Failed", message: "no"))),
+        "unlikely": .characteristic(
+            .notifyFailed(BusError(name: "org.bluez.Error.Failed", message: "0x0e", attError: .unlikelyError))),
+    ]
+
+    fileprivate var words: String {
+        if case .pairing(let error) = self { return error.words }
+        return Self.named.first { $0.value == self }?.key ?? "\(self)"
+    }
+}
+
+extension PairingError {
+    /// The errors that tables have names for.
+    static let named: [String: PairingError] = [
+        "pairingCancelled": .cancelled, "timedOut": .timedOut, "rejected": .rejected(by: .application),
+        "failed": .failed(.authenticationFailed), "keyMissing": .keyMissing(isCertain: false),
+        "certainKeyMissing": .keyMissing(isCertain: true), "removalFailed": .removalFailed(.authenticationFailed),
+        "noDevice": .unavailable(.noDevice),
+    ]
+
+    var words: String { Self.named.first { $0.value == self }?.key ?? "\(self)" }
+}
+
+extension BusError {
+    static let authenticationFailed = BusError(
+        name: "org.bluez.Error.AuthenticationFailed", message: "Authentication Failed")
+}

@@ -21,31 +21,28 @@ final class RetrievalTests: ConnectionStage {
     }
 
     func testConnectedPeripheralsAreRetrievedByTheirServices() {
-        let manager = manager()
-        let strap = strap(manager)
-        XCTAssertEqual(manager.retrieveConnectedPeripherals(withServices: []), [])
+        let strap = strap()
+        XCTAssertEqual(central.retrieveConnectedPeripherals(withServices: []), [])
         connect(strap)
         simulator.advance(by: 2)
-        XCTAssertEqual(manager.retrieveConnectedPeripherals(withServices: [CBUUID(string: "180D")]), [strap])
-        XCTAssertEqual(manager.retrieveConnectedPeripherals(withServices: [CBUUID(string: "181D")]), [])
-        XCTAssertEqual(manager.retrieveConnectedPeripherals(withServices: []), [strap])
+        XCTAssertEqual(central.retrieveConnectedPeripherals(withServices: [CBUUID(string: "180D")]), [strap])
+        XCTAssertEqual(central.retrieveConnectedPeripherals(withServices: [CBUUID(string: "181D")]), [])
+        XCTAssertEqual(central.retrieveConnectedPeripherals(withServices: []), [strap])
     }
 
     func testWhatWasDiscoveredIsRetrievedAlsoAfterItHasExpired() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         simulator.remove(Self.strapAddress)
-        journal.watch(manager.startScanning())
+        journal.watch(central.startScanning())
         simulator.advance(by: 100)
-        manager.stopScanning()
-        XCTAssertEqual(manager.peripherals, [])
-        XCTAssertEqual(manager.retrievePeripherals(), [strap])
-        XCTAssertEqual(manager.peripherals, [strap])
+        central.stopScanning()
+        XCTAssertEqual(central.peripherals, [])
+        XCTAssertEqual(central.retrievePeripherals(), [strap])
+        XCTAssertEqual(central.peripherals, [strap])
     }
 
     func testTheStrengthOfALinkIsTheNewestAdvertisementsOrNotKnown() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         let readings = Journal()
         func read() {
             strap.readRSSI().onComplete(context: ImmediateContext()) { result in
@@ -67,8 +64,7 @@ final class RetrievalTests: ConnectionStage {
     }
 
     func testPollingReadsEachPeriodUntilItIsStopped() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         connect(strap)
         let readings = Journal()
         strap.startPollingRSSI(period: 2).onFailure(context: ImmediateContext()) { error in

@@ -27,6 +27,25 @@ final class ScanBehaviourTests: XCTestCase {
         return manager
     }
 
+    private var held: CentralManager?
+
+    override func tearDown() {
+        held = nil
+        super.tearDown()
+    }
+
+    /// A manager that has scanned for some seconds, with the journal watching. It ends with the test.
+    @discardableResult
+    private func scanning(
+        _ options: ScanOptions = ScanOptions(), in room: [VirtualPeripheral], for seconds: TimeInterval
+    ) -> CentralManager {
+        let manager = manager(in: room)
+        journal.watch(manager.startScanning(options: options))
+        simulator.advance(by: seconds)
+        held = manager
+        return manager
+    }
+
     private var calls: (start: Int, stop: Int, filter: Int) {
         let statistics = simulator.statistics
         return (
@@ -77,9 +96,7 @@ final class ScanBehaviourTests: XCTestCase {
     }
 
     func testTheEndOfAScanIsReportedWhenBlueZHasConfirmedIt() {
-        let manager = manager(in: [strap])
-        journal.watch(manager.startScanning())
-        simulator.advance(by: 1)
+        let manager = scanning(in: [strap], for: 1)
         simulator.simulateSlowReplies(by: 0.5)
         manager.stopScanning()
         journal.watch(manager.whenScanningStopped())
@@ -103,9 +120,7 @@ final class ScanBehaviourTests: XCTestCase {
     }
 
     func testAPatternFindsByNameAndByAddress() {
-        let manager = manager(in: [strap, scale])
-        journal.watch(manager.startScanning(options: ScanOptions(pattern: "Sca")))
-        simulator.advance(by: 1)
+        let manager = scanning(ScanOptions(pattern: "Sca"), in: [strap, scale], for: 1)
         XCTAssertEqual(journal.sightings.map(\.name), ["Scale"])
         manager.stopScanning()
         simulator.advance(by: 1)
@@ -154,9 +169,7 @@ final class ScanBehaviourTests: XCTestCase {
     }
 
     func testAScanThatReceivesNothingIsStartedAgainByTheWatchdog() {
-        let manager = manager(in: [strap])
-        journal.watch(manager.startScanning(options: ScanOptions(allowsDuplicates: true)))
-        simulator.advance(by: 1)
+        scanning(ScanOptions(allowsDuplicates: true), in: [strap], for: 1)
         simulator.simulateDiscoveryDeath(isAnnounced: false)
         simulator.advance(by: 5)
         let before = journal.sightings.count
@@ -215,9 +228,7 @@ final class ScanBehaviourTests: XCTestCase {
     func testARememberedDeviceIsReportedOnlyWhenItAdvertises() {
         var old = scale
         old.isRemembered = true
-        let manager = manager(in: [strap, old])
-        journal.watch(manager.startScanning())
-        simulator.advance(by: 2)
+        scanning(in: [strap, old], for: 2)
         XCTAssertEqual(journal.sightings.map(\.name), ["Strap"])
         simulator.add(scale)
         simulator.advance(by: 2)
@@ -249,9 +260,7 @@ final class ScanBehaviourTests: XCTestCase {
     }
 
     func testValuesFollowBlueZAlsoWithoutAScanAndRemainWhenItRemovesTheDevice() {
-        let manager = manager(in: [strap])
-        journal.watch(manager.startScanning())
-        simulator.advance(by: 2)
+        let manager = scanning(in: [strap], for: 2)
         XCTAssertEqual(journal.sightings.first?.rssi, -50)
         manager.stopScanning()
         simulator.advance(by: 1)
@@ -264,9 +273,7 @@ final class ScanBehaviourTests: XCTestCase {
     }
 
     func testOnePeripheralIsOneObject() {
-        let manager = manager(in: [strap])
-        journal.watch(manager.startScanning(options: ScanOptions(allowsDuplicates: true)))
-        simulator.advance(by: 3)
+        scanning(ScanOptions(allowsDuplicates: true), in: [strap], for: 3)
         XCTAssertGreaterThan(journal.sightings.count, 3)
         XCTAssertEqual(Set(journal.sightings).count, 1)
         XCTAssertEqual(journal.sightings.first?.identifier, journal.sightings.last?.identifier)

@@ -53,8 +53,7 @@ final class StatisticsTests: XCTestCase {
 
     func testLinksReadsAndWritesAreCountedWithTheirDurations() throws {
         let stage = try AttributeStage.explored()
-        let read: Future<Characteristic> = try stage.characteristic("2A38").read()
-        try stage.wait(read)
+        try stage.read(stage.characteristic("2A38"))
         for byte in 1...2 {
             let write: Future<Characteristic> = try stage.characteristic("2A3B").write(data: Data([UInt8(byte)]))
             try stage.wait(write)
@@ -117,8 +116,7 @@ final class StatisticsTests: XCTestCase {
     }
 
     func testNotifiedValuesAreCounted() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         let values = characteristic.receiveNotificationUpdates(capacity: 10)
         try stage.start(characteristic)
         stage.notify(1, 2, 3)

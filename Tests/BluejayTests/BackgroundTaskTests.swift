@@ -1,5 +1,6 @@
 import Bluejay
 import BlueZSimulator
+import TestSupport
 import XCTest
 
 final class BackgroundTaskTests: BluejayCase, @unchecked Swift.Sendable {

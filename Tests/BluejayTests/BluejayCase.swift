@@ -2,6 +2,7 @@ import Bluejay
 import BlueZSimulator
 import Dispatch
 import TestRandomness
+import TestSupport
 import XCTest
 
 /// A Bluejay on a simulator in virtual time, with a heart rate strap.
@@ -9,7 +10,7 @@ import XCTest
 /// Callbacks run on a queue of the test. Before virtual time advances, the callbacks and the background task run, so that each
 /// run has the same order.
 // Unchecked: what callbacks write the test reads after `settle` alone.
-class BluejayCase: RandomTestCase, @unchecked Swift.Sendable {
+class BluejayCase: RandomTestCase, VirtualTimeCase, @unchecked Swift.Sendable {
     static let address: VirtualAddress = "C0:00:00:00:00:01"
     static let heartRate = ServiceIdentifier(uuid: "180D")
     static let measurement = CharacteristicIdentifier(uuid: "2A37", service: heartRate)
@@ -23,6 +24,7 @@ class BluejayCase: RandomTestCase, @unchecked Swift.Sendable {
     let strap = Strap()
     /// What callbacks noted.
     let seen = Notes()
+    var notedTexts: [String] { seen.texts }
 
     static func virtual(_ number: Int = 1, link: VirtualLink = VirtualLink()) -> VirtualPeripheral {
         VirtualPeripheral(
@@ -60,43 +62,15 @@ class BluejayCase: RandomTestCase, @unchecked Swift.Sendable {
     // MARK: Time
 
     /// Runs all work that is due now: of the simulator, of callbacks, of the background task.
-    func settle(file: StaticString = #filePath, line: UInt = #line) {
+    func settle() {
         for _ in 0..<4 {
             simulator.run()
             callbacks.sync {}
             if let bluejay, !bluejay.awaitBackgroundTask() {
-                XCTFail("The background task neither ends nor waits.", file: file, line: line)
+                XCTFail("The background task neither ends nor waits.")
             }
             simulator.run()
         }
-    }
-
-    func eventually(
-        _ what: String, limit: TimeInterval = 60, step: TimeInterval = 0.01, file: StaticString = #filePath,
-        line: UInt = #line, _ condition: () -> Bool
-    ) {
-        let end = simulator.seconds + limit
-        settle(file: file, line: line)
-        while !condition() {
-            guard simulator.seconds < end else {
-                XCTFail("\(what) did not come; noted: \(seen.texts)", file: file, line: line)
-                return
-            }
-            simulator.advance(by: step)
-            settle(file: file, line: line)
-        }
-    }
-
-    func pass(_ seconds: TimeInterval, step: TimeInterval = 0.05) {
-        let end = simulator.seconds + seconds
-        eventually("time", limit: seconds + 1, step: step) { simulator.seconds >= end }
-    }
-
-    /// Waits for a note.
-    func expect(
-        _ text: String, limit: TimeInterval = 60, file: StaticString = #filePath, line: UInt = #line
-    ) {
-        eventually(text, limit: limit, file: file, line: line) { seen.texts.contains(text) }
     }
 
     // MARK: Beginnings
@@ -158,38 +132,13 @@ final class Notes: @unchecked Swift.Sendable {
     var texts: [String] { lock.withLock { entries } }
     var count: Int { texts.count }
 
-    func note<R>(_ name: String, _ result: ReadResult<R>) {
-        switch result {
-        case .success(let value): note("\(name) \(value)")
-        case .failure(let error): note("\(name) \(short(error))")
-        }
-    }
-
-    func note(_ name: String, _ result: WriteResult) {
-        switch result {
-        case .success: note("\(name) done")
-        case .failure(let error): note("\(name) \(short(error))")
-        }
-    }
-
-    func note<R>(_ name: String, _ result: RunResult<R>) {
-        switch result {
-        case .success(let value): note("\(name) \(value)")
-        case .failure(let error): note("\(name) \(short(error))")
-        }
-    }
-
-    func note(_ name: String, _ result: ConnectionResult) {
-        switch result {
-        case .success(let peripheral): note("\(name) \(peripheral.name)")
-        case .failure(let error): note("\(name) \(short(error))")
-        }
-    }
-
-    func note(_ name: String, _ result: DisconnectionResult) {
-        switch result {
-        case .success(let peripheral): note("\(name) \(peripheral.name)")
-        case .failure(let error): note("\(name) \(short(error))")
+    /// Notes an error, or a result of Bluejay: its value, the name of its peripheral, or its error.
+    func note(_ name: String, _ result: some Any) {
+        switch result is any Error ? result : Mirror(reflecting: result).children.first?.value {
+        case nil: note("\(name) done")
+        case let error as any Error: note("\(name) \(short(error))")
+        case let peripheral as Peripheral: note("\(name) \(peripheral.name)")
+        case let value?: note("\(name) \(value)")
         }
     }
 

@@ -1,5 +1,6 @@
 import Bluejay
 import BlueZSimulator
+import TestSupport
 import XCTest
 
 /// Connections and disconnections that are asked for while others are under way.

@@ -1,6 +1,7 @@
 import Bluejay
 import BlueZSimulator
 import TestRandomness
+import TestSupport
 import XCTest
 
 /// A long batch as of a firmware update: commands with responses in fragments, chunks that are written, values that are

@@ -1,6 +1,7 @@
 import Bluejay
 import BlueZSimulator
 import TestRandomness
+import TestSupport
 import XCTest
 
 /// Several threads that ask one Bluejay for whatever comes to their mind, while links are lost and Bluetooth goes.

@@ -1,6 +1,7 @@
 import Bluejay
 import BlueZSimulator
 import Dispatch
+import TestSupport
 import XCTest
 
 /// A Bluejay that pairs with a virtual lock.
@@ -252,15 +253,6 @@ final class PairingTests: BluejayCase, @unchecked Swift.Sendable {
 extension ServiceIdentifier {
     /// One that the lock does not have.
     fileprivate var characteristic: CharacteristicIdentifier { CharacteristicIdentifier(uuid: "B00F", service: self) }
-}
-
-extension Notes {
-    fileprivate func note(_ name: String, _ result: PairingResult) {
-        switch result {
-        case .success: note("\(name) done")
-        case .failure(let error): note("\(name) \(short(error))")
-        }
-    }
 }
 
 private final class PairingNotes: PairingObserver {

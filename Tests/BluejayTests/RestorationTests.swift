@@ -1,5 +1,6 @@
 import Bluejay
 import BlueZSimulator
+import TestSupport
 import XCTest
 
 /// What comes back after a program has ended in the middle of things.

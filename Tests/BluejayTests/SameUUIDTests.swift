@@ -1,5 +1,6 @@
 import Bluejay
 import BlueZSimulator
+import TestSupport
 import XCTest
 
 /// Characteristics with the same UUID.

@@ -1,5 +1,6 @@
 import Bluejay
 import BlueZSimulator
+import TestSupport
 import XCTest
 
 final class ScanTests: BluejayCase, @unchecked Swift.Sendable {

@@ -1,6 +1,7 @@
 import BlueCapKit
 import BlueZSimulator
 import CoreBluetooth
+import TestSupport
 import XCTest
 
 /// The state, the scan and the connections of a `CBCentralManager`.
@@ -158,8 +159,7 @@ final class CentralTests: CoreBluetoothCase, @unchecked Sendable {
         central.registerForConnectionEvents(options: [.peripheralUUIDs: [peripheral.identifier]])
         seen.clear()
         central.connect(peripheral)
-        expect("connected Strap 1")
-        XCTAssertEqual(seen.texts, ["connected Strap 1"])
+        expectOnly("connected Strap 1")
     }
 
     func testALostLinkIsReportedOnceAndNotMadeAgain() {
@@ -214,8 +214,7 @@ final class CentralTests: CoreBluetoothCase, @unchecked Sendable {
         XCTAssertEqual(peripheral.state, .connecting)
         seen.clear()
         simulator.simulateOutOfRange(false, of: Self.address)
-        expect("connected Strap 1", limit: 600)
-        XCTAssertEqual(seen.texts, ["connected Strap 1"])
+        expectOnly("connected Strap 1", limit: 600)
     }
 
     func testConnectSurvivesPowerCyclesAndTheDaemon() {
@@ -236,8 +235,7 @@ final class CentralTests: CoreBluetoothCase, @unchecked Sendable {
         XCTAssertEqual(peripheral.state, .connecting)
         seen.clear()
         simulator.simulateOutOfRange(false, of: Self.address)
-        expect("connected Strap 1", limit: 600)
-        XCTAssertEqual(seen.texts, ["connected Strap 1"])
+        expectOnly("connected Strap 1", limit: 600)
     }
 
     func testAProgramThatConnectsAgainInItsCallbackKeepsThePeripheralOverPowerCycles() {
@@ -404,8 +402,7 @@ final class CentralTests: CoreBluetoothCase, @unchecked Sendable {
         seen.clear()
         central.cancelPeripheralConnection(recorder.peripherals[0])
         recorder.peripherals = []
-        expect("disconnected nil")
-        XCTAssertEqual(seen.texts, ["disconnected nil"])
+        expectOnly("disconnected nil")
         XCTAssertEqual(central.retrievePeripherals(withIdentifiers: [identifier]).count, 1)
     }
 

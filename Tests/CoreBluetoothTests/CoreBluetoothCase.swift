@@ -1,11 +1,12 @@
 import BlueCapKit
 import BlueZSimulator
 import CoreBluetooth
+import TestSupport
 import XCTest
 
 /// A central manager on a simulator in virtual time, and a heart rate strap.
 // Unchecked: the delegates write on the callback queue; the test reads after `settle`.
-class CoreBluetoothCase: XCTestCase, @unchecked Sendable {
+class CoreBluetoothCase: XCTestCase, VirtualTimeCase, @unchecked Sendable {
     static let address: VirtualAddress = "C0:00:00:00:00:01"
     static let heartRate = CBUUID(string: "180D")
     static let measurement = CBUUID(string: "2A37")
@@ -18,6 +19,7 @@ class CoreBluetoothCase: XCTestCase, @unchecked Sendable {
     let callbacks = DispatchQueue(label: "callbacks")
     let strap = Strap()
     let seen = Notes()
+    var notedTexts: [String] { seen.texts }
     lazy var recorder = Recorder(seen)
     var central: CBCentralManager!
 
@@ -77,29 +79,10 @@ class CoreBluetoothCase: XCTestCase, @unchecked Sendable {
         }
     }
 
-    func eventually(
-        _ what: String, limit: TimeInterval = 60, step: TimeInterval = 0.05, file: StaticString = #filePath,
-        line: UInt = #line, _ condition: () -> Bool
-    ) {
-        let end = simulator.seconds + limit
-        settle()
-        while !condition() {
-            guard simulator.seconds < end else {
-                return XCTFail("\(what) did not happen; noted: \(seen.texts)", file: file, line: line)
-            }
-            simulator.advance(by: step)
-            settle()
-        }
-    }
-
-    func pass(_ seconds: TimeInterval, step: TimeInterval = 0.05) {
-        let end = simulator.seconds + seconds
-        eventually("time", limit: seconds + step + 1, step: step) { simulator.seconds >= end }
-    }
-
-    /// Waits for a note.
-    func expect(_ text: String, limit: TimeInterval = 60, file: StaticString = #filePath, line: UInt = #line) {
-        eventually("\"\(text)\"", limit: limit, file: file, line: line) { seen.texts.contains(text) }
+    /// Waits for a note, which is the only one.
+    func expectOnly(_ text: String, limit: TimeInterval = 60, file: StaticString = #filePath, line: UInt = #line) {
+        expect(text, limit: limit, file: file, line: line)
+        XCTAssertEqual(seen.texts, [text], file: file, line: line)
     }
 
     // MARK: Beginnings
@@ -143,6 +126,25 @@ class CoreBluetoothCase: XCTestCase, @unchecked Sendable {
         expect("characteristics 180D nil")
         expect("characteristics 180A nil")
         seen.clear()
+    }
+
+    /// The same, with one of the characteristics.
+    func discover(_ uuid: CBUUID) -> (CBPeripheral, CBCharacteristic) {
+        let peripheral = discover()
+        return (peripheral, characteristic(uuid, of: peripheral))
+    }
+
+    func subscribe(to characteristic: CBCharacteristic, file: StaticString = #filePath, line: UInt = #line) {
+        characteristic.service?.peripheral?.setNotifyValue(true, for: characteristic)
+        expect("notifying \(characteristic.uuid) true nil", file: file, line: line)
+    }
+
+    /// The peripheral notifies a rate, which is reported once.
+    func expectNotification(_ rate: UInt8, _ note: String = "", file: StaticString = #filePath, line: UInt = #line) {
+        seen.clear()
+        simulator.notify(Self.address, characteristic: .uuid("2A37"), value: [0, rate])
+        settle()
+        XCTAssertEqual(seen.texts, ["value 2A37 [0, \(rate)] nil"], note, file: file, line: line)
     }
 
     func characteristic(_ uuid: CBUUID, of peripheral: CBPeripheral) -> CBCharacteristic {

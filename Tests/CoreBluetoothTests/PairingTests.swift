@@ -1,6 +1,7 @@
 import BlueCapKit
 import BlueZSimulator
 import CoreBluetooth
+import TestSupport
 import XCTest
 
 /// Values that need a pairing, with the policies of BlueCapKit.

@@ -1,6 +1,7 @@
 @testable import BlueCapKit
 import BlueZSimulator
 import CoreBluetooth
+import TestSupport
 import XCTest
 
 /// A `CBPeripheralManager` and virtual centrals.
@@ -46,6 +47,34 @@ final class PeripheralManagerTests: CoreBluetoothCase, @unchecked Sendable {
         manager.add(service)
         expect("added \(service.uuid) nil")
         return service.characteristics as! [CBMutableCharacteristic]
+    }
+
+    /// The heart's characteristics, served and advertised.
+    @discardableResult
+    private func serveHeart() -> [CBMutableCharacteristic] {
+        serve()
+        let characteristics = add(heart())
+        advertise()
+        return characteristics
+    }
+
+    private func battery(
+        _ properties: CBCharacteristicProperties = .read, _ permissions: CBAttributePermissions = .readable
+    ) -> CBMutableService {
+        let service = CBMutableService(type: Self.battery, primary: true)
+        service.characteristics = [
+            CBMutableCharacteristic(
+                type: Self.level, properties: properties, value: Data([5]), permissions: permissions)
+        ]
+        return service
+    }
+
+    /// A central that has subscribed to the measurement.
+    private func subscriber(_ number: Int = 1, mtu: Int = 247) -> CentralLink {
+        let phone = phone(number, mtu: mtu)
+        phone.subscribe(to: "2A37")
+        expect("subscribed 2A37")
+        return phone
     }
 
     private func advertise() {
@@ -115,21 +144,13 @@ final class PeripheralManagerTests: CoreBluetoothCase, @unchecked Sendable {
         advertise()
         let phone = phone()
         XCTAssertNotEqual(result(of: phone.pair()), .success([]))
-        let lock = CBMutableService(type: Self.battery, primary: true)
-        lock.characteristics = [
-            CBMutableCharacteristic(
-                type: Self.level, properties: .read, value: Data([5]), permissions: .readEncryptionRequired)
-        ]
+        let lock = battery(.read, .readEncryptionRequired)
         add(lock)
         XCTAssertEqual(manager.blueCap.pairingPolicy, .justWorks)
     }
 
     func testAPolicyThatIsConfiguredDoesNotChangeWithTheServices() throws {
-        let lock = CBMutableService(type: Self.battery, primary: true)
-        lock.characteristics = [
-            CBMutableCharacteristic(
-                type: Self.level, properties: .read, value: Data([5]), permissions: .readEncryptionRequired)
-        ]
+        let lock = battery(.read, .readEncryptionRequired)
         manager = try CBPeripheralManager(
             delegate: server, queue: callbacks, configuration: .init(busAddress: simulator.address))
         expect("state 5")
@@ -162,18 +183,14 @@ final class PeripheralManagerTests: CoreBluetoothCase, @unchecked Sendable {
     // MARK: Services and requests
 
     func testAFixedValueIsReadWithoutTheDelegate() {
-        serve()
-        add(heart())
-        advertise()
+        serveHeart()
         seen.clear()
         XCTAssertEqual(result(of: phone().read("2A38")), .success([3]))
         XCTAssertEqual(seen.texts, [])
     }
 
     func testTheDelegateRespondsToReads() throws {
-        serve()
-        let characteristics = add(heart())
-        advertise()
+        let characteristics = serveHeart()
         let phone = phone()
         server.onRead = { manager, request in
             XCTAssertTrue(request.characteristic === characteristics[0])
@@ -191,9 +208,7 @@ final class PeripheralManagerTests: CoreBluetoothCase, @unchecked Sendable {
     }
 
     func testTheDelegateReceivesWritesOfBothKindsFromOneCentral() throws {
-        serve()
-        add(heart())
-        advertise()
+        serveHeart()
         let phone = phone()
         var centrals: [CBCentral] = []
         server.onWrite = { manager, requests in
@@ -224,11 +239,7 @@ final class PeripheralManagerTests: CoreBluetoothCase, @unchecked Sendable {
 
     func testAFixedValueThatCanBeWrittenIsMisuse() {
         serve()
-        let service = CBMutableService(type: Self.battery, primary: true)
-        service.characteristics = [
-            CBMutableCharacteristic(
-                type: Self.level, properties: [.read, .write], value: Data([1]), permissions: [.readable, .writeable])
-        ]
+        let service = battery([.read, .write], [.readable, .writeable])
         manager.add(service)
         expect("added 180F CBError.invalidParameters")
         XCTAssertTrue(seen.texts.contains { $0.contains("API MISUSE: characteristic 2A19 has a fixed value") })
@@ -272,15 +283,7 @@ final class PeripheralManagerTests: CoreBluetoothCase, @unchecked Sendable {
         XCTAssertTrue(seen.texts.last?.contains("was not added") == true)
         seen.clear()
         add(service)
-        add(
-            {
-                let battery = CBMutableService(type: Self.battery, primary: true)
-                battery.characteristics = [
-                    CBMutableCharacteristic(
-                        type: Self.level, properties: .read, value: Data([5]), permissions: .readable)
-                ]
-                return battery
-            }())
+        add(battery())
         manager.removeAllServices()
         eventually("removal") { self.simulator.applications.isEmpty }
     }
@@ -310,12 +313,8 @@ final class PeripheralManagerTests: CoreBluetoothCase, @unchecked Sendable {
     // MARK: Subscriptions and updates
 
     func testSubscriptionsAreReportedWithTheSameCentral() {
-        serve()
-        let measurement = add(heart())[0]
-        advertise()
-        let phone = phone()
-        phone.subscribe(to: "2A37")
-        expect("subscribed 2A37")
+        let measurement = serveHeart()[0]
+        let phone = subscriber()
         let central = server.centrals.first
         XCTAssertEqual(measurement.subscribedCentrals?.count, 1)
         XCTAssertTrue(measurement.subscribedCentrals?.first === central)
@@ -336,13 +335,9 @@ final class PeripheralManagerTests: CoreBluetoothCase, @unchecked Sendable {
     }
 
     func testAnUpdateWithoutSubscribersIsNotKept() {
-        serve()
-        let measurement = add(heart())[0]
-        advertise()
+        let measurement = serveHeart()[0]
         XCTAssertTrue(manager.updateValue(Data([1]), for: measurement, onSubscribedCentrals: nil))
-        let phone = phone()
-        phone.subscribe(to: "2A37")
-        expect("subscribed 2A37")
+        let phone = subscriber()
         XCTAssertTrue(manager.updateValue(Data([2]), for: measurement, onSubscribedCentrals: nil))
         eventually("value") { !phone.values.isEmpty }
         pass(1)
@@ -350,12 +345,8 @@ final class PeripheralManagerTests: CoreBluetoothCase, @unchecked Sendable {
     }
 
     func testAFullQueueIsFollowedByIsReady() {
-        serve()
-        let measurement = add(heart())[0]
-        advertise()
-        let phone = phone()
-        phone.subscribe(to: "2A37")
-        expect("subscribed 2A37")
+        let measurement = serveHeart()[0]
+        let phone = subscriber()
         let count = 3_000
         var sent = 0
         var refusals = 0
@@ -379,9 +370,7 @@ final class PeripheralManagerTests: CoreBluetoothCase, @unchecked Sendable {
 
     /// The sender of Apple's guide: parts as long as the central takes, until one is refused; it goes on in `isReady`.
     func testPartsAsLongAsTheCentralTakesArriveWhateverThePacketsAre() {
-        serve()
-        let measurement = add(heart())[0]
-        advertise()
+        let measurement = serveHeart()[0]
         for (number, mtu) in [23, 247, 515, 517].enumerated() {
             let phone = phone(number + 1, mtu: mtu)
             phone.subscribe(to: "2A37")
@@ -410,12 +399,8 @@ final class PeripheralManagerTests: CoreBluetoothCase, @unchecked Sendable {
     /// "false if the update is not successfully sent because the underlying transmit queue is full", and a value that is
     /// too long "is truncated" (Apple's documentation of `updateValue`). A sender waits for `isReady` after each `false`.
     func testOnlyAFullQueueRefusesAnUpdate() {
-        serve()
-        let measurement = add(heart())[0]
-        advertise()
-        let phone = phone(mtu: 517)
-        phone.subscribe(to: "2A37")
-        expect("subscribed 2A37")
+        let measurement = serveHeart()[0]
+        let phone = subscriber(mtu: 517)
         seen.clear()
         XCTAssertTrue(manager.updateValue(Data(count: 600), for: measurement, onSubscribedCentrals: nil))
         eventually("the value") { !phone.values.isEmpty }
@@ -426,9 +411,7 @@ final class PeripheralManagerTests: CoreBluetoothCase, @unchecked Sendable {
         let central = server.centrals[0]
         phone.disconnect()
         expect("unsubscribed 2A37")
-        let other = self.phone(2)
-        other.subscribe(to: "2A37")
-        expect("subscribed 2A37")
+        let other = subscriber(2)
         XCTAssertTrue(manager.updateValue(Data([1]), for: measurement, onSubscribedCentrals: [central]))
         XCTAssertTrue(manager.updateValue(Data([2]), for: measurement, onSubscribedCentrals: nil))
         eventually("the value for all") { !other.values.isEmpty }
@@ -441,9 +424,7 @@ final class PeripheralManagerTests: CoreBluetoothCase, @unchecked Sendable {
     }
 
     func testAnUpdateForOneOfTwoCentralsReachesIt() {
-        serve()
-        let measurement = add(heart())[0]
-        advertise()
+        let measurement = serveHeart()[0]
         let first = phone(1)
         first.subscribe(to: "2A37")
         eventually("first") { measurement.subscribedCentrals?.count == 1 }

@@ -1,6 +1,7 @@
 import BlueCapKit
 import BlueZSimulator
 import CoreBluetooth
+import TestSupport
 import XCTest
 
 /// The attributes of a connected `CBPeripheral`.
@@ -9,8 +10,7 @@ final class PeripheralTests: CoreBluetoothCase, @unchecked Sendable {
     func testTheDelegateIsCalledOnItsQueueAlsoIfAnOperationFailsAtOnce() {
         let key = DispatchSpecificKey<Bool>()
         callbacks.setSpecific(key: key, value: true)
-        let peripheral = discover()
-        let measurement = characteristic(Self.measurement, of: peripheral)
+        let (peripheral, measurement) = discover(Self.measurement)
         recorder.notesValues = false
         var isElsewhere = false
         var count = 0
@@ -73,8 +73,7 @@ final class PeripheralTests: CoreBluetoothCase, @unchecked Sendable {
     }
 
     func testDescriptorsHaveTheTypesOfTheirUUIDs() throws {
-        let peripheral = discover()
-        let control = characteristic(Self.control, of: peripheral)
+        let (peripheral, control) = discover(Self.control)
         XCTAssertNil(control.descriptors)
         peripheral.discoverDescriptors(for: control)
         expect("descriptors 2A39 nil")
@@ -100,8 +99,7 @@ final class PeripheralTests: CoreBluetoothCase, @unchecked Sendable {
     // MARK: Values
 
     func testAReadReportsItsValue() {
-        let peripheral = discover()
-        let location = characteristic(Self.location, of: peripheral)
+        let (peripheral, location) = discover(Self.location)
         peripheral.readValue(for: location)
         expect("value 2A38 [1] nil")
         XCTAssertEqual(location.value, Data([1]))
@@ -112,8 +110,7 @@ final class PeripheralTests: CoreBluetoothCase, @unchecked Sendable {
     }
 
     func testOperationsOfOneCharacteristicAreReportedInTheirOrder() {
-        let peripheral = discover()
-        let location = characteristic(Self.location, of: peripheral)
+        let (peripheral, location) = discover(Self.location)
         for number in 1...5 {
             peripheral.writeValue(Data([UInt8(number)]), for: location, type: .withResponse)
             peripheral.readValue(for: location)
@@ -193,8 +190,7 @@ final class PeripheralTests: CoreBluetoothCase, @unchecked Sendable {
     }
 
     func testNotifiedValuesAreReportedOneByOneWhileTheSubscriptionLasts() {
-        let peripheral = discover()
-        let measurement = characteristic(Self.measurement, of: peripheral)
+        let (peripheral, measurement) = discover(Self.measurement)
         peripheral.setNotifyValue(true, for: measurement)
         XCTAssertFalse(measurement.isNotifying)
         expect("notifying 2A37 true nil")
@@ -206,19 +202,14 @@ final class PeripheralTests: CoreBluetoothCase, @unchecked Sendable {
         peripheral.setNotifyValue(false, for: measurement)
         expect("notifying 2A37 false nil")
         XCTAssertEqual(simulator.subscriptions(to: .uuid("2A37"), at: Self.address), [])
-        peripheral.setNotifyValue(true, for: measurement)
-        expect("notifying 2A37 true nil")
-        seen.clear()
-        simulator.notify(Self.address, characteristic: .uuid("2A37"), value: [0, 71])
-        settle()
-        XCTAssertEqual(seen.texts, ["value 2A37 [0, 71] nil"], "Not twice after the second subscription.")
+        subscribe(to: measurement)
+        expectNotification(71, "Not twice after the second subscription.")
     }
 
     func testTheEndOfALinkEndsSubscriptionsAndInvalidatesServices() {
         let peripheral = discover()
         let (service, measurement) = (peripheral.services!.first!, characteristic(Self.measurement, of: peripheral))
-        peripheral.setNotifyValue(true, for: measurement)
-        expect("notifying 2A37 true nil")
+        subscribe(to: measurement)
         simulator.simulateLinkLoss(of: Self.address)
         expect("disconnected CBError.peripheralDisconnected")
         XCTAssertNil(peripheral.services)
@@ -231,17 +222,12 @@ final class PeripheralTests: CoreBluetoothCase, @unchecked Sendable {
             simulator.subscriptions(to: .uuid("2A37"), at: Self.address), [], "The program subscribes again.")
         discover(on: peripheral)
         XCTAssertTrue(characteristic(Self.measurement, of: peripheral) === measurement)
-        peripheral.setNotifyValue(true, for: measurement)
-        expect("notifying 2A37 true nil")
-        seen.clear()
-        simulator.notify(Self.address, characteristic: .uuid("2A37"), value: [0, 72])
-        settle()
-        XCTAssertEqual(seen.texts, ["value 2A37 [0, 72] nil"])
+        subscribe(to: measurement)
+        expectNotification(72)
     }
 
     func testOperationsThatALossInterruptsFailBeforeTheDisconnection() {
-        let peripheral = discover()
-        let location = characteristic(Self.location, of: peripheral)
+        let (peripheral, location) = discover(Self.location)
         strap.writeAnswer = { _ in .never }
         peripheral.writeValue(Data([1]), for: location, type: .withResponse)
         pass(0.1)
@@ -253,8 +239,7 @@ final class PeripheralTests: CoreBluetoothCase, @unchecked Sendable {
     }
 
     func testWritesWithoutResponseFollowTheQueue() {
-        let peripheral = discover()
-        let control = characteristic(Self.control, of: peripheral)
+        let (peripheral, control) = discover(Self.control)
         XCTAssertEqual(peripheral.maximumWriteValueLength(for: .withResponse), 512)
         XCTAssertEqual(peripheral.maximumWriteValueLength(for: .withoutResponse), 244)
         let count = 500
@@ -279,8 +264,7 @@ final class PeripheralTests: CoreBluetoothCase, @unchecked Sendable {
     }
 
     func testWritesWithoutResponseAreNotLostIfTheProgramDoesNotWait() {
-        let peripheral = discover()
-        let control = characteristic(Self.control, of: peripheral)
+        let (peripheral, control) = discover(Self.control)
         for number in 0..<200 { peripheral.writeValue(Data([UInt8(number)]), for: control, type: .withoutResponse) }
         eventually("all") { self.strap.written.count == 200 }
         XCTAssertEqual(strap.written.map { Int($0[0]) }, Array(0..<200))
@@ -348,8 +332,7 @@ final class PeripheralTests: CoreBluetoothCase, @unchecked Sendable {
     // MARK: Misuse
 
     func testCommandsWithoutALinkAreMisuse() {
-        let peripheral = discover()
-        let location = characteristic(Self.location, of: peripheral)
+        let (peripheral, location) = discover(Self.location)
         central.cancelPeripheralConnection(peripheral)
         expect("disconnected nil")
         seen.clear()
@@ -366,8 +349,7 @@ final class PeripheralTests: CoreBluetoothCase, @unchecked Sendable {
     }
 
     func testAttributesOfAnotherPeripheralAreMisuse() {
-        let peripheral = discover()
-        let location = characteristic(Self.location, of: peripheral)
+        let (_, location) = discover(Self.location)
         var other = Self.virtual(2)
         other.name = "Strap 2"
         let second = find(other)
@@ -380,8 +362,7 @@ final class PeripheralTests: CoreBluetoothCase, @unchecked Sendable {
     }
 
     func testADelegateThatIsReleasedIsNotCalled() {
-        let peripheral = discover()
-        let location = characteristic(Self.location, of: peripheral)
+        let (peripheral, location) = discover(Self.location)
         peripheral.readValue(for: location)
         peripheral.delegate = nil
         pass(1)

@@ -1,6 +1,7 @@
 @testable import BlueCapKit
 import BlueZSimulator
 import CoreBluetooth
+import TestSupport
 import XCTest
 
 /// What a process finds that follows one that was killed.
@@ -115,10 +116,7 @@ final class RestorationTests: CoreBluetoothCase, @unchecked Sendable {
         let peripheral = try XCTUnwrap(peripherals?.first)
         XCTAssertTrue(characteristic(Self.measurement, of: peripheral).isNotifying)
         pass(2)
-        seen.clear()
-        simulator.notify(Self.address, characteristic: .uuid("2A37"), value: [0, 61])
-        settle()
-        XCTAssertEqual(seen.texts, ["value 2A37 [0, 61] nil"])
+        expectNotification(61)
     }
 
     func testARestoredSubscriptionThatIsRefusedIsReported() throws {

@@ -1,6 +1,7 @@
 import BlueCapKit
 import BlueZSimulator
 import CoreBluetooth
+import TestSupport
 import XCTest
 
 /// A central and a peripheral, both written against Core Bluetooth, on two adapters of one machine: nothing is lost, and

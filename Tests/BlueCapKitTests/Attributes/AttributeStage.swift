@@ -24,37 +24,50 @@ final class AttributeStage {
         } else {
             simulator.add(virtual)
         }
+        let found = try Self.find(on: simulator, profiles: profiles)
+        (manager, peripheral) = (found.manager, found.peripheral)
+    }
+
+    /// A manager that is on, and the peripheral that it finds.
+    static func find(
+        on simulator: Simulator, profiles: ProfileManager? = nil
+    ) throws -> (manager: CentralManager, peripheral: Peripheral) {
         let manager = try! CentralManager(
             profileManager: profiles, configuration: .init(busAddress: simulator.address))
-        self.manager = manager
-        let simulator = simulator
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
         let scan = manager.startScanning()
         XCTAssertTrue(simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))
         manager.stopScanning()
-        peripheral = try XCTUnwrap(manager.peripherals.first)
-        withExtendedLifetime(scan) {}
+        defer { withExtendedLifetime(scan) {} }
+        return (manager, try XCTUnwrap(manager.peripherals.first))
     }
 
     func endManager() { manager = nil }
 
     /// Connects, and waits until the link is up.
-    func connect(file: StaticString = #filePath, line: UInt = #line) {
+    func connect(_ peripheral: Peripheral? = nil, file: StaticString = #filePath, line: UInt = #line) {
+        let peripheral = peripheral ?? self.peripheral
         peripheral.connect()
-        XCTAssertTrue(simulator.advance(until: { isLinked }, limit: 30), "no link", file: file, line: line)
+        XCTAssertTrue(
+            simulator.advance(until: { peripheral.state == .connected }, limit: 30), "no link", file: file, line: line)
     }
 
     var isLinked: Bool { peripheral.state == .connected }
 
     /// Connects and discovers all there is.
-    func explore(file: StaticString = #filePath, line: UInt = #line) throws {
-        connect(file: file, line: line)
-        let services: Future<Peripheral> = peripheral.discoverAllServices()
-        try wait(services, file: file, line: line)
+    func explore(_ peripheral: Peripheral? = nil, file: StaticString = #filePath, line: UInt = #line) throws {
+        let peripheral = peripheral ?? self.peripheral
+        connect(peripheral, file: file, line: line)
+        try wait(peripheral.discoverAllServices() as Future<Peripheral>, file: file, line: line)
         for service in peripheral.services {
-            let characteristics: Future<Service> = service.discoverAllCharacteristics()
-            try wait(characteristics, file: file, line: line)
+            try wait(service.discoverAllCharacteristics() as Future<Service>, file: file, line: line)
         }
+    }
+
+    /// Reads, and returns the value.
+    @discardableResult
+    func read(_ characteristic: Characteristic, file: StaticString = #filePath, line: UInt = #line) throws -> Data? {
+        try wait(characteristic.read() as Future<Characteristic>, file: file, line: line).dataValue
     }
 
     /// Lets virtual time pass until the future is complete, and gives its outcome.

@@ -36,8 +36,7 @@ final class DiscoveryBehaviourTests: XCTestCase {
         let stage = try AttributeStage([heartRate, battery], link: VirtualLink(resolveLatency: 0.1, exportDelay: 0))
         stage.connect()
         let before = stage.simulator.seconds
-        let discovery: Future<Peripheral> = stage.peripheral.discoverAllServices()
-        try stage.wait(discovery)
+        try stage.wait(stage.peripheral.discoverAllServices() as Future<Peripheral>)
         XCTAssertLessThan(stage.simulator.seconds - before, 0.12)
     }
 
@@ -47,8 +46,7 @@ final class DiscoveryBehaviourTests: XCTestCase {
         return try (0..<2).map { _ in
             stage.connect()
             let before = stage.simulator.seconds
-            let discovery: Future<Peripheral> = stage.peripheral.discoverAllServices()
-            try stage.wait(discovery)
+            try stage.wait(stage.peripheral.discoverAllServices() as Future<Peripheral>)
             defer {
                 stage.peripheral.disconnect()
                 XCTAssertTrue(stage.simulator.advance(until: { stage.simulator.links.isEmpty }, limit: 10))
@@ -88,8 +86,7 @@ final class DiscoveryBehaviourTests: XCTestCase {
         XCTAssertFalse(uuids(stage.peripheral.services).contains("180A"))
         stage.simulator.advance(by: 5)
         XCTAssertEqual(changes.withLock { $0 }, 1)
-        let again: Future<Peripheral> = stage.peripheral.discoverAllServices()
-        try stage.wait(again)
+        try stage.wait(stage.peripheral.discoverAllServices() as Future<Peripheral>)
         XCTAssertTrue(uuids(stage.peripheral.services).contains("180A"))
     }
 
@@ -140,8 +137,7 @@ final class DiscoveryBehaviourTests: XCTestCase {
             peripheral = stage.peripheral
             service = stage.peripheral.services.first
             characteristic = try stage.characteristic("2A38")
-            let read: Future<Characteristic> = try stage.characteristic("2A38").read()
-            try stage.wait(read)
+            try stage.read(stage.characteristic("2A38"))
             stage.endManager()
             stage.simulator.advance(by: 5)
         }
@@ -227,8 +223,7 @@ final class DiscoveryBehaviourTests: XCTestCase {
         XCTAssertEqual(stage.failure(of: lost) as? CharacteristicError, .invalidated)
         let lostService: Future<Service> = goneService.discoverAllCharacteristics()
         XCTAssertEqual(stage.failure(of: lostService) as? ServiceError, .invalidated)
-        let read: Future<Characteristic> = kept.read()
-        try stage.wait(read)
+        try stage.read(kept)
         XCTAssertEqual(kept.dataValue, Data([1]))
     }
 
@@ -251,8 +246,7 @@ final class DiscoveryBehaviourTests: XCTestCase {
         let moved = try stage.characteristic("2A38")
         stage.simulator.simulateServicesChanged(of: AttributeStage.address, to: [heartRate])
         XCTAssertTrue(stage.simulator.advance(until: { !moved.isValid }, limit: 2))
-        let read: Future<Characteristic> = moved.read()
-        try stage.wait(read)
+        try stage.read(moved)
         XCTAssertEqual(moved.dataValue, Data([1]))
         XCTAssertTrue(moved.isValid)
     }
@@ -266,8 +260,7 @@ final class DiscoveryBehaviourTests: XCTestCase {
         XCTAssertEqual(stage.simulator.statistics.count(of: "RemoveDevice"), 1)
         XCTAssertTrue(stage.isLinked)
         XCTAssertTrue(uuids(stage.peripheral.services).contains("180D"))
-        let read: Future<Characteristic> = kept.read()
-        try stage.wait(read)
+        try stage.read(kept)
     }
 
     func testEachRefreshThatBlueZRefusesFails() throws {
@@ -305,8 +298,7 @@ final class DiscoveryBehaviourTests: XCTestCase {
             stage.peripheral.service(CBUUID(string: "180D"))?.characteristics(withUUID: CBUUID(string: "2A38")))
         XCTAssertEqual(pair.count, 2)
         for characteristic in pair {
-            let read: Future<Characteristic> = characteristic.read()
-            try stage.wait(read)
+            try stage.read(characteristic)
         }
         XCTAssertEqual(pair.map(\.dataValue), [Data([1]), Data([2])])
     }
@@ -323,8 +315,7 @@ final class DiscoveryBehaviourTests: XCTestCase {
         XCTAssertEqual(stage.failure(of: without, limit: 1) as? PeripheralError, .disconnected)
         stage.connect()
         XCTAssertEqual(uuids(stage.peripheral.services), [], "Nothing was asked for on this connection.")
-        let read: Future<Characteristic> = characteristic.read()
-        try stage.wait(read)
+        try stage.read(characteristic)
         XCTAssertEqual(characteristic.dataValue, Data([1]))
     }
 }

@@ -14,8 +14,7 @@ final class FunctionValueTests: XCTestCase {
     }
 
     func testNotifyingWithoutACallIsTheMethodWithoutATimeout() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         let start: () -> Future<Characteristic> = characteristic.startNotifying
         let startOver: (NotificationTransport) -> Future<Characteristic> = characteristic.startNotifying
         let startAlone: () -> Future<Void> = characteristic.startNotifying
@@ -32,14 +31,11 @@ final class FunctionValueTests: XCTestCase {
     }
 
     func testTheEndOfASubscriptionWithATimeoutYieldsTheCharacteristicOrNothing() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
-        try stage.start(characteristic, over: .signals)
+        let (stage, characteristic) = try AttributeStage.subscribed(over: .signals)
         let stopped = characteristic.stopNotifying(timeout: 5)
         XCTAssertEqual(try stage.wait(stopped).uuid, characteristic.uuid)
         try stage.start(characteristic, over: .signals)
-        let stoppedAlone: Future<Void> = characteristic.stopNotifying(timeout: 5)
-        try stage.wait(stoppedAlone)
+        try stage.wait(characteristic.stopNotifying(timeout: 5) as Future<Void>)
         XCTAssertFalse(characteristic.isNotifying)
     }
 

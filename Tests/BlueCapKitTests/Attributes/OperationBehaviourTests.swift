@@ -5,7 +5,7 @@ import XCTest
 /// What users suffer from while they read and write, and what happens here instead; the letters are those of the
 /// behaviours in Documentation/Reliability.md.
 final class OperationBehaviourTests: XCTestCase {
-    fileprivate let answers = ChosenAnswers()
+    private let answers = ChosenAnswers()
     private let service = VirtualService(
         "180D",
         characteristics: [
@@ -19,7 +19,7 @@ final class OperationBehaviourTests: XCTestCase {
             VirtualCharacteristic("2A3A", [.write, .read]),
         ])
 
-    fileprivate func stage(_ link: VirtualLink = VirtualLink(), profiles: ProfileManager? = nil) throws
+    private func stage(_ link: VirtualLink = VirtualLink(), profiles: ProfileManager? = nil) throws
         -> AttributeStage
     {
         let stage = try AttributeStage([service], link: link, behavior: answers, profiles: profiles)
@@ -38,8 +38,7 @@ final class OperationBehaviourTests: XCTestCase {
         XCTAssertEqual(characteristic.dataValue, Data([1]))
         let value: UInt8? = characteristic.value()
         XCTAssertEqual(value, 1)
-        let again: Future<Void> = characteristic.read()
-        try stage.wait(again)
+        try stage.wait(characteristic.read() as Future<Void>)
     }
 
     func testWritesInAllFormsReachThePeripheral() throws {
@@ -54,8 +53,7 @@ final class OperationBehaviourTests: XCTestCase {
             characteristic.write(data: Data([9]), type: .withoutResponse),
         ]
         for future in futures { try stage.wait(future) }
-        let later: Future<Void> = characteristic.write(UInt8(10))
-        try stage.wait(later)
+        try stage.wait(characteristic.write(UInt8(10)) as Future<Void>)
         XCTAssertEqual(answers.written, [[1], [2, 0], [3], [4], [5], [6], [7], [8], [9], [10]])
     }
 
@@ -66,8 +64,7 @@ final class OperationBehaviourTests: XCTestCase {
         profiles.addService(heartRate)
         let stage = try stage(profiles: profiles)
         let characteristic = try stage.characteristic("2A38")
-        let read: Future<Characteristic> = characteristic.read()
-        try stage.wait(read)
+        try stage.read(characteristic)
         XCTAssertEqual(characteristic.service?.name, "Heart")
         XCTAssertEqual(characteristic.stringValue, ["Place": "01"])
         XCTAssertEqual(try stage.characteristic("2A39").name, "Unknown")
@@ -83,8 +80,7 @@ final class OperationBehaviourTests: XCTestCase {
         let read: Future<Descriptor> = description.read()
         XCTAssertEqual(try stage.wait(read).dataValue, Data("Control".utf8))
         let format = try XCTUnwrap(characteristic.descriptor(CBUUID(string: "2904")))
-        let write: Future<Descriptor> = format.write(data: Data([8]))
-        try stage.wait(write)
+        try stage.wait(format.write(data: Data([8])) as Future<Descriptor>)
         XCTAssertEqual(answers.written, [[8]])
     }
 
@@ -113,9 +109,9 @@ final class OperationBehaviourTests: XCTestCase {
 
     func testWhatAnotherProgramIsBusyWithIsTriedAgain() throws {
         let stage = try stage()
-        let other = try AttributeStageNeighbour(stage)
+        let other = try SecondManager(beside: stage)
         answers.answerWrites(to: "2A3A", AttributeAnswer(.success([]), after: 0.5))
-        let theirs: Future<Characteristic> = try other.characteristic("2A3A").write(UInt8(1))
+        let theirs: Future<Characteristic> = try other.explore("2A3A", on: stage).write(UInt8(1))
         let ours: Future<Characteristic> = try stage.characteristic("2A3A").write(UInt8(2))
         try stage.wait(ours)
         try stage.wait(theirs)
@@ -125,9 +121,9 @@ final class OperationBehaviourTests: XCTestCase {
 
     func testWhatStaysBusyFailsWithBlueZsWord() throws {
         let stage = try stage()
-        let other = try AttributeStageNeighbour(stage)
+        let other = try SecondManager(beside: stage)
         answers.answerWrites(to: "2A3A", AttributeAnswer(.success([]), after: 20))
-        let theirs: Future<Characteristic> = try other.characteristic("2A3A").write(UInt8(1))
+        let theirs: Future<Characteristic> = try other.explore("2A3A", on: stage).write(UInt8(1))
         stage.simulator.advance(by: 0.1)
         let ours: Future<Characteristic> = try stage.characteristic("2A3A").write(UInt8(2))
         guard case .writeFailed(let failure)? = stage.failure(of: ours, limit: 5) as? CharacteristicError else {
@@ -246,10 +242,8 @@ final class OperationBehaviourTests: XCTestCase {
         let stage = try stage(VirtualLink(mtu: 23))
         let characteristic = try stage.characteristic("2A39")
         let value = Data((0..<400).map { UInt8(truncatingIfNeeded: $0) })
-        let write: Future<Characteristic> = characteristic.write(data: value)
-        try stage.wait(write)
-        let read: Future<Characteristic> = characteristic.read()
-        try stage.wait(read)
+        try stage.wait(characteristic.write(data: value) as Future<Characteristic>)
+        try stage.read(characteristic)
         XCTAssertEqual(characteristic.dataValue, value)
     }
 
@@ -302,8 +296,7 @@ extension OperationBehaviourTests {
         let characteristic = try stage.characteristic("2A39")
         let transfer = characteristic.transfer(Data(repeating: 1, count: 5_000), timeout: 0.5)
         XCTAssertEqual(stage.failure(of: transfer) as? CharacteristicError, .writeTimeout)
-        let next: Future<Characteristic> = characteristic.write(UInt8(2))
-        try stage.wait(next)
+        try stage.wait(characteristic.write(UInt8(2)) as Future<Characteristic>)
         XCTAssertLessThan(answers.written.count, 250)
     }
 
@@ -313,37 +306,5 @@ extension OperationBehaviourTests {
         answers.answerReads(of: "2A39", .value([1, 2, 3, 4]))
         let part = characteristic.read(from: 2)
         XCTAssertEqual(try stage.wait(part), Data([3, 4]))
-    }
-}
-
-/// A second manager on the bus of a stage, with operations of its own.
-private final class AttributeStageNeighbour {
-    private let manager: CentralManager
-    private let peripheral: Peripheral
-
-    init(_ stage: AttributeStage) throws {
-        let manager = try CentralManager(configuration: .init(busAddress: stage.simulator.address))
-        self.manager = manager
-        XCTAssertTrue(stage.simulator.advance(until: { manager.poweredOn }, limit: 5))
-        let scan = manager.startScanning()
-        // It advertises when no central is connected to it.
-        stage.simulator.simulateLinkLoss(of: AttributeStage.address)
-        XCTAssertTrue(stage.simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))
-        manager.stopScanning()
-        peripheral = try XCTUnwrap(manager.peripherals.first)
-        withExtendedLifetime(scan) {}
-        try stage.explore()
-        peripheral.connect()
-        XCTAssertTrue(stage.simulator.advance(until: { peripheral.state == .connected }, limit: 5))
-        let services: Future<Peripheral> = peripheral.discoverAllServices()
-        try stage.wait(services)
-        for service in peripheral.services {
-            let characteristics: Future<Service> = service.discoverAllCharacteristics()
-            try stage.wait(characteristics)
-        }
-    }
-
-    func characteristic(_ uuid: String) throws -> Characteristic {
-        try XCTUnwrap(peripheral.services.lazy.compactMap { $0.characteristic(CBUUID(string: uuid)) }.first)
     }
 }

@@ -1,4 +1,6 @@
 import BlueCapBlueZ
+import Foundation
+import TestSupport
 import XCTest
 
 @testable import BlueCapKit
@@ -9,14 +11,16 @@ final class OperationLanesTests: XCTestCase {
     private var lanes = Lanes()
     private let lane = AttributeID(rawValue: 1)
     private let other = AttributeID(rawValue: 2)
-    private let inProgress = OperationFailure(BlueZError(name: "org.bluez.Error.InProgress"))
-
-    override func setUp() { _ = open() }
+    private let failures: [String: OperationFailure] = [
+        "inProgress": OperationFailure(BlueZError(name: "org.bluez.Error.InProgress")),
+        "unpaired": OperationFailure(BlueZError(name: "org.bluez.Error.NotPermitted", message: "Not paired")),
+        "refused": .refused(BlueZError(name: "x")),
+    ]
 
     private func id(_ number: UInt64) -> OperationID { OperationID(rawValue: number) }
 
-    /// Orders and operations to send in short: `send 1`, `done 1`, `failed 1`, `retry 1`.
-    private func words(_ decide: (inout Orders) -> [Lanes.Operation]) -> [String] {
+    /// The orders, and the operations to send.
+    private func words(_ decide: (inout Orders) -> [Lanes.Operation]) -> String {
         var sent: [Lanes.Operation] = []
         let actions = Orders.given { sent = decide(&$0) }
         let orders = actions.map { action in
@@ -29,214 +33,139 @@ final class OperationLanesTests: XCTestCase {
             default: "\(action)"
             }
         }
-        return orders + sent.map { "send \($0.id.rawValue)" }
+        let all = orders + sent.map { "send \($0.id.rawValue)" }
+        return all.isEmpty ? "none" : all.joined(separator: ", ")
     }
 
-    private func words(_ sent: [Lanes.Operation]) -> [String] { words { _ in sent } }
-    private func words(_ sent: Lanes.Operation?) -> [String] { words { _ in [sent].compactMap { $0 } } }
-
-    private func submit(_ number: UInt64, lane: AttributeID? = nil) -> [String] {
-        words(
-            lanes.submit(
-                .init(id: id(number), target: lane ?? self.lane, request: .read(offset: 0)), lane: lane ?? self.lane))
+    /// Executes an event. A number is that of an operation; operations are in the first lane, unless it is `other`.
+    private func send(_ event: [String]) throws -> String {
+        let id = id(event.count > 1 ? UInt64(event[1]) ?? 0 : 0)
+        let lane = event.contains("other") ? other : lane
+        switch event[0] {
+        case "isIdle": return "\(lanes.isIdle)"
+        case "isSecuring": return "\(lanes.isSecuring)"
+        case "isHeld": return "\(lanes.isHeld(lane))"
+        case "pairsOnDemand": lanes.pairsOnDemand = true
+        case "close": lanes.close()
+        case "hold": lanes.hold(lane)
+        case "open": return words { lanes.open(where: { event.count == 1 || $0 == self.lane }, into: &$0) }
+        case "submit":
+            return words { _ in
+                [lanes.submit(.init(id: id, target: lane, request: .read(offset: 0)), lane: lane)].compactMap(\.self)
+            }
+        case "replied":
+            let result =
+                event.count > 2
+                ? failures[event[2]].map { Result<Order.Outcome, OperationFailure>.failure($0) }! : .success(.done)
+            return words { [lanes.replied(id, result, into: &$0)].compactMap(\.self) }
+        case "retry": return words { _ in [lanes.retry(lane)].compactMap(\.self) }
+        case "timedOut":
+            return words { orders in
+                _ = lanes.end(id, .timedOut, into: &orders)
+                return []
+            }
+        case "withdrawn":
+            var isUnsettled = false
+            let orders = words { orders in
+                isUnsettled = lanes.end(id, .withdrawn, into: &orders)
+                return []
+            }
+            return "\(isUnsettled) " + orders
+        case "lost":
+            return words { orders in
+                lanes.fail(.linkLost, keepsSecuring: event.contains("pairing"), into: &orders)
+                return []
+            }
+        case "secured": return words { lanes.secured(event.contains("cancelled") ? .cancelled : nil, into: &$0) }
+        default: throw UnknownEvent(event)
+        }
+        return "none"
     }
 
-    private func open(where exists: (AttributeID) -> Bool = { _ in true }) -> [String] {
-        words { lanes.open(where: exists, into: &$0) }
-    }
-
-    private func replied(_ number: UInt64, _ failure: OperationFailure? = nil) -> [String] {
-        words { orders in
-            let result = failure.map { Result<Order.Outcome, OperationFailure>.failure($0) } ?? .success(.done)
-            return [lanes.replied(id(number), result, into: &orders)].compactMap { $0 }
+    private func play(_ table: String, line: UInt = #line) {
+        TestSupport.play(table, line: line) {
+            lanes = Lanes()
+            _ = words { lanes.open(where: { _ in true }, into: &$0) }
+            return { [self] in try send($0) }
         }
     }
 
-    private func timedOut(_ number: UInt64) -> [String] {
-        words { orders in
-            _ = lanes.end(id(number), .timedOut, into: &orders)
-            return []
-        }
+    func testOrder() {
+        play(
+            """
+            Operations of a characteristic follow each other:
+            submit 1 → send 1; submit 2 → none; submit 3 → none; replied 1 → done 1, send 2
+            replied 2 refused → failed 2, send 3; replied 3 → done 3; isIdle → true
+            Characteristics do not wait for each other:
+            submit 1 → send 1; submit 2 other → send 2; submit 3 → none; replied 2 → done 2; replied 1 → done 1, send 3
+            """)
     }
 
-    /// `true` or `false` after the orders: whether the operation was not settled.
-    private func withdrawn(_ number: UInt64) -> [String] {
-        var isUnsettled = false
-        let orders = words { orders in
-            isUnsettled = lanes.end(id(number), .withdrawn, into: &orders)
-            return []
+    func testALongLaneKeepsItsOrder() throws {
+        _ = try (1...1_000).map { try send(["submit", "\($0)"]) }
+        _ = words { lanes.open(where: { _ in true }, into: &$0) }
+        for number in 1..<1_000 {
+            XCTAssertEqual(try send(["replied", "\(number)"]), "done \(number), send \(number + 1)")
         }
-        return orders + ["\(isUnsettled)"]
-    }
-
-    // MARK: Order
-
-    func testOperationsOfACharacteristicGoOneAfterTheOther() {
-        XCTAssertEqual(submit(1), ["send 1"])
-        XCTAssertEqual(submit(2), [])
-        XCTAssertEqual(submit(3), [])
-        XCTAssertEqual(replied(1), ["done 1", "send 2"])
-        XCTAssertEqual(replied(2, .refused(BlueZError(name: "x"))), ["failed 2", "send 3"])
-        XCTAssertEqual(replied(3), ["done 3"])
+        XCTAssertEqual(try send(["replied", "1000"]), "done 1000")
         XCTAssertTrue(lanes.isIdle)
     }
 
-    func testCharacteristicsDoNotWaitForEachOther() {
-        XCTAssertEqual(submit(1), ["send 1"])
-        XCTAssertEqual(submit(2, lane: other), ["send 2"])
-        XCTAssertEqual(submit(3), [])
-        XCTAssertEqual(replied(2), ["done 2"])
-        XCTAssertEqual(replied(1), ["done 1", "send 3"])
+    func testTimeLimitsAndWithdrawals() {
+        play(
+            """
+            What exceeds its time in BlueZ keeps its place until BlueZ replies:
+            submit 1; submit 2; timedOut 1 → timed out 1; timedOut 1 → none; replied 1 → send 2; replied 1 → none
+            replied 2 → done 2; isIdle → true
+            What is withdrawn while it waits is never sent:
+            submit 1; submit 2; withdrawn 2 → true failed 2; withdrawn 2 → false none; replied 1 → done 1; isIdle → true
+            What BlueZ executes is not withdrawn:
+            submit 1; submit 2; withdrawn 1 → true none; replied 1 → done 1, send 2; withdrawn 1 → false none
+            timedOut 2 → timed out 2; withdrawn 2 → false none
+            What is withdrawn is not repeated, and the next operation is:
+            pairsOnDemand; submit 1; withdrawn 1 → true none; replied 1 inProgress → failed 1
+            submit 3; replied 3 inProgress → retry 1
+            What is withdrawn causes no pairing:
+            pairsOnDemand; submit 2; withdrawn 2 → true none; replied 2 unpaired → failed 2; isSecuring → false
+            What waits for its repetition is withdrawn:
+            submit 1; submit 2; replied 1 inProgress → retry 1; withdrawn 1 → true failed 1; retry → send 2
+            What exceeds its time while it waits is never sent:
+            submit 1; submit 2; submit 3; timedOut 2 → timed out 2; replied 1 → done 1, send 3
+            The time limit of what is finished does nothing:
+            submit 1; replied 1; timedOut 1 → none
+            """)
     }
 
-    func testALongLaneKeepsItsOrder() {
-        _ = (1...1_000).map { submit($0) }
-        for number in 1...1_000 as ClosedRange<UInt64> {
-            XCTAssertEqual(replied(number).first, "done \(number)")
-        }
-        XCTAssertTrue(lanes.isIdle)
-    }
-
-    // MARK: Time-outs
-
-    func testWhatTimesOutInFlightKeepsItsPlaceUntilBlueZAnswers() {
-        _ = submit(1)
-        _ = submit(2)
-        XCTAssertEqual(timedOut(1), ["timed out 1"])
-        XCTAssertEqual(timedOut(1), [])
-        XCTAssertEqual(replied(1), ["send 2"], "The late reply settles nothing, and frees the lane.")
-        XCTAssertEqual(replied(1), [])
-        XCTAssertEqual(replied(2), ["done 2"])
-        XCTAssertTrue(lanes.isIdle)
-    }
-
-    func testWhatIsWithdrawnWhileItWaitsIsNeverSent() {
-        _ = submit(1)
-        _ = submit(2)
-        XCTAssertEqual(withdrawn(2), ["failed 2", "true"])
-        XCTAssertEqual(withdrawn(2), ["false"])
-        XCTAssertEqual(replied(1), ["done 1"])
-        XCTAssertTrue(lanes.isIdle)
-    }
-
-    func testWhatBlueZExecutesIsNotWithdrawn() {
-        _ = submit(1)
-        _ = submit(2)
-        XCTAssertEqual(withdrawn(1), ["true"])
-        XCTAssertEqual(replied(1), ["done 1", "send 2"])
-        XCTAssertEqual(withdrawn(1), ["false"])
-        XCTAssertEqual(timedOut(2), ["timed out 2"])
-        XCTAssertEqual(withdrawn(2), ["false"])
-    }
-
-    func testWhatIsWithdrawnIsNeitherRepeatedNorPairedFor() {
-        lanes.pairsOnDemand = true
-        _ = submit(1)
-        XCTAssertEqual(withdrawn(1), ["true"])
-        XCTAssertEqual(replied(1, inProgress), ["failed 1"])
-        _ = submit(2)
-        XCTAssertEqual(withdrawn(2), ["true"])
-        XCTAssertEqual(replied(2, unpaired), ["failed 2"])
-        XCTAssertFalse(lanes.isSecuring)
-        _ = submit(3)
-        XCTAssertEqual(replied(3, inProgress), ["retry 1"], "The next operation is repeated as before.")
-    }
-
-    func testWhatWaitsForItsRepetitionIsWithdrawn() {
-        _ = submit(1)
-        _ = submit(2)
-        XCTAssertEqual(replied(1, inProgress), ["retry 1"])
-        XCTAssertEqual(withdrawn(1), ["failed 1", "true"])
-        XCTAssertEqual(words(lanes.retry(lane)), ["send 2"])
-    }
-
-    func testWhatTimesOutWhileItWaitsIsNeverSent() {
-        _ = submit(1)
-        _ = submit(2)
-        _ = submit(3)
-        XCTAssertEqual(timedOut(2), ["timed out 2"])
-        XCTAssertEqual(replied(1), ["done 1", "send 3"])
-    }
-
-    func testTheTimeOfWhatIsFinishedSaysNothing() {
-        _ = submit(1)
-        _ = replied(1)
-        XCTAssertEqual(timedOut(1), [])
-    }
-
-    // MARK: Busy
-
-    func testABusyCharacteristicIsTriedAgainBeforeWhatWaits() {
-        _ = submit(1)
-        _ = submit(2)
-        XCTAssertEqual(replied(1, inProgress), ["retry 1"])
-        XCTAssertEqual(words(lanes.retry(lane)), ["send 1"])
-        XCTAssertEqual(replied(1), ["done 1", "send 2"])
-    }
-
-    func testABusyCharacteristicIsNotTriedForEver() {
-        _ = submit(1)
-        for _ in Lanes.retries {
-            XCTAssertEqual(replied(1, inProgress), ["retry 1"])
-            XCTAssertEqual(words(lanes.retry(lane)), ["send 1"])
-        }
-        XCTAssertEqual(replied(1, inProgress), ["failed 1"])
+    func testABusyCharacteristicIsTriedAgainForALimitedTime() {
+        let again = "replied 1 inProgress → retry 1; retry → send 1;"
+        play(
+            """
+            It is tried again before what waits:
+            submit 1; submit 2; \(again) replied 1 → done 1, send 2
+            Not without end:
+            submit 1; \(String(repeating: again, count: Lanes.retries.count)) replied 1 inProgress → failed 1
+            What exceeds its time in a pause is not tried again:
+            submit 1; submit 2; replied 1 inProgress; timedOut 1 → timed out 1; retry → send 2
+            """)
         XCTAssertLessThan(Lanes.retries.reduce(0, +), 2.5)
     }
 
-    func testWhatTimesOutInAPauseIsNotTriedAgain() {
-        _ = submit(1)
-        _ = submit(2)
-        _ = replied(1, inProgress)
-        XCTAssertEqual(timedOut(1), ["timed out 1"])
-        XCTAssertEqual(words(lanes.retry(lane)), ["send 2"])
-    }
-
-    // MARK: Link and attributes
-
-    func testWhatIsAskedForBeforeTheAttributesAreKnownWaits() {
-        lanes.close()
-        XCTAssertEqual(submit(1), [])
-        XCTAssertEqual(submit(2, lane: other), [])
-        XCTAssertEqual(open(), ["send 1", "send 2"])
-    }
-
-    func testALostLinkFailsEverythingOnce() {
-        _ = submit(1)
-        _ = submit(2)
-        _ = submit(3, lane: other)
-        _ = replied(3, inProgress)
-        XCTAssertEqual(
-            words { orders in
-                lanes.fail(.linkLost, into: &orders); return []
-            }, ["failed 1", "failed 2", "cancel 2", "failed 3"])
-        XCTAssertTrue(lanes.isIdle)
-        XCTAssertEqual(replied(1), [])
-        XCTAssertEqual(words(lanes.retry(other)), [])
-        _ = open()
-        XCTAssertEqual(submit(4), ["send 4"], "What BlueZ still owes does not hold up a new connection.")
-        XCTAssertEqual(replied(1), [])
-    }
-
-    func testAHeldLaneWaitsAndIsReleasedOrFails() {
-        lanes.hold(lane)
-        lanes.hold(other)
-        XCTAssertEqual(submit(1), [])
-        XCTAssertEqual(submit(2, lane: other), [])
-        XCTAssertEqual(open(where: { $0 == lane }), ["failed 2", "send 1"])
-        XCTAssertFalse(lanes.isHeld(lane))
-        XCTAssertEqual(replied(1), ["done 1"])
-        XCTAssertTrue(lanes.isIdle)
-    }
-
-    func testAPauseThatEndsWithoutLinkKeepsTheTurn() {
-        _ = submit(1)
-        _ = submit(2)
-        _ = replied(1, inProgress)
-        lanes.close()
-        XCTAssertEqual(words(lanes.retry(lane)), [])
-        XCTAssertEqual(open(), ["send 1"])
-        XCTAssertEqual(replied(1), ["done 1", "send 2"])
+    func testLinksAndAttributes() {
+        play(
+            """
+            What is asked before the attributes are known waits:
+            close; submit 1 → none; submit 2 other → none; open → send 1, send 2
+            A lost link fails everything once:
+            submit 1; submit 2; submit 3 other; replied 3 inProgress; lost → failed 1, failed 2, cancel 2, failed 3
+            isIdle → true; replied 1 → none; retry other → none
+            What BlueZ has not replied to does not delay the next link:
+            submit 1; lost; open; submit 4 → send 4; replied 1 → none
+            A held lane waits and is released or fails:
+            hold; hold other; submit 1 → none; submit 2 other → none; open lane → failed 2, send 1; isHeld → false
+            replied 1 → done 1; isIdle → true
+            A pause that ends without a link keeps the place:
+            submit 1; submit 2; replied 1 inProgress; close; retry → none; open → send 1; replied 1 → done 1, send 2
+            """)
     }
 
     func testTheSentenceWithoutALinkIsALostLink() {
@@ -246,13 +175,6 @@ final class OperationLanesTests: XCTestCase {
         XCTAssertEqual(
             OperationFailure(BlueZError(name: "org.freedesktop.DBus.Error.UnknownObject")), .invalidated)
     }
-
-    // MARK: Security
-
-    private let unpaired = OperationFailure(
-        BlueZError(name: "org.bluez.Error.NotPermitted", message: "Not paired"))
-
-    private func secured(_ error: PairingError? = nil) -> [String] { words { lanes.secured(error, into: &$0) } }
 
     func testTheErrorsOfATTThatMeanALackOfSecurity() {
         for code in ["05", "0c", "0f"] {
@@ -267,59 +189,29 @@ final class OperationLanesTests: XCTestCase {
         ] { XCTAssertEqual(OperationFailure(error), .refused(error)) }
     }
 
-    func testWithoutPairingOnDemandAnOperationFails() {
-        _ = submit(1)
-        XCTAssertEqual(replied(1, unpaired), ["failed 1"])
-        XCTAssertTrue(lanes.isIdle)
-    }
-
-    func testAnOperationIsRepeatedOnceInItsPlace() {
-        lanes.pairsOnDemand = true
-        _ = submit(1)
-        _ = submit(2)
-        XCTAssertEqual(replied(1, unpaired), [])
-        XCTAssertTrue(lanes.isSecuring)
-        XCTAssertEqual(submit(3, lane: other), ["send 3"])
-        XCTAssertEqual(secured(), ["send 1"])
-        XCTAssertFalse(lanes.isSecuring)
-        XCTAssertEqual(replied(1, unpaired), ["failed 1", "send 2"])
-    }
-
     func testAFailedPairingFailsTheOperation() {
-        lanes.pairsOnDemand = true
-        _ = submit(1)
-        _ = submit(2)
-        _ = replied(1, unpaired)
-        XCTAssertEqual(secured(.cancelled), ["failed 1", "send 2"])
-    }
-
-    func testATimeOutEndsTheWaitForAPairing() {
-        lanes.pairsOnDemand = true
-        _ = submit(1)
-        _ = submit(2)
-        _ = replied(1, unpaired)
-        XCTAssertEqual(timedOut(1), ["timed out 1"])
-        XCTAssertFalse(lanes.isSecuring)
-        XCTAssertEqual(secured(), ["send 2"])
-    }
-
-    func testOnlyTheWaitForAPairingOutlivesTheLinkThatThePairingEnds() {
-        lanes.pairsOnDemand = true
-        _ = submit(1)
-        _ = submit(2)
-        _ = replied(1, unpaired)
-        _ = submit(3, lane: other)
-        XCTAssertEqual(
-            Orders.given { lanes.fail(.linkLost, keepsSecuring: true, into: &$0) }.count, 2)
-        XCTAssertEqual(secured(), [])
-        XCTAssertEqual(open(), ["send 1"])
-        XCTAssertEqual(replied(1), ["done 1"])
-        XCTAssertTrue(lanes.isIdle)
+        play(
+            """
+            Without pairing on demand an operation fails:
+            submit 1; replied 1 unpaired → failed 1; isIdle → true
+            It is repeated once in its place:
+            pairsOnDemand; submit 1; submit 2; replied 1 unpaired → none; isSecuring → true; submit 3 other → send 3
+            secured → send 1; isSecuring → false; replied 1 unpaired → failed 1, send 2
+            A failed pairing fails it:
+            pairsOnDemand; submit 1; submit 2; replied 1 unpaired; secured cancelled → failed 1, send 2
+            Its time limit ends the wait for a pairing:
+            pairsOnDemand; submit 1; submit 2; replied 1 unpaired; timedOut 1 → timed out 1; isSecuring → false
+            secured → send 2
+            Only the wait for a pairing outlives the link that the pairing ends:
+            pairsOnDemand; submit 1; submit 2; replied 1 unpaired; submit 3 other; lost pairing → failed 2, failed 3
+            secured → none; open → send 1; replied 1 → done 1; isIdle → true
+            A lost link ends the wait for a pairing:
+            pairsOnDemand; submit 1; replied 1 unpaired; lost → failed 1; isIdle → true; secured → none
+            """)
     }
 
     func testARejectedPairingFailsWhatIsInFlightAndItsLaneWaitsForBlueZ() {
-        _ = submit(1)
-        _ = submit(2)
+        play("submit 1; submit 2")
         var targets: [AttributeID] = []
         let command = Lanes.Operation(
             id: id(4), target: other, request: .write(Data(), .withoutResponse, offset: 0))
@@ -331,17 +223,8 @@ final class OperationLanesTests: XCTestCase {
         XCTAssertEqual(Set(lanes.unanswered.map(\.operation.id)), [id(1), id(4)])
         XCTAssertNil(lanes.inFlight(id(1)))
         XCTAssertEqual(lanes.called(id(1))?.lane, lane)
-        XCTAssertEqual(timedOut(1), [])
-        XCTAssertEqual(replied(1, unpaired), ["send 2"])
+        XCTAssertEqual(try send(["timedOut", "1"]), "none")
+        XCTAssertEqual(try send(["replied", "1", "unpaired"]), "send 2")
         XCTAssertNil(lanes.called(id(1)))
-    }
-
-    func testALostLinkEndsTheWaitForAPairing() {
-        lanes.pairsOnDemand = true
-        _ = submit(1)
-        _ = replied(1, unpaired)
-        XCTAssertEqual(Orders.given { lanes.fail(.linkLost, into: &$0) }.count, 1)
-        XCTAssertTrue(lanes.isIdle)
-        XCTAssertEqual(secured(), [])
     }
 }

@@ -1,118 +1,90 @@
+import TestSupport
 import XCTest
 
 @testable import BlueCapKit
 @testable import BlueCapBlueZ
 
 final class ServiceDiscoveryMachineTests: XCTestCase {
-    /// What an event gives, in the order in which it takes effect.
-    private enum Effect: Equatable {
-        case fence, read
-        case startTimer(ServiceDiscoveryMachine.Timer, TimeInterval)
-        case cancelTimer(ServiceDiscoveryMachine.Timer)
-        case finish(ServiceDiscoveryMachine.Change)
-    }
-
-    private typealias Event = ServiceDiscoveryMachine.Event
-
-    private var machine = ServiceDiscoveryMachine()
-
-    private let settle: [Effect] = [.startTimer(.quiet, 0.25), .startTimer(.limit, 5)]
-
-    private func send(_ events: Event..., file: StaticString = #filePath, line: UInt = #line) -> [Effect] {
-        events.map { play($0) }.last ?? []
-    }
-
-    private func play(_ event: Event) -> [Effect] {
+    /// Executes an event of a table; returns the orders, and the change that callers receive.
+    private static func send(_ event: [String], to machine: inout ServiceDiscoveryMachine) throws -> String {
+        let sent: ServiceDiscoveryMachine.Event
+        switch event[0] {
+        case "isReady": return "\(machine.isReady)"
+        case "hasLink": return "\(machine.hasLink)"
+        case "linkUp": sent = .linkUp(isResolved: event.contains("resolved"))
+        case "resolved": sent = .resolved(true)
+        case "unresolved": sent = .resolved(false)
+        case "wanted": sent = .wanted
+        case "fencePassed": sent = .fencePassed
+        case "changed": sent = .changed
+        case "quiet": sent = .fired(.quiet)
+        case "limit": sent = .fired(.limit)
+        case "readWhole": sent = .read(.whole)
+        case "readSome": sent = .read(.some)
+        case "readNothing": sent = .read(.nothing)
+        case "linkLost": sent = .linkLost
+        default: throw UnknownEvent(event)
+        }
         var orders = Orders()
-        let change = machine.event(event, into: &orders)
-        var effects = orders.pending.compactMap { order -> Effect? in
+        let change = machine.event(sent, into: &orders)
+        let words = orders.pending.map { order in
             switch order.action {
-            case .fence: .fence
-            case .readTable: .read
-            case .startTimer(.discovery(let timer), let seconds): .startTimer(timer, seconds)
-            case .cancelTimer(.discovery(let timer)): .cancelTimer(timer)
-            default: nil
+            case .fence: "fence"
+            case .readTable: "read"
+            case .startTimer(.discovery(let timer), let seconds): "start \(timer) \(seconds)"
+            case .cancelTimer(.discovery(let timer)): "cancel \(timer)"
+            default: "\(order.action)"
             }
         }
-        XCTAssertEqual(effects.count, orders.count)
-        if let change { effects.append(.finish(change)) }
-        return effects
+        let all = words + (change.map { ["\($0)"] } ?? [])
+        return all.isEmpty ? "none" : all.joined(separator: ", ")
     }
 
-    func testAWholeTableIsReadyAtOnce() {
-        XCTAssertEqual(send(.linkUp(isResolved: false)), [])
-        XCTAssertEqual(send(.wanted), [])
-        XCTAssertEqual(send(.resolved(true)), [.fence])
-        XCTAssertEqual(send(.changed), [], "The burst after ServicesResolved is what the fence is for.")
-        XCTAssertEqual(send(.fencePassed), [.read])
-        XCTAssertEqual(send(.read(.whole)), [.finish(.found)])
-        XCTAssertTrue(machine.isReady)
-        XCTAssertEqual(send(.wanted), [.finish(.found)])
-    }
-
-    func testALinkThatIsResolvedAlreadyNeedsTheFenceAlone() {
-        XCTAssertEqual(send(.linkUp(isResolved: true)), [.fence])
-    }
-
-    func testAPartialTableWaitsForQuiet() {
-        XCTAssertEqual(send(.linkUp(isResolved: true), .wanted, .fencePassed), [.read])
-        XCTAssertEqual(send(.read(.some)), settle)
-        XCTAssertEqual(send(.changed), [.startTimer(.quiet, 0.25)])
-        XCTAssertEqual(send(.fired(.quiet)), [.cancelTimer(.limit), .read])
-        XCTAssertEqual(send(.read(.some)), [.finish(.found)])
-    }
-
-    func testWhatNeverComesToRestIsReadAfterTheLimit() {
-        _ = send(.linkUp(isResolved: true), .wanted, .fencePassed, .read(.some), .changed)
-        XCTAssertEqual(send(.fired(.limit)), [.cancelTimer(.quiet), .read])
-    }
-
-    func testAnEmptyTableIsAFailureAfterQuiet() {
-        _ = send(.linkUp(isResolved: true), .wanted, .fencePassed)
-        XCTAssertEqual(send(.read(.nothing)), settle)
-        _ = send(.fired(.quiet))
-        XCTAssertEqual(send(.read(.nothing)), [.finish(.foundNothing)])
-        XCTAssertFalse(machine.isReady)
-        XCTAssertEqual(send(.wanted), settle, "Another request reads the table again.")
-    }
-
-    func testServicesThatComeLaterAreTakenIn() {
-        _ = send(.linkUp(isResolved: true), .fencePassed, .read(.whole))
-        XCTAssertEqual(send(.changed), settle)
-        XCTAssertEqual(send(.wanted), [])
-        _ = send(.fired(.quiet))
-        XCTAssertEqual(send(.read(.whole)), [.finish(.found)])
-    }
-
-    func testTheLostLinkFailsEverybodyInEachState() {
-        let ways: [(events: [Event], timersRun: Bool)] = [
-            ([.linkUp(isResolved: false)], false),
-            ([.linkUp(isResolved: true)], false),
-            ([.linkUp(isResolved: true), .fencePassed], false),
-            ([.linkUp(isResolved: true), .fencePassed, .read(.some)], true),
-        ]
-        for (events, timersRun) in ways {
-            machine = ServiceDiscoveryMachine()
-            for event in events + [.wanted] { _ = play(event) }
-            let timers: [Effect] = timersRun ? [.cancelTimer(.quiet), .cancelTimer(.limit)] : []
-            XCTAssertEqual(
-                send(.linkLost), timers + [.finish(.linkLost)], "\(events)")
-            XCTAssertFalse(machine.hasLink)
+    private func play(_ table: String, line: UInt = #line) {
+        TestSupport.play(table, line: line) {
+            var machine = ServiceDiscoveryMachine()
+            return { try Self.send($0, to: &machine) }
         }
     }
 
-    func testLateNewsOfALostLinkSaysNothing() {
-        _ = send(.linkUp(isResolved: true), .fencePassed, .linkLost)
-        for event in [Event.fencePassed, .read(.whole), .changed, .fired(.quiet), .resolved(true), .linkLost] {
-            XCTAssertEqual(play(event), [], "\(event)")
-        }
-        XCTAssertEqual(send(.wanted), [.finish(.linkLost)])
+    func testTables() {
+        play(
+            """
+            A whole table is ready after the fence, whatever changes with ServicesResolved:
+            linkUp → none; wanted → none; resolved → fence; changed → none; fencePassed → read; readWhole → found
+            isReady → true; wanted → found
+            A link that is resolved needs the fence alone:
+            linkUp resolved → fence
+            A partial table waits for a pause in the changes:
+            linkUp resolved; wanted; fencePassed → read; readSome → start quiet 0.25, start limit 5.0
+            changed → start quiet 0.25; quiet → cancel limit, read; readSome → found
+            What continues to change is read after the limit:
+            linkUp resolved; wanted; fencePassed; readSome; changed; limit → cancel quiet, read
+            An empty table is a failure after a pause, and another request reads it again:
+            linkUp resolved; wanted; fencePassed; readNothing → start quiet 0.25, start limit 5.0; quiet
+            readNothing → foundNothing; isReady → false; wanted → start quiet 0.25, start limit 5.0
+            Services that appear later are read:
+            linkUp resolved; fencePassed; readWhole; changed → start quiet 0.25, start limit 5.0; wanted → none; quiet
+            readWhole → found
+            """)
     }
 
-    func testABrokenWordOfBlueZVoidsTheTable() {
-        _ = send(.linkUp(isResolved: true), .fencePassed, .read(.whole))
-        XCTAssertEqual(send(.resolved(false)), [.finish(.isVoid)])
-        XCTAssertEqual(send(.wanted), [])
-        XCTAssertEqual(send(.resolved(true)), [.fence])
+    func testLostLinks() {
+        play(
+            """
+            The loss fails what waits for the resolution:
+            linkUp; wanted; linkLost → linkLost; hasLink → false
+            The loss fails what waits for the fence:
+            linkUp resolved; wanted; linkLost → linkLost; hasLink → false
+            The loss fails what waits for the table:
+            linkUp resolved; fencePassed; wanted; linkLost → linkLost; hasLink → false
+            The loss fails what waits for a pause:
+            linkUp resolved; fencePassed; readSome; wanted; linkLost → cancel quiet, cancel limit, linkLost; hasLink → false
+            Late reports of a lost link do nothing:
+            linkUp resolved; fencePassed; linkLost; fencePassed → none; readWhole → none; changed → none; quiet → none
+            resolved → none; linkLost → none; wanted → linkLost
+            Services that are no longer resolved void the table:
+            linkUp resolved; fencePassed; readWhole; unresolved → isVoid; wanted → none; resolved → fence
+            """)
     }
 }

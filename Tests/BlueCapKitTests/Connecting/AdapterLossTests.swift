@@ -14,18 +14,16 @@ final class AdapterLossTests: ConnectionStage {
         ("the adapter", { $0.simulateAdapterRemoval() }, { $0.simulateAdapterAddition() }),
     ]
 
-    /// A fresh room for each loss; the peripheral and its manager in the phase that is tried.
-    private func each(_ body: (Loss, CentralManager, Peripheral, Journal) -> Void) {
+    /// A fresh room for each loss; the peripheral in the phase that is tried.
+    private func each(_ body: (Loss, Peripheral, Journal) -> Void) {
         for loss in losses {
             simulator = Simulator.inProcess(room: .empty)
-            let manager = manager()
-            let strap = strap(manager, link: VirtualLink(connectLatency: 1))
-            body(loss, manager, strap, Journal())
+            body(loss, strap(link: VirtualLink(connectLatency: 1)), Journal())
         }
     }
 
     func testALinkEndsWithOneEventAndReconnectWaitsForTheReturn() {
-        each { loss, manager, strap, journal in
+        each { loss, strap, journal in
             journal.watch(strap.connect())
             XCTAssertTrue(simulator.advance(until: { strap.state == .connected }, limit: 5))
             simulator.advance(by: 5)
@@ -43,12 +41,11 @@ final class AdapterLossTests: ConnectionStage {
             simulator.advance(by: 10)
             XCTAssertEqual(strap.connectionCount, 2)
             XCTAssertEqual(strap.disconnectionCount, 1)
-            withExtendedLifetime(manager) {}
         }
     }
 
     func testAnAttemptEndsWithOneEventAndReconnectWaitsForTheReturn() {
-        each { loss, manager, strap, journal in
+        each { loss, strap, journal in
             journal.watch(strap.connect())
             simulator.advance(by: 0.5)
             loss.go(simulator)
@@ -58,12 +55,11 @@ final class AdapterLossTests: ConnectionStage {
             loss.back(simulator)
             XCTAssertTrue(simulator.advance(until: { strap.state == .connected }, limit: 60), loss.name)
             XCTAssertEqual(journal.connectionEvents, [.disconnect, .connect], loss.name)
-            withExtendedLifetime(manager) {}
         }
     }
 
     func testADisconnectionUnderWayIsCompleted() {
-        each { loss, manager, strap, journal in
+        each { loss, strap, journal in
             journal.watch(strap.connect())
             XCTAssertTrue(simulator.advance(until: { strap.state == .connected }, limit: 5))
             strap.disconnect()
@@ -75,12 +71,11 @@ final class AdapterLossTests: ConnectionStage {
             simulator.advance(by: 30)
             XCTAssertEqual(strap.state, .disconnected, loss.name)
             XCTAssertEqual(simulator.links, [], loss.name)
-            withExtendedLifetime(manager) {}
         }
     }
 
     func testAConnectWhileThereIsNoAdapterWaitsForIt() {
-        each { loss, manager, strap, journal in
+        each { loss, strap, journal in
             loss.go(simulator)
             simulator.advance(by: 10)
             journal.watch(strap.connect())
@@ -89,24 +84,21 @@ final class AdapterLossTests: ConnectionStage {
             loss.back(simulator)
             XCTAssertTrue(simulator.advance(until: { strap.state == .connected }, limit: 60), loss.name)
             XCTAssertEqual(journal.connectionEvents, [.connect], loss.name)
-            withExtendedLifetime(manager) {}
         }
     }
 
     func testAWaitForTheAdapterRunsOutToo() {
-        each { loss, manager, strap, journal in
+        each { loss, strap, journal in
             loss.go(simulator)
             simulator.advance(by: 10)
             journal.watch(strap.connect(connectionTimeout: 20))
             simulator.advance(by: 21)
             XCTAssertEqual(journal.connectionEvents, [.timeout], loss.name)
-            withExtendedLifetime(manager) {}
         }
     }
 
     func testARemovedDeviceIsOneDisconnection() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         connect(strap)
         simulator.simulateDeviceRemoval(of: Self.strapAddress)
         expect(.disconnect)

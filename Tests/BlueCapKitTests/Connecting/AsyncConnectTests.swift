@@ -7,15 +7,6 @@ import XCTest
 
 /// `try await peripheral.connect(timeout:)`: one link, without a stream.
 final class AsyncConnectTests: ConnectionStage {
-    private var held: CentralManager?
-
-    /// A manager that lives as long as the test.
-    private func heldManager() -> CentralManager {
-        let manager = manager()
-        held = manager
-        return manager
-    }
-
     private func task(
         _ work: @escaping @Sendable () async throws -> Void
     ) async -> Task<Void, any Error> {
@@ -24,21 +15,28 @@ final class AsyncConnectTests: ConnectionStage {
         return task
     }
 
-    private func error(of task: Task<Void, any Error>) async -> (any Error)? {
-        switch await task.result {
-        case .success: nil
-        case .failure(let error): error
+    private func expect(
+        _ error: PeripheralError, of task: Task<Void, any Error>, line: UInt = #line
+    ) async {
+        let result = await task.result
+        XCTAssertThrowsError(try result.get(), line: line) { XCTAssertEqual($0 as? PeripheralError, error, line: line) }
+    }
+
+    private func expectCancellation(of task: Task<Void, any Error>, line: UInt = #line) async {
+        let result = await task.result
+        XCTAssertThrowsError(try result.get(), line: line) {
+            XCTAssertTrue($0 is CancellationError, "\($0)", line: line)
         }
     }
 
-    private func absentStrap(_ manager: CentralManager) -> Peripheral {
-        let strap = strap(manager)
+    private func absentStrap() -> Peripheral {
+        let strap = strap()
         simulator.remove(Self.strapAddress)
         return strap
     }
 
     func testItReturnsWhenThereIsALinkAndAtOnceIfThereIs() async throws {
-        let strap = strap(heldManager())
+        let strap = strap()
         let connect = await task { try await strap.connect(timeout: .seconds(10)) }
         await simulator.advance(until: { strap.state == .connected }, limit: 5)
         await simulator.run()
@@ -53,7 +51,7 @@ final class AsyncConnectTests: ConnectionStage {
     }
 
     func testALostLinkIsNotMadeAgain() async throws {
-        let strap = strap(heldManager())
+        let strap = strap()
         let connect = await task { try await strap.connect() }
         await simulator.advance(by: 5)
         try await connect.value
@@ -68,12 +66,11 @@ final class AsyncConnectTests: ConnectionStage {
     }
 
     func testTheTimeLimitEndsTheAttempt() async throws {
-        let strap = absentStrap(heldManager())
+        let strap = absentStrap()
         let begin = simulator.seconds
         let connect = await task { try await strap.connect(timeout: .milliseconds(2_500)) }
         await simulator.advance(by: 4)
-        let failure = await error(of: connect)
-        XCTAssertEqual(failure as? PeripheralError, .connectionTimeout)
+        await expect(.connectionTimeout, of: connect)
         XCTAssertEqual(simulator.seconds - begin, 4, accuracy: 0.01)
         XCTAssertEqual(strap.state, .disconnected)
         XCTAssertEqual(strap.timeoutCount, 1)
@@ -83,7 +80,7 @@ final class AsyncConnectTests: ConnectionStage {
     }
 
     func testTheWaitForTheAdapterDoesNotShortenTheLimitOfTheAttempt() async throws {
-        let strap = absentStrap(heldManager())
+        let strap = absentStrap()
         simulator.simulatePowerOff()
         await simulator.advance(by: 1)
         let connect = await task { try await strap.connect(timeout: .seconds(10)) }
@@ -92,28 +89,29 @@ final class AsyncConnectTests: ConnectionStage {
         await simulator.advance(by: 8)
         XCTAssertEqual(strap.state, .connecting)
         await simulator.advance(by: 4)
-        let error = await error(of: connect)
-        XCTAssertEqual(error as? PeripheralError, .connectionTimeout)
+        await expect(.connectionTimeout, of: connect)
     }
 
     func testATimeLimitOfZeroIsRefused() async throws {
-        let strap = strap(heldManager())
+        let strap = strap()
         let connect = await task { try await strap.connect(timeout: .zero) }
-        guard case PeripheralError.invalidArgument? = await error(of: connect) else { return XCTFail("accepted") }
+        let result = await connect.result
+        XCTAssertThrowsError(try result.get()) {
+            guard case PeripheralError.invalidArgument = $0 else { return XCTFail("\($0)") }
+        }
         XCTAssertEqual(strap.state, .disconnected)
     }
 
     func testACancelledCallLeavesNoAttempt() async throws {
         for delay in [0, 0.01, 1, 30] {
             simulator = .inProcess(room: .empty)
-            let strap = absentStrap(heldManager())
+            let strap = absentStrap()
             let connect = await task { try await strap.connect() }
             await simulator.advance(by: delay)
             XCTAssertEqual(strap.state, .connecting)
             connect.cancel()
             await simulator.run()
-            let failure = await error(of: connect)
-            XCTAssertTrue(failure is CancellationError, "\(String(describing: failure))")
+            await expectCancellation(of: connect)
             await simulator.advance(by: 5)
             XCTAssertEqual(strap.state, .disconnected, "\(delay)")
             simulator.add(Self.device(1))
@@ -126,7 +124,7 @@ final class AsyncConnectTests: ConnectionStage {
     }
 
     func testTwoCallsShareAnAttemptUntilBothAreCancelled() async throws {
-        let strap = absentStrap(heldManager())
+        let strap = absentStrap()
         let first = await task { try await strap.connect() }
         await simulator.advance(by: 1)
         let second = await task { try await strap.connect() }
@@ -137,20 +135,16 @@ final class AsyncConnectTests: ConnectionStage {
         second.cancel()
         await simulator.advance(by: 5)
         XCTAssertEqual(strap.state, .disconnected)
-        for task in [first, second] {
-            let failure = await error(of: task)
-            XCTAssertTrue(failure is CancellationError)
-        }
+        for task in [first, second] { await expectCancellation(of: task) }
     }
 
     func testACallOutlivesTheTimeLimitOfAnother() async throws {
-        let strap = absentStrap(heldManager())
+        let strap = absentStrap()
         let short = await task { try await strap.connect(timeout: .seconds(2)) }
         let long = await task { try await strap.connect() }
         let third = await task { try await strap.connect(timeout: .seconds(60)) }
         await simulator.advance(by: 10)
-        let failure = await error(of: short)
-        XCTAssertEqual(failure as? PeripheralError, .connectionTimeout)
+        await expect(.connectionTimeout, of: short)
         XCTAssertEqual(strap.state, .connecting)
         simulator.add(Self.device(1))
         await simulator.advance(by: 30)
@@ -162,18 +156,16 @@ final class AsyncConnectTests: ConnectionStage {
     }
 
     func testACancelledCallLeavesTheAttemptOfAStream() async throws {
-        let strap = absentStrap(heldManager())
+        let strap = absentStrap()
         journal.watch(strap.connect(timeoutRetries: 3))
         await simulator.advance(by: 1)
         let connect = await task { try await strap.connect(timeout: .seconds(5)) }
         connect.cancel()
         await simulator.advance(by: 10)
-        let failure = await error(of: connect)
-        XCTAssertTrue(failure is CancellationError)
+        await expectCancellation(of: connect)
         let limited = await task { try await strap.connect(timeout: .seconds(5)) }
         await simulator.advance(by: 10)
-        let timeout = await error(of: limited)
-        XCTAssertEqual(timeout as? PeripheralError, .connectionTimeout)
+        await expect(.connectionTimeout, of: limited)
         XCTAssertEqual(journal.connectionEvents, [])
         simulator.add(Self.device(1))
         await simulator.advance(by: 30)
@@ -181,7 +173,7 @@ final class AsyncConnectTests: ConnectionStage {
     }
 
     func testACallKeepsTheLinkOfARun() async throws {
-        let strap = strap(heldManager())
+        let strap = strap()
         let run = await task {
             try await strap.run { connected in
                 try await connected.peripheral.connect()
@@ -194,7 +186,7 @@ final class AsyncConnectTests: ConnectionStage {
     }
 
     func testACancelledCallLeavesTheAttemptToARun() async throws {
-        let strap = absentStrap(heldManager())
+        let strap = absentStrap()
         let connect = await task { try await strap.connect() }
         let run = await task { try await strap.run { _ in } }
         connect.cancel()
@@ -207,26 +199,22 @@ final class AsyncConnectTests: ConnectionStage {
     }
 
     func testDisconnectingTheEndOfTheAdapterAndTheEndOfTheManagerFailTheCall() async throws {
-        let strap = absentStrap(heldManager())
+        let strap = absentStrap()
         let first = await task { try await strap.connect() }
         await simulator.advance(by: 1)
         strap.disconnect()
         await simulator.advance(by: 5)
-        let forced = await error(of: first)
-        XCTAssertEqual(forced as? PeripheralError, .forcedDisconnect)
+        await expect(.forcedDisconnect, of: first)
         let second = await task { try await strap.connect() }
         await simulator.advance(by: 1)
-        held = nil
+        endCentral()
         await simulator.advance(by: 5)
-        let ended = await error(of: second)
-        XCTAssertEqual(ended as? PeripheralError, .disconnected)
-        let third = await task { try await strap.connect() }
-        let late = await error(of: third)
-        XCTAssertEqual(late as? PeripheralError, .disconnected)
+        await expect(.disconnected, of: second)
+        await expect(.disconnected, of: await task { try await strap.connect() })
     }
 
     func testACallDuringTheEndOfALinkWaitsForTheNextLink() async throws {
-        let strap = strap(heldManager())
+        let strap = strap()
         let first = await task { try await strap.connect() }
         await simulator.advance(by: 5)
         try await first.value

@@ -12,8 +12,7 @@ final class ConnectionBehaviourTests: ConnectionStage {
     // MARK: The plain way
 
     func testAConnectionIsReportedAndCounted() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         XCTAssertEqual(strap.state, .disconnected)
         XCTAssertEqual(strap.connectedAt, .distantPast)
         journal.watch(strap.connect())
@@ -39,8 +38,7 @@ final class ConnectionBehaviourTests: ConnectionStage {
     }
 
     func testTheFormWithoutValuesSaysTheSameInSuccessesAndFailures() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         let stream: FutureStream<Void> = strap.connect(timeoutRetries: 1, connectionTimeout: 5)
         let successes = Journal()
         stream.onComplete(context: ImmediateContext()) { result in
@@ -65,15 +63,13 @@ final class ConnectionBehaviourTests: ConnectionStage {
     }
 
     func testReconnectBeforeAnyConnectConnectsWithDefaults() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         strap.reconnect()
         XCTAssertTrue(simulator.advance(until: { strap.state == .connected }, limit: 5))
     }
 
     func testReconnectingWaitsForTheGivenTime() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         connect(strap)
         simulator.advance(by: 5)
         simulator.simulateLinkLoss(of: Self.strapAddress)
@@ -86,8 +82,7 @@ final class ConnectionBehaviourTests: ConnectionStage {
     }
 
     func testASecondConnectTakesOverTheLink() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         connect(strap)
         let second = Journal()
         second.watch(strap.connect())
@@ -101,8 +96,7 @@ final class ConnectionBehaviourTests: ConnectionStage {
     }
 
     func testADisconnectWithoutAConnectionFailsOnTheStream() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         connect(strap)
         strap.disconnect()
         expect(.forceDisconnect)
@@ -112,20 +106,19 @@ final class ConnectionBehaviourTests: ConnectionStage {
     }
 
     func testATerminatedPeripheralIsOffTheListAndItsStreamEnds() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         connect(strap)
         strap.terminate()
         XCTAssertEqual(strap.state, .disconnecting)
         simulator.advance(by: 5)
-        XCTAssertEqual(manager.peripherals, [])
+        XCTAssertEqual(central.peripherals, [])
         XCTAssertEqual(simulator.links, [])
         XCTAssertEqual(journal.connectionEvents, [.connect, .forceDisconnect])
         // The stream has ended: later events are not reported there.
         strap.reconnect()
         XCTAssertTrue(simulator.advance(until: { strap.state == .connected }, limit: 10))
         XCTAssertEqual(journal.connectionEvents, [.connect, .forceDisconnect])
-        XCTAssertEqual(manager.peripherals, [strap])
+        XCTAssertEqual(central.peripherals, [strap])
     }
 
     func testAllPeripheralsAreDisconnectedAtOnce() {
@@ -140,8 +133,7 @@ final class ConnectionBehaviourTests: ConnectionStage {
     }
 
     func testArgumentsThatMakeNoSenseAreRefusedInWords() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         for timeout in [0, -1, TimeInterval.nan] { journal.watch(strap.connect(connectionTimeout: timeout)) }
         simulator.advance(by: 1)
         XCTAssertEqual(journal.peripheralErrors.count, 3)
@@ -185,8 +177,7 @@ final class ConnectionBehaviourTests: ConnectionStage {
     // MARK: B2
 
     func testATimeOutTakesTheAttemptBackSoThatTheNextIsNotRefused() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         simulator.remove(Self.strapAddress)
         journal.watch(strap.connect(connectionTimeout: 5))
         expect(.timeout, within: 8)
@@ -198,8 +189,7 @@ final class ConnectionBehaviourTests: ConnectionStage {
     }
 
     func testADisconnectWhileConnectingTakesTheAttemptBack() {
-        let manager = manager()
-        let strap = strap(manager, link: VirtualLink(connectLatency: 5))
+        let strap = strap(link: VirtualLink(connectLatency: 5))
         journal.watch(strap.connect())
         simulator.advance(by: 1)
         strap.disconnect()
@@ -212,8 +202,7 @@ final class ConnectionBehaviourTests: ConnectionStage {
     }
 
     func testADaemonThatAnswersNothingStillLetsTheTryEnd() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         simulator.simulateSlowReplies(by: 1_000)
         simulator.remove(Self.strapAddress)
         journal.watch(strap.connect(connectionTimeout: 5))
@@ -237,8 +226,7 @@ final class ConnectionBehaviourTests: ConnectionStage {
     }
 
     func testAConnectRightAfterADisconnectLeadsToALinkThatStays() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         connect(strap)
         strap.disconnect()
         let second = Journal()
@@ -253,8 +241,7 @@ final class ConnectionBehaviourTests: ConnectionStage {
     // MARK: B3
 
     func testTransientRefusalsAreNotShown() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         simulator.simulateConnectFailures(4, of: Self.strapAddress)
         connect(strap)
         XCTAssertEqual(calls("Connect"), 5)
@@ -263,8 +250,7 @@ final class ConnectionBehaviourTests: ConnectionStage {
     }
 
     func testARefusalThatNoRetryCuresIsShownWithItsWords() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         simulator.simulateConnectFailures(
             1, error: .failed("le-connection-concurrent-connection-limit"), of: Self.strapAddress)
         journal.watch(strap.connect())
@@ -281,17 +267,16 @@ final class ConnectionBehaviourTests: ConnectionStage {
     }
 
     func testAScanRestsForTheAttemptAndGoesOn() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         let sightings = Journal()
-        sightings.watch(manager.startScanning(options: ScanOptions(allowsDuplicates: true)))
+        sightings.watch(central.startScanning(options: ScanOptions(allowsDuplicates: true)))
         simulator.add(Self.device(2, name: "Other"))
         simulator.advance(by: 1)
         let stops = calls("StopDiscovery")
         connect(strap)
         simulator.advance(by: 1)
         XCTAssertEqual(calls("StopDiscovery"), stops + 1)
-        XCTAssertTrue(manager.isScanning)
+        XCTAssertTrue(central.isScanning)
         let count = sightings.sightings.count
         simulator.advance(by: 2)
         XCTAssertGreaterThan(sightings.sightings.count, count)
@@ -301,8 +286,7 @@ final class ConnectionBehaviourTests: ConnectionStage {
     // MARK: B4
 
     func testAPeripheralThatBlueZDroppedIsFoundAgainAndDiscoveryEndsWithTheLink() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         simulator.simulateDeviceRemoval(of: Self.strapAddress)
         simulator.advance(by: 1)
         XCTAssertEqual(simulator.devices, [])
@@ -326,8 +310,7 @@ final class ConnectionBehaviourTests: ConnectionStage {
     }
 
     func testASearchForAPeripheralThatIsGoneEndsWithTheTimeOut() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         simulator.remove(Self.strapAddress)
         simulator.simulateDeviceRemoval(of: Self.strapAddress)
         simulator.advance(by: 1)
@@ -398,8 +381,7 @@ final class ConnectionBehaviourTests: ConnectionStage {
     // MARK: B6
 
     func testALinkThatFallsWithTheReplyIsTriedAgainUnseen() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         simulator.simulateConnectReplyThenDrop(of: Self.strapAddress)
         connect(strap)
         XCTAssertEqual(calls("Connect"), 2)
@@ -409,8 +391,7 @@ final class ConnectionBehaviourTests: ConnectionStage {
     }
 
     func testALinkThatFallsAfterTheReplyIsADisconnection() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         simulator.simulateConnectReplyThenDrop(after: 0.3, of: Self.strapAddress)
         connect(strap)
         expect(.disconnect)
@@ -419,8 +400,7 @@ final class ConnectionBehaviourTests: ConnectionStage {
     }
 
     func testALinkThatIsNotSignalledIsAskedForAndItsEndIsSeen() {
-        let manager = manager()
-        let strap = strap(manager, link: VirtualLink(resolveLatency: 60))
+        let strap = strap(link: VirtualLink(resolveLatency: 60))
         simulator.simulateUntoldConnections(of: Self.strapAddress)
         journal.watch(strap.connect())
         expect(.connect, within: 1)
@@ -432,8 +412,7 @@ final class ConnectionBehaviourTests: ConnectionStage {
     // MARK: B8
 
     func testDisconnectionsBeyondTheRetriesGiveUp() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         connect(strap, retries: 1)
         simulator.simulateLinkLoss(of: Self.strapAddress)
         expect(.disconnect)
@@ -447,8 +426,7 @@ final class ConnectionBehaviourTests: ConnectionStage {
     }
 
     func testADisconnectStopsWhateverIsPlanned() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         connect(strap)
         simulator.simulateLinkLoss(of: Self.strapAddress)
         expect(.disconnect)
@@ -460,12 +438,11 @@ final class ConnectionBehaviourTests: ConnectionStage {
     }
 
     func testAResetKeepsConnectionsAndStillSeesTheirEnd() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         connect(strap)
-        manager.reset()
+        central.reset()
         simulator.advance(by: 2)
-        XCTAssertTrue(manager.poweredOn)
+        XCTAssertTrue(central.poweredOn)
         XCTAssertEqual(strap.state, .connected)
         simulator.simulateLinkLoss(of: Self.strapAddress)
         expect(.disconnect)
@@ -476,37 +453,35 @@ final class ConnectionBehaviourTests: ConnectionStage {
     // MARK: The list
 
     func testAConnectedPeripheralNeverExpires() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         connect(strap)
         simulator.remove(Self.strapAddress)
-        journal.watch(manager.startScanning())
+        journal.watch(central.startScanning())
         simulator.advance(by: 20)
         simulator.add(Self.device(2))
         simulator.advance(by: 300)
-        XCTAssertTrue(manager.peripherals.contains(strap) || strap.state != .connected)
+        XCTAssertTrue(central.peripherals.contains(strap) || strap.state != .connected)
         XCTAssertFalse(journal.expired.contains(strap))
     }
 
     func testAPeripheralThatIsGoneExpiresOnceAndIsListedAgainWhenItIsConnected() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         connect(strap)
-        journal.watch(manager.startScanning())
-        journal.watchExpiries(of: manager)
+        journal.watch(central.startScanning())
+        journal.watchExpiries(of: central)
         simulator.simulateOutOfRange(of: Self.strapAddress)
         simulator.advance(by: 120)
         XCTAssertEqual(journal.expired, [strap])
-        XCTAssertEqual(manager.peripherals, [])
+        XCTAssertEqual(central.peripherals, [])
 
         // A change without an advertisement, as of a bonded device whose name the user changes.
-        manager.session.decide { core in
+        central.session.decide { core in
             core.state.listWanted(
-                strap.key, device: nil, at: manager.session.loop.now, date: Date(), into: &core.shell.orders)
+                strap.key, device: nil, at: central.session.loop.now, date: Date(), into: &core.shell.orders)
         }
-        XCTAssertEqual(manager.peripherals, [], "The application does not wait for it.")
+        XCTAssertEqual(central.peripherals, [], "The application does not wait for it.")
         strap.reconnect()
         simulator.advance(by: 0.1)
-        XCTAssertEqual(manager.peripherals, [strap])
+        XCTAssertEqual(central.peripherals, [strap])
     }
 }

@@ -1,186 +1,149 @@
 import BlueCapBlueZ
+import Foundation
 import TestRandomness
+import TestSupport
 import XCTest
 
 @testable import BlueCapKit
 
-/// The table of `ConnectionMachine`: what each event leads to.
-final class ConnectionMachineTests: RandomTestCase {
-    private typealias Machine = ConnectionMachine
-
-    private let transient = BlueZError(name: "org.bluez.Error.Failed", message: "le-connection-abort-by-local")
-    private let busy = BlueZError(name: "org.bluez.Error.Failed", message: "Operation already in progress")
-    private let unknown = BlueZError(name: "org.bluez.Error.Failed", message: "Something new")
-    private let notFound = BlueZError(name: "org.freedesktop.DBus.Error.UnknownObject")
-    private let refusal = BlueZError(name: "org.bluez.Error.AuthenticationFailed")
-    private let cancelled = BlueZError(name: "org.bluez.Error.Canceled")
-
-    private func machine(isUsable: Bool = true, isPresent: Bool = true, isLinkUp: Bool = false) -> ReportedMachine {
-        ReportedMachine(backOff: BackOff(seed: 1), isUsable: isUsable, isPresent: isPresent, isLinkUp: isLinkUp)
+extension ReportedMachine {
+    /// Executes an event of a table.
+    fileprivate mutating func send(_ words: [String]) throws -> String {
+        /// The number behind a word.
+        func number<Value: LosslessStringConvertible>(_ word: String = words[0]) -> Value? {
+            words.firstIndex(of: word).flatMap { $0 + 1 < words.count ? Value(words[$0 + 1]) : nil }
+        }
+        let refusal = words.compactMap { ConnectionMachine.Report.refusals[$0] }.first
+        let retries: UInt = number("retries") ?? .max
+        let policy = ConnectionPolicy(
+            timeoutRetries: retries, disconnectRetries: retries, timeout: number("timeout"))
+        let sent: ConnectionMachine.Event
+        switch words[0] {
+        case "state":
+            return "\(self.state)".replacing(/BlueCapKit.ConnectionMachine.(Wait|Next)./, with: "")
+        case "purpose": return "\(self.purpose)"
+        case "isOurs": return "\(self.isOurs)"
+        case "isWanted": return "\(self.isWanted)"
+        case "isInUse": return "\(self.isInUse)"
+        case "hasFallen": return "\(self.hasFallen)"
+        case "timeouts": return "\(self.timeouts)"
+        case "disconnections": return "\(self.disconnections)"
+        case "timers": return self.timers.isEmpty ? "none" : "\(self.timers)"
+        case "failures": return self.failures == [.noLink] ? "noLink" : "\(self.failures)"
+        case "connecting":
+            _ = event(.connectAsked(policy))
+            sent = .connectStarted(1)
+        case "connected", "lent":
+            _ = event(words[0] == "lent" ? .linkNeeded(.run) : .connectAsked(policy))
+            _ = event(.connectStarted(1))
+            _ = deviceChanged(isConnected: true)
+            sent = .connectReplied(1, nil)
+        case "up": return deviceChanged(isConnected: true).words
+        case "down": return deviceChanged(isConnected: false).words
+        case "absent": return deviceChanged(isPresent: false, isConnected: false).words
+        case "power": return adapterUsable(words[1] == "on").words
+        case "connect": sent = .connectAsked(policy)
+        case "reconnect": sent = .reconnectAsked(delay: number() ?? 0)
+        case "disconnect": sent = .disconnectAsked
+        case "terminate": sent = .terminateAsked
+        case "withdrawn": sent = .connectWithdrawn(.forced, leavingFor: words.contains("run") ? .run : nil)
+        case "needed": sent = .linkNeeded(.run)
+        case "notNeeded": sent = .linkNotNeeded(.run)
+        case "linkMade": sent = .linkMade(isOurs: true)
+        case "keysMissing": sent = .keysMissing
+        case "closed": sent = .closed(keepingLinks: words.contains("keepingLinks"))
+        case "started": sent = .connectStarted(number() ?? 0)
+        case "replied":
+            sent = .connectReplied(
+                number() ?? 0, refusal, words.contains("keyMissing") ? .keyMissing(isCertain: false) : nil)
+        case "ended": sent = .disconnectReplied
+        case "fired":
+            let timers: [ConnectionMachine.Timer] = [.wait, .timeout, .stability, .loss]
+            sent = .timerFired(timers.first { "\($0)" == words[1] }!)
+        default: throw UnknownEvent(words)
+        }
+        return event(sent).words
     }
 
-    private func connecting(timeout: TimeInterval? = nil, retries: UInt = .max) -> ReportedMachine {
-        var machine = machine()
-        _ = machine.event(
-            .connectAsked(ConnectionPolicy(timeoutRetries: retries, disconnectRetries: retries, timeout: timeout)))
+    fileprivate static func play(_ table: String, line: UInt = #line) {
+        TestSupport.play(table, line: line) {
+            var machine = Self(backOff: BackOff(seed: 1), isUsable: true, isPresent: true, isLinkUp: false)
+            return { try machine.send($0) }
+        }
+    }
+}
+
+/// The table of `ConnectionMachine`: what each event leads to.
+final class ConnectionMachineTests: RandomTestCase {
+    private let transient = BlueZError(name: "org.bluez.Error.Failed", message: "le-connection-abort-by-local")
+    private let cancelled = BlueZError(name: "org.bluez.Error.Canceled")
+
+    private func connecting(timeout: TimeInterval) -> ReportedMachine {
+        var machine = ReportedMachine(backOff: BackOff(seed: 1), isUsable: true, isPresent: true, isLinkUp: false)
+        _ = machine.event(.connectAsked(ConnectionPolicy(timeout: timeout)))
         _ = machine.event(.connectStarted(1))
         return machine
     }
 
-    private func connected(timeout: TimeInterval? = nil, retries: UInt = .max) -> ReportedMachine {
-        var machine = connecting(timeout: timeout, retries: retries)
-        _ = machine.deviceChanged(isConnected: true)
-        _ = machine.event(.connectReplied(1, nil))
-        XCTAssertEqual(machine.state, .connected)
-        return machine
-    }
-
-    // MARK: Missing keys
-
     func testAPeripheralWithoutItsKeysIsNotTriedAtOnce() {
-        var machine = connected()
-        _ = machine.event(.keysMissing)
-        _ = machine.deviceChanged(isConnected: false)
-        XCTAssertEqual(
-            machine.event(.reconnectAsked(delay: 0)).first, .startTimer(.wait, ConnectionMachine.missingKeysDelay))
-        // The application decides.
-        XCTAssertTrue(machine.event(.connectAsked(ConnectionPolicy())).contains(.callConnect(2)))
+        ReportedMachine.play(
+            """
+            A reconnection waits, and a connection that the application asks for does not:
+            connected; keysMissing; down; reconnect → start wait 30
+            connect → cancel wait, finishStream 1, cancel loss, connect 2
+            A pairing ends that wait:
+            connected; keysMissing; linkMade; down; reconnect → connect 2
+            A lasting link ends that wait:
+            connected; keysMissing; fired stability; down; reconnect → connect 2
+            """)
     }
 
-    func testAPairingOrALastingLinkEndsThatWait() {
-        for event in [Machine.Event.linkMade(isOurs: true), .timerFired(.stability)] {
-            var machine = connected()
-            _ = machine.event(.keysMissing)
-            _ = machine.event(event)
-            _ = machine.deviceChanged(isConnected: false)
-            XCTAssertTrue(machine.event(.reconnectAsked(delay: 0)).contains(.callConnect(2)))
-        }
+    func testConnecting() {
+        ReportedMachine.play(
+            """
+            A connect is called and its reply reports the link:
+            connect timeout 10 → connect 1; started 1 → start timeout 10; up → none
+            replied 1 → cancel timeout, start stability 3, linkWentUp, report 1 connected; isOurs → true
+            The time limit begins when the call's turn has come:
+            connect timeout 10 → connect 1; timers → none; started 1 → start timeout 10; started 1 → none
+            A lost link is reported once and fails what is under way:
+            connected; down → cancel stability, linkWentDown linkLost, start loss 6, report 1 disconnected
+            down → none; absent → none; power off → cancel loss
+            A removed device is a lost link:
+            connected; absent → cancel stability, linkWentDown linkLost, start loss 6, report 1 disconnected
+            A link that a pairing has made is ours:
+            connect; up; state → connected; isOurs → false; linkMade; isOurs → true
+            """)
     }
 
-    func testALinkThatAPairingHasMadeIsOurs() {
-        var machine = machine()
-        _ = machine.event(.connectAsked(ConnectionPolicy()))
-        _ = machine.deviceChanged(isConnected: true)
-        XCTAssertEqual(machine.state, .connected)
-        XCTAssertFalse(machine.isOurs)
-        _ = machine.event(.linkMade(isOurs: true))
-        XCTAssertTrue(machine.isOurs)
+    func testCallersThatNoLongerWait() {
+        ReportedMachine.play(
+            """
+            A withdrawn connect ends its attempt:
+            connecting timeout 10 retries 0; withdrawn → cancel timeout, cancelConnect; isWanted → false
+            replied 1 cancelled → report 1 forced; state → disconnected
+            A withdrawn connect leaves its attempt to a run:
+            connecting timeout 10 retries 0; withdrawn run → none; purpose → run; notNeeded → cancel timeout, cancelConnect
+            A connect that is withdrawn during the end of a link does not follow it:
+            connected; disconnect; connect; state → ending(nil, connect(after: 0.0)); withdrawn → none
+            ended → report 2 forced; state → disconnected
+            """)
     }
 
-    // MARK: The plain way
-
-    func testAConnectIsCalledAndItsReplyReportsTheLink() {
-        var machine = machine()
-        XCTAssertEqual(machine.event(.connectAsked(ConnectionPolicy(timeout: 10))), [.callConnect(1)])
-        XCTAssertEqual(
-            machine.event(.connectStarted(1)), [.startTimer(.timeout, 10)])
-        XCTAssertEqual(machine.deviceChanged(isConnected: true), [])
-        XCTAssertEqual(
-            machine.event(.connectReplied(1, nil)),
-            [
-                .cancelTimer(.timeout), .startTimer(.stability, 3), .linkWentUp, .report(1, .connected),
-            ])
-        XCTAssertTrue(machine.isOurs)
-    }
-
-    func testTheTimeOutBeginsWhenTheCallsTurnHasCome() {
-        var machine = machine()
-        XCTAssertEqual(machine.event(.connectAsked(ConnectionPolicy(timeout: 10))), [.callConnect(1)])
-        XCTAssertFalse(machine.timers.contains(.timeout))
-        XCTAssertEqual(machine.event(.connectStarted(1)).first, .startTimer(.timeout, 10))
-        XCTAssertEqual(machine.event(.connectStarted(1)), [])
-    }
-
-    func testALostLinkIsReportedOnceAndFailsWhatIsUnderWay() {
-        var machine = connected()
-        XCTAssertEqual(
-            machine.deviceChanged(isConnected: false),
-            [
-                .cancelTimer(.stability), .linkWentDown(.linkLost), .startTimer(.loss, Machine.lossLimit),
-                .report(1, .disconnected),
-            ])
-        XCTAssertEqual(machine.deviceChanged(isConnected: false), [])
-        XCTAssertEqual(machine.deviceChanged(isPresent: false, isConnected: false), [])
-        XCTAssertEqual(machine.adapterUsable(false), [.cancelTimer(.loss)])
-    }
-
-    func testARemovedDeviceIsALostLink() {
-        var machine = connected()
-        XCTAssertEqual(
-            machine.deviceChanged(isPresent: false, isConnected: false),
-            [
-                .cancelTimer(.stability), .linkWentDown(.linkLost), .startTimer(.loss, Machine.lossLimit),
-                .report(1, .disconnected),
-            ])
-    }
-
-    // MARK: Callers that no longer wait
-
-    func testAWithdrawnConnectEndsItsAttempt() {
-        var machine = connecting(timeout: 10, retries: 0)
-        XCTAssertEqual(
-            machine.event(.connectWithdrawn(.forced, leavingFor: nil)), [.cancelTimer(.timeout), .cancelConnect])
-        XCTAssertFalse(machine.isWanted)
-        XCTAssertEqual(machine.event(.connectReplied(1, cancelled)), [.report(1, .forced)])
-        XCTAssertEqual(machine.state, .disconnected)
-    }
-
-    func testAWithdrawnConnectLeavesItsAttemptToARun() {
-        var machine = connecting(timeout: 10, retries: 0)
-        XCTAssertEqual(machine.event(.connectWithdrawn(.forced, leavingFor: .run)), [])
-        XCTAssertEqual(machine.purpose, .run)
-        XCTAssertEqual(machine.event(.linkNotNeeded(.run)), [.cancelTimer(.timeout), .cancelConnect])
-    }
-
-    func testAConnectThatIsWithdrawnDuringTheEndOfALinkDoesNotFollowIt() {
-        var machine = connected()
-        _ = machine.event(.disconnectAsked)
-        _ = machine.event(.connectAsked(ConnectionPolicy()))
-        XCTAssertEqual(machine.state, .ending(nil, .connect(after: 0)))
-        XCTAssertEqual(machine.event(.connectWithdrawn(.forced, leavingFor: nil)), [])
-        XCTAssertEqual(machine.event(.disconnectReplied), [.report(2, .forced)])
-        XCTAssertEqual(machine.state, .disconnected)
-    }
-
-    // MARK: Counts
-
-    func testTimeOutsInARowBeyondTheCountGiveUp() {
-        var machine = connecting(timeout: 10, retries: 1)
-        for attempt in 1...2 as ClosedRange<UInt32> {
-            XCTAssertTrue(machine.event(.timerFired(.timeout)).contains(.cancelConnect))
-            let effects = machine.event(.connectReplied(attempt, cancelled))
-            if attempt == 1 {
-                XCTAssertEqual(effects, [.report(1, .timedOut)])
-                XCTAssertEqual(machine.event(.reconnectAsked(delay: 0)), [.callConnect(2)])
-                _ = machine.event(.connectStarted(2))
-            } else {
-                XCTAssertEqual(
-                    effects,
-                    [.report(1, .gaveUp(after: .timedOut)), .finishStream(1)])
-            }
-        }
-        XCTAssertEqual(machine.state, .disconnected)
-    }
-
-    func testAConnectionCountsTimeOutsAnew() {
-        var machine = connecting(timeout: 10, retries: 1)
-        _ = machine.event(.timerFired(.timeout))
-        _ = machine.event(.connectReplied(1, cancelled))
-        _ = machine.event(.reconnectAsked(delay: 0))
-        _ = machine.deviceChanged(isConnected: true)
-        _ = machine.event(.connectReplied(2, nil))
-        XCTAssertEqual(machine.timeouts, 0)
-        XCTAssertEqual(machine.deviceChanged(isConnected: false).last, .report(1, .disconnected))
-    }
-
-    func testDisconnectionsBeyondTheCountGiveUp() {
-        var machine = connected(retries: 0)
-        XCTAssertEqual(
-            machine.deviceChanged(isConnected: false),
-            [
-                .cancelTimer(.stability), .linkWentDown(.linkLost), .startTimer(.loss, Machine.lossLimit),
-                .report(1, .gaveUp(after: .disconnected)), .finishStream(1),
-            ])
+    func testCounts() {
+        ReportedMachine.play(
+            """
+            Successive time limits beyond the count end the retries:
+            connecting timeout 10 retries 1; fired timeout → cancelConnect; replied 1 cancelled → report 1 timedOut
+            reconnect → connect 2; started 2; fired timeout → cancelConnect
+            replied 2 cancelled → report 1 gaveUp timedOut, finishStream 1; state → disconnected
+            A connection begins another count of time limits:
+            connecting timeout 10 retries 1; fired timeout; replied 1 cancelled; reconnect; up; replied 2; timeouts → 0
+            down → cancel stability, linkWentDown linkLost, start loss 6, report 1 disconnected
+            Disconnections beyond the count end the retries:
+            connected retries 0
+            down → cancel stability, linkWentDown linkLost, start loss 6, report 1 gaveUp disconnected, finishStream 1
+            """)
     }
 
     // MARK: Back-off (B3, B8)
@@ -196,46 +159,6 @@ final class ConnectionMachineTests: RandomTestCase {
         }
         for (wait, step) in zip(waits, BackOff.steps + [4]) { XCTAssertEqual(wait, step, accuracy: step * 0.25) }
         XCTAssertEqual(machine.failures.map(\.message), Array(repeating: transient.message, count: 7))
-    }
-
-    // MARK: Scans rest
-
-    func testASearchGoesOnDuringTheFirstAttempts() {
-        var machine = machine(isPresent: false)
-        _ = machine.event(.connectAsked(ConnectionPolicy()))
-        var orders = machine.deviceChanged(isConnected: false)
-        for attempt in 1...3 as ClosedRange<UInt32> {
-            XCTAssertEqual(orders.last, .callConnect(attempt, pausesScans: attempt == 3))
-            _ = machine.event(.connectReplied(attempt, transient))
-            orders = machine.event(.timerFired(.wait))
-        }
-    }
-
-    func testARefusalThatNoRetryCuresIsAFailureAtOnce() {
-        var machine = connecting(timeout: 30)
-        XCTAssertEqual(
-            machine.event(.connectReplied(1, refusal)),
-            [.cancelTimer(.timeout), .reportFailure(1, .connectionFailed(BusError(refusal)))])
-        XCTAssertEqual(machine.state, .disconnected)
-    }
-
-    func testAnUnknownRefusalIsRetriedTwice() {
-        var machine = connecting()
-        for attempt in 1...2 as ClosedRange<UInt32> {
-            _ = machine.event(.connectReplied(attempt, unknown))
-            _ = machine.event(.timerFired(.wait))
-        }
-        XCTAssertEqual(
-            machine.event(.connectReplied(3, unknown)).last, .reportFailure(1, .connectionFailed(BusError(unknown))))
-    }
-
-    func testAnAttemptThatSomebodyLeftBehindIsTakenBack() {
-        var machine = connecting()
-        for attempt in 1...4 as ClosedRange<UInt32> {
-            XCTAssertFalse(machine.event(.connectReplied(attempt, busy)).contains(.callDisconnect))
-            _ = machine.event(.timerFired(.wait))
-        }
-        XCTAssertTrue(machine.event(.connectReplied(5, busy)).contains(.callDisconnect))
     }
 
     func testReconnectingIsHeldUpMoreAfterEachFruitlessTry() {
@@ -254,45 +177,43 @@ final class ConnectionMachineTests: RandomTestCase {
         for (wait, step) in zip(waits, BackOff.steps) { XCTAssertEqual(wait, step, accuracy: step * 0.25) }
     }
 
-    func testAConnectionThatHeldClearsTheBackOff() {
-        var machine = connected()
-        for round in 1...3 {
-            _ = machine.event(.timerFired(.stability))
-            _ = machine.deviceChanged(isConnected: false)
-            XCTAssertEqual(machine.event(.reconnectAsked(delay: 0)), [.callConnect(machine.lastAttempt)], "\(round)")
-            _ = machine.deviceChanged(isConnected: true)
-            _ = machine.event(.connectReplied(machine.lastAttempt, nil))
-        }
+    func testRefusals() {
+        ReportedMachine.play(
+            """
+            A search goes on during the first attempts:
+            absent; connect; down → cancel wait, connect 1 scanning; replied 1 transient; fired wait → connect 2 scanning
+            replied 2 transient; fired wait → connect 3
+            A refusal that no retry cures is a failure at once:
+            connecting timeout 30; replied 1 refusal → cancel timeout, report 1 refusal; state → disconnected
+            An unknown refusal is retried twice:
+            connecting; replied 1 unknown; fired wait; replied 2 unknown; fired wait; replied 3 unknown → report 1 unknown
+            An attempt that another program left is cancelled:
+            connecting; replied 1 busy → start wait later; fired wait; replied 2 busy → start wait later; fired wait
+            replied 3 busy → start wait later; fired wait; replied 4 busy → start wait later; fired wait
+            replied 5 busy → callDisconnect, start wait later
+            A connection that lasts ends the back-off:
+            connected; fired stability; down; reconnect → connect 2; started 2; up; replied 2; fired stability; down
+            reconnect → connect 3; started 3; up; replied 3; fired stability; down; reconnect → connect 4
+            A peripheral that ends each link at once is not tried at once:
+            connected; down; reconnect → connect 2; up; replied 2; down; reconnect → start wait later
+            state → waiting(delay)
+            """)
     }
 
-    func testAPeripheralThatDropsEachLinkAtOnceIsNotHammered() {
-        var machine = connected()
-        _ = machine.deviceChanged(isConnected: false)
-        XCTAssertEqual(machine.event(.reconnectAsked(delay: 0)), [.callConnect(2)])
-        _ = machine.deviceChanged(isConnected: true)
-        _ = machine.event(.connectReplied(2, nil))
-        _ = machine.deviceChanged(isConnected: false)
-        XCTAssertEqual(machine.event(.reconnectAsked(delay: 0)).count, 1)
-        XCTAssertEqual(machine.state, .waiting(.delay))
-    }
-
-    // MARK: Taking back (B2)
-
-    func testATimeOutIsReportedWhenBlueZHasLetGo() {
-        var machine = connecting(timeout: 10)
-        XCTAssertEqual(machine.event(.timerFired(.timeout)), [.cancelConnect])
-        XCTAssertEqual(
-            machine.event(.connectReplied(1, cancelled)), [.report(1, .timedOut)])
-    }
-
-    /// The connector ends such a link before it reports the end of the attempt.
-    func testALinkThatAppearsDuringTheCancellationIsNotUsed() {
-        var machine = connecting(timeout: 10)
-        _ = machine.event(.timerFired(.timeout))
-        XCTAssertEqual(machine.deviceChanged(isConnected: true), [])
-        XCTAssertEqual(machine.deviceChanged(isConnected: false), [])
-        XCTAssertTrue(machine.isInUse, "A released peripheral is kept until its link has ended.")
-        XCTAssertEqual(machine.event(.connectReplied(1, cancelled)), [.report(1, .timedOut)])
+    func testCancellingAnAttempt() {
+        ReportedMachine.play(
+            """
+            A time limit is reported when BlueZ has ended the attempt (B2):
+            connecting timeout 10; fired timeout → cancelConnect; replied 1 cancelled → report 1 timedOut
+            A link that appears meanwhile is not used, since the connector ends it before it reports:
+            connecting timeout 10; fired timeout; up → none; down → none; isInUse → true
+            replied 1 cancelled → report 1 timedOut
+            The reply of an attempt in place of which a link was adopted ends nothing:
+            connect; up → cancelConnect, start stability 3, linkWentUp, report 1 connected; isOurs → false
+            disconnect; replied 1 cancelled → none; ended → report 1 forced
+            A reconnect meanwhile follows the report:
+            connecting timeout 10; fired timeout; reconnect → none; replied 1 cancelled → report 1 timedOut, connect 2
+            """)
     }
 
     func testALateReplyOfAnOlderAttemptIsHarmless() {
@@ -304,286 +225,117 @@ final class ConnectionMachineTests: RandomTestCase {
         XCTAssertEqual(machine, before)
     }
 
-    func testTheReplyOfAnAttemptInPlaceOfWhichALinkWasAdoptedEndsNothing() {
-        var machine = machine()
-        _ = machine.event(.connectAsked(ConnectionPolicy()))
-        XCTAssertEqual(
-            machine.deviceChanged(isConnected: true),
-            [.cancelConnect, .startTimer(.stability, 3), .linkWentUp, .report(1, .connected)])
-        XCTAssertFalse(machine.isOurs)
-        _ = machine.event(.disconnectAsked)
-        XCTAssertEqual(machine.event(.connectReplied(1, cancelled)), [])
-        XCTAssertEqual(machine.event(.disconnectReplied), [.report(1, .forced)])
+    func testDisconnecting() {
+        ReportedMachine.play(
+            """
+            It fails what is under way at once and is reported when the link has ended (B2a):
+            connected; disconnect → cancel stability, linkWentDown application, callDisconnect; disconnect → none
+            down → none; ended → report 1 forced; ended → none
+            Without a connection it fails:
+            disconnect → report 0 failed disconnected
+            While connecting it cancels the attempt:
+            connecting timeout 10; disconnect → cancel timeout, cancelConnect; replied 1 cancelled → report 1 forced
+            It ends a wait for power:
+            power off; connect; disconnect → report 1 forced; state → disconnected
+            It ends a delay:
+            reconnect 5; disconnect → cancel wait, report 0 forced; state → disconnected
+            It ends a back-off:
+            connecting; replied 1 transient; disconnect → cancel wait, report 1 forced; state → disconnected
+            It ends a search:
+            absent; connect; disconnect → cancel wait, stopSeeking, report 1 forced; state → disconnected
+            A connect meanwhile waits for the end of the link:
+            connected; disconnect; connect → report 1 forced, finishStream 1; down → none; ended → connect 2
+            One that does not end the link until the connector's limit is reported too:
+            connected; disconnect; ended → report 1 forced; state → disconnected
+            Terminate forgets at once and finishes after the last event:
+            connected; terminate → cancel stability, linkWentDown application, callDisconnect, forget
+            ended → report 1 forced, finishStream 1; terminate → forget
+            """)
     }
 
-    func testAReconnectDuringTheTakingBackFollowsTheReport() {
-        var machine = connecting(timeout: 10)
-        _ = machine.event(.timerFired(.timeout))
-        XCTAssertEqual(machine.event(.reconnectAsked(delay: 0)), [])
-        XCTAssertEqual(
-            machine.event(.connectReplied(1, cancelled)),
-            [.report(1, .timedOut), .callConnect(2)])
+    func testSearches() {
+        ReportedMachine.play(
+            """
+            A device that BlueZ dropped is sought, and discovery lasts until the link (B4):
+            connecting timeout 30; absent; replied 1 notFound → seek, start wait 10; down → cancel wait, connect 2 scanning
+            started 2; up
+            replied 2 → cancel timeout, stopSeeking, start stability 3, linkWentUp, report 1 connected
+            A search is bounded and then repeated after a back-off:
+            absent; connect → seek, start wait 10; fired wait → stopSeeking, start wait later; state → waiting(backOff)
+            fired wait → seek, start wait 10
+            A search ends with the time limit:
+            absent; connect timeout 5 → seek, start timeout 5, start wait 10
+            fired timeout → cancel wait, stopSeeking, report 1 timedOut
+            """)
     }
 
-    // MARK: disconnect (B2a)
-
-    func testADisconnectFailsWhatIsUnderWayAtOnceAndIsReportedWhenTheLinkHasEnded() {
-        var machine = connected()
-        XCTAssertEqual(
-            machine.event(.disconnectAsked),
-            [.cancelTimer(.stability), .linkWentDown(.application), .callDisconnect])
-        XCTAssertEqual(machine.event(.disconnectAsked), [])
-        XCTAssertEqual(machine.deviceChanged(isConnected: false), [])
-        XCTAssertEqual(machine.event(.disconnectReplied), [.report(1, .forced)])
-        XCTAssertEqual(machine.event(.disconnectReplied), [])
+    func testLinksThatAreThere() {
+        ReportedMachine.play(
+            """
+            A link that is there is adopted without a call (B5):
+            up; connect → start stability 3, linkWentUp, report 1 connected; isOurs → false
+            closed → linkWentDown application, cancel stability, finishStream 1
+            A link that another program opens meanwhile is adopted:
+            connecting; replied 1 busy; up → cancel wait, start stability 3, linkWentUp, report 1 connected
+            A second connect takes a link over:
+            connected; connect → finishStream 1, report 2 connected
+            A second connect takes an attempt over:
+            connecting timeout 10; connect timeout 3 → cancel timeout, finishStream 1, start timeout 3
+            A good reply without a link is a transient failure (B6):
+            connecting; up; down; hasFallen → true; replied 1; state → waiting(backOff); failures → noLink
+            So is a reply that there is no link:
+            connecting; up; down; hasFallen → true; replied 1 noLink; state → waiting(backOff); failures → noLink
+            A reply whose meaning is known is a failure at once:
+            connecting; replied 1 transient keyMissing → report 1 failed keyMissing; state → disconnected
+            """)
     }
 
-    func testADisconnectWithoutAConnectionFails() {
-        var machine = machine()
-        XCTAssertEqual(machine.event(.disconnectAsked), [.reportFailure(0, .disconnected)])
+    func testTheAdapter() {
+        ReportedMachine.play(
+            """
+            Its end ends an attempt once, and the next waits for it (F1, F2):
+            connecting timeout 9; power off → cancelConnect, cancel timeout, report 1 disconnected; power off → none
+            reconnect; state → waiting(power); power on → cancel timeout, connect 2
+            Its end ends a link once, and the next attempt waits for it:
+            connected; power off → cancel stability, linkWentDown adapterLost, report 1 disconnected; power off → none
+            reconnect; state → waiting(power); power on → connect 2
+            An attempt after a reported loss waits for it without a second report, until the next loss:
+            connected timeout 9; down → cancel stability, linkWentDown linkLost, start loss 6, report 1 disconnected
+            reconnect; state → connecting(isUnderWay: false); started 2
+            power off → cancel loss, cancelConnect, cancel timeout, start timeout 9; state → waiting(power)
+            replied 2 notFound → none; power on → cancel timeout, connect 3; power off → cancelConnect, report 1 disconnected
+            An attempt for a run waits for it after a reported loss:
+            connected retries 1; down → cancel stability, linkWentDown linkLost, start loss 6, report 1 disconnected
+            needed → connect 2; power off → cancel loss, cancelConnect; state → waiting(power); disconnections → 1
+            power on → connect 3
+            Its end long after a reported loss is reported:
+            connected timeout 9; down; reconnect; started 2; fired loss → none
+            power off → cancelConnect, cancel timeout, report 1 disconnected; state → disconnected
+            A link after a reported loss is lost with it:
+            connected; down; reconnect; started 2; up
+            replied 2 → start stability 3, linkWentUp, cancel loss, report 1 connected
+            power off → cancel stability, linkWentDown adapterLost, report 1 disconnected
+            The wait for power has the same limit, and the radio its full time afterwards:
+            power off; connect timeout 10 → start timeout 10; fired timeout → report 1 timedOut
+            reconnect → start timeout 10; power on → cancel timeout, connect 1; started 1 → start timeout 10
+            Its end completes an attempt whose time is over:
+            connecting timeout 10; fired timeout; power off → report 1 timedOut
+            Its end completes a disconnection:
+            connected; disconnect; power off → report 1 forced
+            """)
     }
 
-    func testADisconnectWhileConnectingTakesTheAttemptBack() {
-        var machine = connecting(timeout: 10)
-        XCTAssertEqual(
-            machine.event(.disconnectAsked),
-            [.cancelTimer(.timeout), .cancelConnect])
-        XCTAssertEqual(
-            machine.event(.connectReplied(1, cancelled)), [.report(1, .forced)])
-    }
-
-    func testADisconnectEndsEveryKindOfWaiting() {
-        var waitsForPower = machine(isUsable: false)
-        _ = waitsForPower.event(.connectAsked(ConnectionPolicy()))
-        XCTAssertEqual(waitsForPower.event(.disconnectAsked), [.report(1, .forced)])
-
-        var waitsForDelay = machine()
-        _ = waitsForDelay.event(.reconnectAsked(delay: 5))
-        XCTAssertEqual(waitsForDelay.event(.disconnectAsked), [.cancelTimer(.wait), .report(0, .forced)])
-
-        var waitsToRetry = connecting()
-        _ = waitsToRetry.event(.connectReplied(1, transient))
-        XCTAssertEqual(waitsToRetry.event(.disconnectAsked), [.cancelTimer(.wait), .report(1, .forced)])
-
-        var seeks = machine(isPresent: false)
-        _ = seeks.event(.connectAsked(ConnectionPolicy()))
-        XCTAssertEqual(seeks.event(.disconnectAsked), [.cancelTimer(.wait), .stopSeeking, .report(1, .forced)])
-        for machine in [waitsForPower, waitsForDelay, waitsToRetry, seeks] {
-            XCTAssertEqual(machine.state, .disconnected)
-        }
-    }
-
-    func testAConnectDuringADisconnectWaitsForTheEndOfTheLink() {
-        var machine = connected()
-        _ = machine.event(.disconnectAsked)
-        XCTAssertEqual(
-            machine.event(.connectAsked(ConnectionPolicy())), [.report(1, .forced), .finishStream(1)])
-        XCTAssertEqual(machine.deviceChanged(isConnected: false), [])
-        XCTAssertEqual(machine.event(.disconnectReplied), [.callConnect(2)])
-    }
-
-    /// The connector gives up at its limit.
-    func testADisconnectThatDoesNotEndTheLinkIsReportedToo() {
-        var machine = connected()
-        _ = machine.event(.disconnectAsked)
-        XCTAssertEqual(machine.event(.disconnectReplied), [.report(1, .forced)])
-        XCTAssertEqual(machine.state, .disconnected)
-    }
-
-    func testTerminateForgetsAtOnceAndFinishesAfterTheLastEvent() {
-        var machine = connected()
-        XCTAssertEqual(machine.event(.terminateAsked).last, .forget)
-        XCTAssertEqual(
-            machine.event(.disconnectReplied), [.report(1, .forced), .finishStream(1)])
-        XCTAssertEqual(machine.event(.terminateAsked), [.forget])
-    }
-
-    // MARK: Seeking (B4)
-
-    func testADeviceThatBlueZDroppedIsSoughtAndDiscoveryLastsUntilTheLink() {
-        var machine = connecting(timeout: 30)
-        _ = machine.deviceChanged(isPresent: false, isConnected: false)
-        XCTAssertEqual(machine.event(.connectReplied(1, notFound)), [.seek, .startTimer(.wait, 10)])
-        XCTAssertEqual(
-            machine.deviceChanged(isConnected: false),
-            [.cancelTimer(.wait), .callConnect(2, pausesScans: false)])
-        _ = machine.event(.connectStarted(2))
-        _ = machine.deviceChanged(isConnected: true)
-        XCTAssertEqual(
-            machine.event(.connectReplied(2, nil)),
-            [.cancelTimer(.timeout), .stopSeeking, .startTimer(.stability, 3), .linkWentUp, .report(1, .connected)])
-    }
-
-    func testASearchIsBoundedAndThenRepeatedAfterABackOff() {
-        var machine = machine(isPresent: false)
-        XCTAssertEqual(machine.event(.connectAsked(ConnectionPolicy())), [.seek, .startTimer(.wait, 10)])
-        let effects = machine.event(.timerFired(.wait))
-        XCTAssertEqual(effects.first, .stopSeeking)
-        XCTAssertEqual(machine.state, .waiting(.backOff))
-        XCTAssertEqual(machine.event(.timerFired(.wait)), [.seek, .startTimer(.wait, 10)])
-    }
-
-    func testASearchEndsWithTheTimeOut() {
-        var machine = machine(isPresent: false)
-        XCTAssertEqual(
-            machine.event(.connectAsked(ConnectionPolicy(timeout: 5))),
-            [.seek, .startTimer(.timeout, 5), .startTimer(.wait, 10)])
-        XCTAssertEqual(
-            machine.event(.timerFired(.timeout)), [.cancelTimer(.wait), .stopSeeking, .report(1, .timedOut)])
-    }
-
-    // MARK: Adopting (B5)
-
-    func testALinkThatIsThereAlreadyIsAdoptedWithoutAConnect() {
-        var machine = machine(isLinkUp: true)
-        XCTAssertEqual(
-            machine.event(.connectAsked(ConnectionPolicy())),
-            [.startTimer(.stability, 3), .linkWentUp, .report(1, .connected)])
-        XCTAssertFalse(machine.isOurs)
-        XCTAssertFalse(machine.event(.closed(keepingLinks: false)).contains(.callDisconnect))
-    }
-
-    func testALinkThatSomebodyElseOpensMeanwhileIsAdopted() {
-        var machine = connecting()
-        _ = machine.event(.connectReplied(1, busy))
-        XCTAssertEqual(
-            machine.deviceChanged(isConnected: true),
-            [.cancelTimer(.wait), .startTimer(.stability, 3), .linkWentUp, .report(1, .connected)])
-    }
-
-    func testASecondConnectTakesOver() {
-        var machine = connected()
-        XCTAssertEqual(
-            machine.event(.connectAsked(ConnectionPolicy())), [.finishStream(1), .report(2, .connected)])
-
-        var tries = connecting(timeout: 10)
-        XCTAssertEqual(
-            tries.event(.connectAsked(ConnectionPolicy(timeout: 3))),
-            [.cancelTimer(.timeout), .finishStream(1), .startTimer(.timeout, 3)])
-    }
-
-    // MARK: Replies that are not true (B6)
-
-    func testAGoodReplyWithoutALinkIsATransientFailure() {
-        var machine = connecting()
-        _ = machine.deviceChanged(isConnected: true)
-        _ = machine.deviceChanged(isConnected: false)
-        XCTAssertTrue(machine.hasFallen)
-        for error in [nil, BlueZError.noLink] {
-            var machine = machine
-            _ = machine.event(.connectReplied(1, error))
-            XCTAssertEqual(machine.state, .waiting(.backOff))
-            XCTAssertEqual(machine.failures, [.noLink])
-        }
-    }
-
-    func testAReplyWhoseMeaningIsKnownIsAFailureAtOnce() {
-        var machine = connecting()
-        XCTAssertEqual(
-            machine.event(.connectReplied(1, transient, .keyMissing(isCertain: false))),
-            [.reportFailure(1, .pairing(.keyMissing(isCertain: false)))])
-        XCTAssertEqual(machine.state, .disconnected)
-    }
-
-    // MARK: The adapter (F1, F2)
-
-    func testAnAdapterThatGoesEndsWhatIsUnderWayOnceAndTheNextTryWaitsForIt() {
-        let cases: [(ReportedMachine, [Order.Action])] = [
-            (connecting(timeout: 9), [.cancelConnect, .cancelTimer(.timeout), .report(1, .disconnected)]),
-            (connected(), [.cancelTimer(.stability), .linkWentDown(.adapterLost), .report(1, .disconnected)]),
-        ]
-        for (start, effects) in cases {
-            var machine = start
-            XCTAssertEqual(machine.adapterUsable(false), effects)
-            XCTAssertEqual(machine.adapterUsable(false), [])
-            _ = machine.event(.reconnectAsked(delay: 0))
-            XCTAssertEqual(machine.state, .waiting(.power))
-            XCTAssertEqual(machine.adapterUsable(true).last, .callConnect(2))
-        }
-    }
-
-    func testATryAfterAReportedLossWaitsForTheAdapterWithoutASecondReport() {
-        var machine = connected(timeout: 9)
-        XCTAssertEqual(machine.deviceChanged(isConnected: false).last, .report(1, .disconnected))
-        _ = machine.event(.reconnectAsked(delay: 0))
-        XCTAssertEqual(machine.state, .connecting(isUnderWay: false))
-        _ = machine.event(.connectStarted(2))
-        XCTAssertEqual(
-            machine.adapterUsable(false),
-            [
-                .cancelTimer(.loss), .cancelConnect, .cancelTimer(.timeout), .startTimer(.timeout, 9),
-            ])
-        XCTAssertEqual(machine.state, .waiting(.power))
-        XCTAssertEqual(machine.event(.connectReplied(2, notFound)), [])
-        XCTAssertEqual(machine.adapterUsable(true), [.cancelTimer(.timeout), .callConnect(3)])
-        // That was another loss.
-        XCTAssertEqual(machine.adapterUsable(false).last, .report(1, .disconnected))
-    }
-
-    func testATryForARunWaitsForTheAdapterAfterAReportedLoss() {
-        var machine = connected(retries: 1)
-        XCTAssertEqual(machine.deviceChanged(isConnected: false).last, .report(1, .disconnected))
-        XCTAssertEqual(machine.event(.linkNeeded(.run)), [.callConnect(2)])
-        XCTAssertEqual(machine.adapterUsable(false), [.cancelTimer(.loss), .cancelConnect])
-        XCTAssertEqual(machine.state, .waiting(.power))
-        XCTAssertEqual(machine.disconnections, 1)
-        XCTAssertEqual(machine.adapterUsable(true), [.callConnect(3)])
-    }
-
-    func testAnAdapterThatGoesLongAfterAReportedLossIsReported() {
-        var machine = connected(timeout: 9)
-        _ = machine.deviceChanged(isConnected: false)
-        _ = machine.event(.reconnectAsked(delay: 0))
-        _ = machine.event(.connectStarted(2))
-        XCTAssertEqual(machine.event(.timerFired(.loss)), [])
-        XCTAssertEqual(
-            machine.adapterUsable(false),
-            [.cancelConnect, .cancelTimer(.timeout), .report(1, .disconnected)])
-        XCTAssertEqual(machine.state, .disconnected)
-    }
-
-    func testALinkAfterAReportedLossIsLostWithTheAdapter() {
-        var machine = connected()
-        _ = machine.deviceChanged(isConnected: false)
-        _ = machine.event(.reconnectAsked(delay: 0))
-        _ = machine.event(.connectStarted(2))
-        _ = machine.deviceChanged(isConnected: true)
-        XCTAssertTrue(machine.event(.connectReplied(2, nil)).contains(.cancelTimer(.loss)))
-        XCTAssertEqual(machine.adapterUsable(false).last, .report(1, .disconnected))
-    }
-
-    func testWaitingForPowerHasTheSameLimitAndTheRadioItsFullTimeAfterwards() {
-        var machine = machine(isUsable: false)
-        XCTAssertEqual(
-            machine.event(.connectAsked(ConnectionPolicy(timeout: 10))), [.startTimer(.timeout, 10)])
-        XCTAssertEqual(machine.event(.timerFired(.timeout)), [.report(1, .timedOut)])
-        XCTAssertEqual(machine.event(.reconnectAsked(delay: 0)), [.startTimer(.timeout, 10)])
-        XCTAssertEqual(machine.adapterUsable(true), [.cancelTimer(.timeout), .callConnect(1)])
-        XCTAssertEqual(machine.event(.connectStarted(1)).first, .startTimer(.timeout, 10))
-    }
-
-    func testAnAdapterThatGoesCompletesWhatWasEnding() {
-        var times = connecting(timeout: 10)
-        _ = times.event(.timerFired(.timeout))
-        XCTAssertEqual(times.adapterUsable(false), [.report(1, .timedOut)])
-        var ends = connected()
-        _ = ends.event(.disconnectAsked)
-        XCTAssertEqual(ends.adapterUsable(false), [.report(1, .forced)])
-    }
-
-    // MARK: The end (B7)
-
-    func testAManagerThatGoesEndsTheLinksItOpened() {
-        var own = connected()
-        XCTAssertEqual(
-            own.event(.closed(keepingLinks: false)),
-            [.linkWentDown(.application), .callDisconnect, .cancelTimer(.stability), .finishStream(1)])
-        var kept = connected()
-        XCTAssertFalse(kept.event(.closed(keepingLinks: true)).contains(.callDisconnect))
-        var tries = connecting()
-        XCTAssertEqual(tries.event(.closed(keepingLinks: true)), [.cancelConnect, .finishStream(1)])
-        XCTAssertEqual(
-            tries.event(.connectAsked(ConnectionPolicy())), [.reportFailure(2, .disconnected), .finishStream(2)])
+    func testTheEndOfTheManager() {
+        ReportedMachine.play(
+            """
+            It ends the links it opened (B7):
+            connected; closed → linkWentDown application, callDisconnect, cancel stability, finishStream 1
+            Unless it keeps them:
+            connected; closed keepingLinks → linkWentDown application, cancel stability, finishStream 1
+            It ends an attempt anyway, and accepts no more:
+            connecting; closed keepingLinks → cancelConnect, finishStream 1
+            connect → report 2 failed disconnected, finishStream 2
+            """)
     }
 
     // MARK: Laws
@@ -598,5 +350,38 @@ final class ConnectionMachineTests: RandomTestCase {
             play.end()
             XCTAssertEqual(play.faults, [], "round \(round): \(play.history.suffix(12))")
         }
+    }
+}
+
+/// Links that runs and other operations need for a time, beside the connection that the application requests.
+final class LinkLendingTests: XCTestCase {
+    func testLinksForRuns() {
+        ReportedMachine.play(
+            """
+            A link that was made for runs ends with them:
+            lent; state → connected; isWanted → false
+            notNeeded → cancel stability, linkWentDown application, callDisconnect
+            ended → report 0 forced; state → disconnected; notNeeded → none
+            A link of the application stays:
+            connect; needed → none; started 1; up; replied 1; needed → none; notNeeded → none; state → connected
+            A link that the application connects meanwhile stays:
+            lent; connect; isWanted → true; notNeeded → none; state → connected
+            A link that the application reconnects meanwhile stays:
+            lent; reconnect; isWanted → true; notNeeded → none; state → connected
+            A link that another program has made stays:
+            up; needed → start stability 3, linkWentUp, report 0 connected; notNeeded → none
+            An attempt that no run needs any more is cancelled:
+            needed → connect 1; notNeeded → cancelConnect
+            So is one that waits for power:
+            power off; needed → none; state → waiting(power); notNeeded → report 0 forced; state → disconnected
+            An attempt of the application that waits begins sooner and stays:
+            reconnect 60; needed → cancel wait, connect 1; notNeeded → none
+            A link that ends is followed by another:
+            lent; notNeeded; needed → none; down → none; ended → report 0 forced, connect 2; purpose → run
+            Unless no run needs it any more:
+            lent; notNeeded; needed; notNeeded → none; ended → report 0 forced; state → disconnected
+            A manager that has ended makes none:
+            closed; needed → none; notNeeded → none
+            """)
     }
 }

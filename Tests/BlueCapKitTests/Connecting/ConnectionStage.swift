@@ -6,10 +6,25 @@ import XCTest
 
 /// A room in virtual time in which a manager has found peripherals and stopped scanning.
 class ConnectionStage: RandomTestCase {
-    var simulator = Simulator.inProcess(room: .empty)
+    var simulator = Simulator.inProcess(room: .empty) { didSet { endCentral() } }
+    private var ownCentral: CentralManager?
+    /// The manager that most tests need. The first use creates it, and it ends with the test.
+    var central: CentralManager {
+        if let ownCentral { return ownCentral }
+        let central = manager()
+        ownCentral = central
+        return central
+    }
     let journal = Journal()
 
     static let strapAddress: VirtualAddress = "C0:00:00:00:00:01"
+
+    override func tearDown() {
+        endCentral()
+        super.tearDown()
+    }
+
+    func endCentral() { ownCentral = nil }
 
     static func device(_ number: Int, name: String = "Strap", link: VirtualLink = VirtualLink()) -> VirtualPeripheral {
         VirtualPeripheral(
@@ -39,8 +54,8 @@ class ConnectionStage: RandomTestCase {
         return sightings.sightings.sorted { $0.address < $1.address }
     }
 
-    func strap(_ manager: CentralManager, link: VirtualLink = VirtualLink()) -> Peripheral {
-        find([Self.device(1, link: link)], with: manager)[0]
+    func strap(_ manager: CentralManager? = nil, link: VirtualLink = VirtualLink()) -> Peripheral {
+        find([Self.device(1, link: link)], with: manager ?? central)[0]
     }
 
     /// Connects, with the journal watching.

@@ -45,8 +45,7 @@ final class StayConnectedTests: ConnectionStage {
     }
 
     func testItConnectsAgainAfterEachLoss() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         let changes = Changes(strap.stayConnected())
         advance { changes.all == [.connected] }
         for count in 1...3 {
@@ -61,8 +60,7 @@ final class StayConnectedTests: ConnectionStage {
     }
 
     func testItNeverGivesUpAfterTimeOuts() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         let changes = Changes(strap.stayConnected(timeout: .seconds(5)))
         advance { changes.all == [.connected] }
         simulator.remove(Self.strapAddress)
@@ -75,8 +73,7 @@ final class StayConnectedTests: ConnectionStage {
     }
 
     func testTheDelayGrowsWithConsecutiveFailures() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         let stream = strap.stayConnected(timeout: .seconds(5))
         let times = Locked<[Double]>([])
         let simulator = simulator
@@ -94,8 +91,7 @@ final class StayConnectedTests: ConnectionStage {
     }
 
     func testLeavingTheLastReaderEndsTheLink() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         let stream = strap.stayConnected()
         let (first, second) = (CancelToken(), CancelToken())
         let changes = read(stream, first)
@@ -113,8 +109,7 @@ final class StayConnectedTests: ConnectionStage {
     }
 
     func testLeavingEndsAnAttempt() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         simulator.remove(Self.strapAddress)
         let token = CancelToken()
         let stream = strap.stayConnected()
@@ -149,8 +144,7 @@ final class StayConnectedTests: ConnectionStage {
     }
 
     func testTheApplicationsEndEndsTheStream() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         let changes = Changes(strap.stayConnected())
         advance { changes.all == [.connected] }
         strap.disconnect()
@@ -161,8 +155,7 @@ final class StayConnectedTests: ConnectionStage {
     }
 
     func testARefreshOfTheServicesIsAnInterruption() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         let changes = Changes(strap.stayConnected())
         advance { changes.all == [.connected] }
         let refreshed: Future<Peripheral> = strap.refreshServices()
@@ -177,8 +170,7 @@ final class StayConnectedTests: ConnectionStage {
 
     /// The end of the loop does not end an attempt for which another call waits.
     func testTheEndOfTheLoopLeavesTheAttemptToACallThatWaitsForIt() async throws {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         simulator.remove(Self.strapAddress)
         let token = CancelToken()
         let stream = strap.stayConnected()
@@ -195,12 +187,10 @@ final class StayConnectedTests: ConnectionStage {
         simulator.simulateLinkLoss(of: Self.strapAddress)
         await simulator.advance(by: 30)
         XCTAssertEqual(strap.state, .disconnected, "The connection was to last as long as its loop.")
-        withExtendedLifetime(manager) {}
     }
 
     func testAfterTheApplicationsEndAReconnectIsOnce() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         let changes = Changes(strap.stayConnected())
         advance { changes.all == [.connected] }
         strap.disconnect()
@@ -212,8 +202,7 @@ final class StayConnectedTests: ConnectionStage {
     }
 
     func testAConnectTakesTheConnectionOver() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         let token = CancelToken()
         let stream = strap.stayConnected()
         let changes = read(stream, token)
@@ -226,8 +215,7 @@ final class StayConnectedTests: ConnectionStage {
     }
 
     func testARefusalForGoodIsThrown() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         simulator.simulateConnectFailures(
             1, error: .failed("le-connection-concurrent-connection-limit"), of: Self.strapAddress)
         let changes = Changes(strap.stayConnected())
@@ -264,8 +252,7 @@ final class StayConnectedTests: ConnectionStage {
     }
 
     func testThePowerOfTheAdapterIsAwaited() {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         let changes = Changes(strap.stayConnected(timeout: .seconds(30)))
         advance { changes.all == [.connected] }
         simulator.advance(by: 5)
@@ -278,8 +265,7 @@ final class StayConnectedTests: ConnectionStage {
     }
 
     func testALoopReadsAfterEachConnection() async throws {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         let rate = CharacteristicIdentifier(uuid: "2A37", service: ServiceIdentifier(uuid: "180D"))
         let values = Locked<[Data]>([])
         let task = Task(executorPreference: simulator.taskExecutor) {
@@ -303,8 +289,7 @@ final class StayConnectedTests: ConnectionStage {
     }
 
     func testCancellingTheTaskEndsTheLink() async throws {
-        let manager = manager()
-        let strap = strap(manager)
+        let strap = strap()
         let task = Task(executorPreference: simulator.taskExecutor) {
             for try await _ in strap.stayConnected() {}
         }
@@ -314,6 +299,5 @@ final class StayConnectedTests: ConnectionStage {
         await simulator.advance(by: 10)
         try await task.value
         XCTAssertEqual(strap.state, .disconnected)
-        withExtendedLifetime(manager) {}
     }
 }

@@ -30,14 +30,11 @@ final class NotificationEventTests: XCTestCase {
     // MARK: Delivering
 
     func testEventsSubscribeAndDeliverValuesAndGaps() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         let elements = read(characteristic.notificationEvents())
         stage.awaitNotifying(characteristic)
         stage.notify(1, 2)
-        stage.loseLink()
-        stage.reconnect()
-        stage.awaitNotifying(characteristic)
+        stage.interrupt(characteristic)
         stage.notify(3)
         XCTAssertEqual(
             events(elements), [.value(Data([1])), .value(Data([2])), .gap, .value(Data([3]))])
@@ -45,8 +42,7 @@ final class NotificationEventTests: XCTestCase {
     }
 
     func testValuesArriveUntilTheLinkThatIsEndedHasEnded() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         let elements = read(characteristic.notificationEvents())
         stage.awaitNotifying(characteristic)
         stage.peripheral.disconnect()
@@ -68,14 +64,11 @@ final class NotificationEventTests: XCTestCase {
     }
 
     func testAGapIsAFailureAmongValues() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         let elements = read(characteristic.notifications())
         stage.awaitNotifying(characteristic)
         stage.notify(1)
-        stage.loseLink()
-        stage.reconnect()
-        stage.awaitNotifying(characteristic)
+        stage.interrupt(characteristic)
         stage.notify(2)
         let seen = elements.withLock { $0 }
         XCTAssertEqual(seen.compactMap(\.value), [Data([1]), Data([2])])
@@ -93,8 +86,7 @@ final class NotificationEventTests: XCTestCase {
     }
 
     func testWithoutALinkItFails() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         stage.peripheral.disconnect()
         advance(stage) { stage.peripheral.state == .disconnected }
         for stream in [characteristic.notificationEvents(), stage.peripheral.notificationEvents(rate)] {
@@ -110,8 +102,7 @@ final class NotificationEventTests: XCTestCase {
     }
 
     func testTheTimeLimitIncludesTheWaitForALink() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         stage.simulator.remove(AttributeStage.address)
         advance(stage) { !stage.isLinked }
         stage.peripheral.reconnect()
@@ -122,8 +113,7 @@ final class NotificationEventTests: XCTestCase {
     // MARK: The end of the subscription
 
     func testTheLastReaderEndsTheSubscription() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         let stream = characteristic.notificationEvents()
         let (first, second) = (CancelToken(), CancelToken())
         let elements = read(stream, first)
@@ -146,8 +136,7 @@ final class NotificationEventTests: XCTestCase {
     }
 
     func testTheSubscriptionStaysForAnotherStream() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         let (one, two) = (CancelToken(), CancelToken())
         let (first, second) = (characteristic.notificationEvents(), characteristic.notifications())
         _ = read(first, one)
@@ -162,8 +151,7 @@ final class NotificationEventTests: XCTestCase {
 
     func testTheSubscriptionOfStartNotifyingStays() throws {
         for isFirst in [true, false] {
-            let stage = try AttributeStage.explored()
-            let characteristic = try stage.characteristic("2A37")
+            let (stage, characteristic) = try AttributeStage.rate()
             if isFirst { try stage.start(characteristic) }
             let token = CancelToken()
             let stream = characteristic.notificationEvents()
@@ -203,8 +191,7 @@ final class NotificationEventTests: XCTestCase {
     }
 
     func testAReaderThatEndsWhileTheLinkIsLostLeavesNoResubscription() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         let token = CancelToken()
         let stream = characteristic.notificationEvents()
         _ = read(stream, token)
@@ -217,8 +204,7 @@ final class NotificationEventTests: XCTestCase {
     }
 
     func testARefusedSubscriptionDoesNotKeepThatOfAStream() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         let token = CancelToken()
         let stream = characteristic.notificationEvents()
         _ = read(stream, token)
@@ -233,8 +219,7 @@ final class NotificationEventTests: XCTestCase {
     }
 
     func testAStreamThatIsNeverReadEndsWithItsFirstValue() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         _ = characteristic.notificationEvents()
         stage.awaitNotifying(characteristic)
         stage.notify(1)
@@ -242,8 +227,7 @@ final class NotificationEventTests: XCTestCase {
     }
 
     func testOneEventIsEnough() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         let first = characteristic.notifications().first()
         stage.awaitNotifying(characteristic)
         stage.notify(9)
@@ -254,8 +238,7 @@ final class NotificationEventTests: XCTestCase {
     // MARK: In asynchronous functions
 
     func testLeavingALoopEndsTheSubscription() async throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         let task = Task(executorPreference: stage.simulator.taskExecutor) {
             for try await event in characteristic.notificationEvents() where event == .value(Data([2])) { return true }
             return false
@@ -269,8 +252,7 @@ final class NotificationEventTests: XCTestCase {
     }
 
     func testLeavingALoopOverAnOperatorEndsTheSubscription() async throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         let task = Task(executorPreference: stage.simulator.taskExecutor) {
             let events = characteristic.notificationEvents().map(context: ImmediateContext()) { "\($0)" }
             for try await event in events { return event }
@@ -300,8 +282,7 @@ final class NotificationEventTests: XCTestCase {
     }
 
     func testSubscribingAndUnsubscribingWait() async throws {
-        let stage = try AttributeStage.explored(link: VirtualLink(callLatency: 0.5))
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate(link: VirtualLink(callLatency: 0.5))
         let task = Task(executorPreference: stage.simulator.taskExecutor) {
             try await characteristic.startNotifying()
             let isNotifying = characteristic.isNotifying
@@ -316,8 +297,7 @@ final class NotificationEventTests: XCTestCase {
     }
 
     func testTheTimeLimitOfASubscriptionIsThatOfTheDuration() async throws {
-        let stage = try AttributeStage.explored(link: VirtualLink(callLatency: 5))
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate(link: VirtualLink(callLatency: 5))
         let task = Task(executorPreference: stage.simulator.taskExecutor) {
             try await characteristic.startNotifying(over: .signals, timeout: .milliseconds(500))
         }
@@ -327,8 +307,7 @@ final class NotificationEventTests: XCTestCase {
     }
 
     func testCancellingTheTaskCancelsASubscriptionThatHasNotBegun() async throws {
-        let stage = try AttributeStage.explored(link: VirtualLink(callLatency: 5))
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate(link: VirtualLink(callLatency: 5))
         let task = Task(executorPreference: stage.simulator.taskExecutor) { try await characteristic.startNotifying() }
         await stage.simulator.advance(by: 1)
         XCTAssertEqual(stage.subscriptionCount(), 1)
@@ -340,8 +319,7 @@ final class NotificationEventTests: XCTestCase {
     }
 
     func testACancelledStopStillEndsTheSubscription() async throws {
-        let stage = try AttributeStage.explored(link: VirtualLink(callLatency: 5))
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate(link: VirtualLink(callLatency: 5))
         let started: Future<Characteristic> = characteristic.startNotifying()
         let task = Task(executorPreference: stage.simulator.taskExecutor) { try await characteristic.stopNotifying() }
         await stage.simulator.advance(by: 1)
@@ -355,8 +333,7 @@ final class NotificationEventTests: XCTestCase {
     }
 
     func testACancelledStopLeavesTheOperationsOfHandlers() async throws {
-        let stage = try AttributeStage.explored(link: VirtualLink(callLatency: 5))
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate(link: VirtualLink(callLatency: 5))
         let (peripheral, rate) = (stage.peripheral, rate)
         // The stop waits for the start, and the read of the handler for this one.
         let started: Future<Characteristic> = characteristic.startNotifying()

@@ -52,8 +52,7 @@ final class NotificationLeftoverTests: XCTestCase {
     }
 
     func testAThousandSubscriptionsLeaveNothingBehind() throws {
-        let stage = try AttributeStage.explored(link: .immediate)
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate(link: .immediate)
         let journal = NotificationJournal()
         journal.watch(characteristic.receiveNotificationUpdates())
         let before = openDescriptors().count

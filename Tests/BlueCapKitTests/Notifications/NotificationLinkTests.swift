@@ -10,10 +10,7 @@ final class NotificationLinkTests: XCTestCase {
     // MARK: D3, restoration
 
     func testASubscriptionComesBackWithOneWriteAndAGapMark() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
-        journal.watch(characteristic.receiveNotificationUpdates())
-        try stage.start(characteristic)
+        let (stage, characteristic) = try AttributeStage.subscribed(journal)
         stage.notify(1)
         stage.loseLink()
         XCTAssertFalse(characteristic.isNotifying)
@@ -29,17 +26,14 @@ final class NotificationLinkTests: XCTestCase {
     }
 
     func testTheGapIsReportedInEveryForm() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         let journals = (0..<4).map { _ in NotificationJournal() }
         journals[0].watch(characteristic.receiveNotificationUpdates())
         journals[1].watch(characteristic.receiveNotificationUpdates() as FutureStream<Data?>)
         journals[2].watch(characteristic.receiveNotificationUpdates() as FutureStream<Data>)
         journals[3].watch(characteristic.receiveNotificationUpdates() as FutureStream<Characteristic>)
         try stage.start(characteristic)
-        stage.loseLink()
-        stage.reconnect()
-        stage.awaitNotifying(characteristic)
+        stage.interrupt(characteristic)
         stage.notify(2)
         let interrupted = NotificationJournal.Entry.failure("\(CharacteristicError.notificationsInterrupted)")
         XCTAssertEqual(journals[0].entries, [.gap, .number(2)])
@@ -61,10 +55,7 @@ final class NotificationLinkTests: XCTestCase {
     }
 
     func testASubscriptionThatWasStoppedWithoutALinkStaysAway() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
-        journal.watch(characteristic.receiveNotificationUpdates())
-        try stage.start(characteristic)
+        let (stage, characteristic) = try AttributeStage.subscribed(journal)
         stage.loseLink()
         try stage.wait(characteristic.stopNotifying() as Future<Void>)
         stage.reconnect()
@@ -75,10 +66,7 @@ final class NotificationLinkTests: XCTestCase {
     }
 
     func testALinkThatTheApplicationEndedBringsItBackToo() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
-        journal.watch(characteristic.receiveNotificationUpdates())
-        try stage.start(characteristic)
+        let (stage, characteristic) = try AttributeStage.subscribed(journal)
         stage.peripheral.disconnect()
         XCTAssertTrue(stage.simulator.advance(until: { stage.peripheral.state == .disconnected }, limit: 30))
         stage.reconnect()
@@ -87,8 +75,7 @@ final class NotificationLinkTests: XCTestCase {
     }
 
     func testAStartThatTheLinksEndOvertakesFails() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         stage.simulator.simulateSilence(of: AttributeStage.address)
         let started: Future<Characteristic> = characteristic.startNotifying()
         stage.simulator.advance(by: 1)
@@ -103,8 +90,7 @@ final class NotificationLinkTests: XCTestCase {
     }
 
     func testAStartBeforeTheServicesAreKnownWaitsForThem() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         stage.loseLink()
         stage.reconnect()
         try stage.start(characteristic)
@@ -114,10 +100,7 @@ final class NotificationLinkTests: XCTestCase {
     // MARK: The daemon and the adapter
 
     func testASubscriptionOutlivesTheDaemon() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
-        journal.watch(characteristic.receiveNotificationUpdates())
-        try stage.start(characteristic)
+        let (stage, characteristic) = try AttributeStage.subscribed(journal)
         stage.notify(1)
         stage.simulator.simulateDaemonDeath()
         XCTAssertTrue(stage.simulator.advance(until: { !stage.isLinked }, limit: 30))
@@ -130,8 +113,7 @@ final class NotificationLinkTests: XCTestCase {
     }
 
     func testAStartThatTheDaemonsDeathOvertakesFails() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         stage.simulator.simulateSlowReplies(by: 1)
         let started: Future<Void> = characteristic.startNotifying()
         stage.simulator.advance(by: 0.1)
@@ -140,9 +122,7 @@ final class NotificationLinkTests: XCTestCase {
     }
 
     func testASubscriptionOutlivesAnAdapterThatWasOff() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
-        try stage.start(characteristic)
+        let (stage, characteristic) = try AttributeStage.subscribed()
         stage.simulator.simulatePowerOff()
         XCTAssertTrue(stage.simulator.advance(until: { !stage.isLinked }, limit: 30))
         stage.simulator.simulatePowerOn()
@@ -153,10 +133,7 @@ final class NotificationLinkTests: XCTestCase {
     // MARK: The table
 
     func testACharacteristicThatIsGoneEndsItsStreams() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
-        journal.watch(characteristic.receiveNotificationUpdates())
-        try stage.start(characteristic)
+        let (stage, characteristic) = try AttributeStage.subscribed(journal)
         let other = VirtualService("180F", characteristics: [VirtualCharacteristic("2A19", [.read])])
         stage.simulator.simulateServicesChanged(of: AttributeStage.address, to: [other])
         XCTAssertTrue(stage.simulator.advance(until: { !characteristic.isValid }, limit: 30))
@@ -167,10 +144,7 @@ final class NotificationLinkTests: XCTestCase {
     }
 
     func testACharacteristicThatHasMovedIsSubscribedToAgain() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
-        journal.watch(characteristic.receiveNotificationUpdates())
-        try stage.start(characteristic)
+        let (stage, characteristic) = try AttributeStage.subscribed(journal)
         let other = VirtualService("180F", characteristics: [VirtualCharacteristic("2A19", [.read])])
         stage.simulator.simulateServicesChanged(of: AttributeStage.address, to: [other, AttributeStage.heart])
         XCTAssertTrue(stage.simulator.advance(until: { self.journal.entries == [.gap] }, limit: 30))
@@ -180,9 +154,7 @@ final class NotificationLinkTests: XCTestCase {
     }
 
     func testTerminatingEndsTheStreams() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
-        try stage.start(characteristic)
+        let (stage, _) = try AttributeStage.subscribed()
         stage.peripheral.terminate()
         stage.simulator.advance(by: 5)
         XCTAssertEqual(stage.subscriptionCount(), 0)
@@ -191,8 +163,7 @@ final class NotificationLinkTests: XCTestCase {
     // MARK: D4, from the first value on
 
     func testTheFirstValueIsNotLost() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         journal.watch(characteristic.receiveNotificationUpdates())
         let started: Future<Characteristic> = characteristic.startNotifying()
         // As soon as the peripheral has the subscription, and before BlueZ has replied.
@@ -206,8 +177,7 @@ final class NotificationLinkTests: XCTestCase {
     }
 
     func testARefusedSubscriptionHasThePeripheralsReason() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         stage.simulator.simulateDropAfter(requests: 1, of: AttributeStage.address)
         let started: Future<Void> = characteristic.startNotifying()
         XCTAssertEqual(stage.failure(of: started) as? PeripheralError, .disconnected)

@@ -91,8 +91,7 @@ final class NotificationSharingTests: XCTestCase {
     }
 
     func testASocketIsNotSharedWithAnotherProgram() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         let program = try call("AcquireNotify", { $0.dictionary(key: "s", value: "v") { _ in } }, on: stage)
         for transport in NotificationTransport.allCases {
             let started: Future<Void> = characteristic.startNotifying(over: transport)
@@ -106,8 +105,7 @@ final class NotificationSharingTests: XCTestCase {
     }
 
     func testASocketIsRefusedBesideAnotherProgramsSignals() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         let program = try call("StartNotify", { _ in }, on: stage)
         let started: Future<Void> = characteristic.startNotifying(over: .socket)
         guard case .acquiredByOther(let cause)? = stage.failure(of: started) as? CharacteristicError else {

@@ -8,10 +8,7 @@ final class NotificationSocketTests: XCTestCase {
     private let journal = NotificationJournal()
 
     func testValuesComeOverTheSocketAndNotOverTheBus() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
-        journal.watch(characteristic.receiveNotificationUpdates())
-        try stage.start(characteristic, over: .socket)
+        let (stage, characteristic) = try AttributeStage.subscribed(journal, over: .socket)
         XCTAssertTrue(characteristic.isNotifying)
         let signals = stage.simulator.statistics.signals(of: "PropertiesChanged")
         stage.notify(1, 1, 2)
@@ -27,8 +24,7 @@ final class NotificationSocketTests: XCTestCase {
     func testLongValuesComeOnceAndInOrderOverTheBusToo() throws { try flood(10_000, size: 244, over: .signals) }
 
     private func flood(_ count: Int, size: Int, over transport: NotificationTransport) throws {
-        let stage = try AttributeStage.explored(link: .immediate)
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate(link: .immediate)
         let counter = OrderCounter(size: size)
         let stream: FutureStream<Data> = characteristic.receiveNotificationUpdates()
         stream.onSuccess(context: ImmediateContext()) { counter.count($0) }
@@ -41,8 +37,7 @@ final class NotificationSocketTests: XCTestCase {
     }
 
     func testStoppingGivesTheSocketBack() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         journal.watch(characteristic.receiveNotificationUpdates())
         for round in 1...3 as ClosedRange<UInt8> {
             try stage.start(characteristic, over: .socket)
@@ -54,21 +49,15 @@ final class NotificationSocketTests: XCTestCase {
     }
 
     func testAReadBesideASocketIsNoNotification() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
-        journal.watch(characteristic.receiveNotificationUpdates())
-        try stage.start(characteristic, over: .socket)
+        let (stage, characteristic) = try AttributeStage.subscribed(journal, over: .socket)
         stage.simulator.setValue([9], of: .uuid("2A37"), at: AttributeStage.address)
-        try stage.wait(characteristic.read() as Future<Characteristic>)
+        try stage.read(characteristic)
         XCTAssertEqual(journal.entries, [])
         XCTAssertEqual(characteristic.dataValue, Data([9]))
     }
 
     func testALostLinkBringsAnotherSocketAndAGapMark() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
-        journal.watch(characteristic.receiveNotificationUpdates())
-        try stage.start(characteristic, over: .socket)
+        let (stage, characteristic) = try AttributeStage.subscribed(journal, over: .socket)
         stage.notify(1)
         stage.loseLink()
         XCTAssertFalse(characteristic.isNotifying)
@@ -81,10 +70,7 @@ final class NotificationSocketTests: XCTestCase {
     }
 
     func testADaemonThatReturnsBringsAnotherSocketAndAGapMark() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
-        journal.watch(characteristic.receiveNotificationUpdates())
-        try stage.start(characteristic, over: .socket)
+        let (stage, characteristic) = try AttributeStage.subscribed(journal, over: .socket)
         stage.simulator.simulateDaemonDeath()
         XCTAssertTrue(stage.simulator.advance(until: { !stage.isLinked }, limit: 30))
         stage.simulator.simulateDaemonReturn()

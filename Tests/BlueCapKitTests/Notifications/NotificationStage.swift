@@ -24,6 +24,24 @@ extension AttributeStage {
         return stage
     }
 
+    /// The same, with the characteristic 2A37.
+    static func rate(
+        link: VirtualLink = VirtualLink(), bluez: BlueZVersion = .default
+    ) throws -> (AttributeStage, Characteristic) {
+        let stage = try explored(link: link, bluez: bluez)
+        return (stage, try stage.characteristic("2A37"))
+    }
+
+    /// The same, subscribed, with the journal watching.
+    static func subscribed(
+        _ journal: NotificationJournal? = nil, over transport: NotificationTransport = .signals
+    ) throws -> (AttributeStage, Characteristic) {
+        let (stage, characteristic) = try rate()
+        journal?.watch(characteristic.receiveNotificationUpdates())
+        try stage.start(characteristic, over: transport)
+        return (stage, characteristic)
+    }
+
     func start(
         _ characteristic: Characteristic, over transport: NotificationTransport = .signals,
         file: StaticString = #filePath, line: UInt = #line
@@ -46,6 +64,13 @@ extension AttributeStage {
     func reconnect(file: StaticString = #filePath, line: UInt = #line) {
         peripheral.reconnect()
         XCTAssertTrue(simulator.advance(until: { isLinked }, limit: 60), file: file, line: line)
+    }
+
+    /// The link is lost and made again, until values come again.
+    func interrupt(_ characteristic: Characteristic, file: StaticString = #filePath, line: UInt = #line) {
+        loseLink(file: file, line: line)
+        reconnect(file: file, line: line)
+        awaitNotifying(characteristic, file: file, line: line)
     }
 
     /// Waits until values come again.
@@ -77,24 +102,16 @@ struct SecondManager {
     let manager: CentralManager
     let peripheral: Peripheral
 
-    /// Needs the peripheral without a link: a connected peripheral does not advertise.
+    /// A connected peripheral does not advertise: if it has a link, that is lost and made again.
     init(beside stage: AttributeStage) throws {
-        let manager = try! CentralManager(configuration: .init(busAddress: stage.simulator.address))
-        self.manager = manager
-        XCTAssertTrue(stage.simulator.advance(until: { manager.poweredOn }, limit: 5))
-        let scan = manager.startScanning()
-        XCTAssertTrue(stage.simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))
-        manager.stopScanning()
-        peripheral = try XCTUnwrap(manager.peripherals.first)
-        withExtendedLifetime(scan) {}
+        let isLinked = stage.isLinked
+        if isLinked { stage.loseLink() }
+        (manager, peripheral) = try AttributeStage.find(on: stage.simulator)
+        if isLinked { try stage.explore() }
     }
 
-    func explore(on stage: AttributeStage) throws -> Characteristic {
-        peripheral.connect()
-        let peripheral = peripheral
-        XCTAssertTrue(stage.simulator.advance(until: { peripheral.state == .connected }, limit: 30))
-        try stage.wait(peripheral.discoverAllServices() as Future<Peripheral>)
-        for service in peripheral.services { try stage.wait(service.discoverAllCharacteristics() as Future<Service>) }
-        return try XCTUnwrap(peripheral.services.lazy.compactMap { $0.characteristic(CBUUID(string: "2A37")) }.first)
+    func explore(_ uuid: String = "2A37", on stage: AttributeStage) throws -> Characteristic {
+        try stage.explore(peripheral)
+        return try XCTUnwrap(peripheral.services.lazy.compactMap { $0.characteristic(CBUUID(string: uuid)) }.first)
     }
 }

@@ -10,8 +10,7 @@ final class NotificationTests: XCTestCase {
     // MARK: Subscribing
 
     func testValuesComeToAllFormsOfStreams() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         let journals = (0..<4).map { _ in NotificationJournal() }
         journals[0].watch(characteristic.receiveNotificationUpdates())
         journals[1].watch(characteristic.receiveNotificationUpdates() as FutureStream<Data?>)
@@ -45,25 +44,21 @@ final class NotificationTests: XCTestCase {
     }
 
     func testWithoutALinkItFailsAtOnce() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         stage.loseLink()
         let started: Future<Characteristic> = characteristic.startNotifying()
         XCTAssertEqual(stage.failure(of: started) as? PeripheralError, .disconnected)
     }
 
     func testStreamsReceiveNothingWithoutASubscription() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         journal.watch(characteristic.receiveNotificationUpdates())
         stage.notify(1)
         XCTAssertEqual(journal.entries, [])
     }
 
     func testASubscriptionNeedsNoStream() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
-        try stage.start(characteristic)
+        let (stage, characteristic) = try AttributeStage.subscribed()
         stage.notify(1, 2)
         XCTAssertEqual(characteristic.dataValue, Data([2]))
         journal.watch(characteristic.receiveNotificationUpdates())
@@ -74,10 +69,7 @@ final class NotificationTests: XCTestCase {
     // MARK: Stopping
 
     func testStoppingThenStartingAgainKeepsTheStreams() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
-        journal.watch(characteristic.receiveNotificationUpdates())
-        try stage.start(characteristic)
+        let (stage, characteristic) = try AttributeStage.subscribed(journal)
         stage.notify(1)
         try stage.wait(characteristic.stopNotifying() as Future<Void>)
         XCTAssertFalse(characteristic.isNotifying)
@@ -89,8 +81,7 @@ final class NotificationTests: XCTestCase {
     }
 
     func testTheStreamsMayEndBeforeTheSubscription() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         let stream: FutureStream<Data> = characteristic.receiveNotificationUpdates()
         journal.watch(stream)
         try stage.start(characteristic)
@@ -103,10 +94,7 @@ final class NotificationTests: XCTestCase {
     }
 
     func testTheSubscriptionMayEndBeforeTheStreams() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
-        journal.watch(characteristic.receiveNotificationUpdates())
-        try stage.start(characteristic)
+        let (stage, characteristic) = try AttributeStage.subscribed(journal)
         let stopped: Future<Characteristic> = characteristic.stopNotifying()
         characteristic.stopNotificationUpdates()
         try stage.wait(stopped)
@@ -115,8 +103,7 @@ final class NotificationTests: XCTestCase {
     }
 
     func testAStopWhileStartingIsDoneAfterTheStart() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         let started: Future<Void> = characteristic.startNotifying()
         let stopped: Future<Void> = characteristic.stopNotifying()
         try stage.wait(started)
@@ -125,9 +112,7 @@ final class NotificationTests: XCTestCase {
     }
 
     func testAStreamThatNobodyHoldsIsGivenUp() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
-        try stage.start(characteristic)
+        let (stage, characteristic) = try AttributeStage.subscribed()
         weak var forgotten: FutureStream<Data>?
         do {
             let stream: FutureStream<Data> = characteristic.receiveNotificationUpdates()
@@ -142,8 +127,7 @@ final class NotificationTests: XCTestCase {
     // MARK: D1, order and completeness
 
     func testTenThousandValuesComeOnceAndInOrder() throws {
-        let stage = try AttributeStage.explored(link: .immediate)
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate(link: .immediate)
         journal.watch(characteristic.receiveNotificationUpdates())
         try stage.start(characteristic)
         stage.flood(10_000, size: 20)
@@ -152,8 +136,7 @@ final class NotificationTests: XCTestCase {
     }
 
     func testASlowHandlerLosesNothing() throws {
-        let stage = try AttributeStage.explored(link: .immediate)
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate(link: .immediate)
         let queue = DispatchQueue(label: "slow")
         queue.suspend()
         let stream: FutureStream<(characteristic: Characteristic, data: Data?)> =
@@ -174,8 +157,7 @@ final class NotificationTests: XCTestCase {
     }
 
     func testABoundedStreamWithoutAHandlerKeepsTheNewestAndCountsTheOthers() throws {
-        let stage = try AttributeStage.explored(link: .immediate)
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate(link: .immediate)
         let stream: FutureStream<Data> = characteristic.receiveNotificationUpdates(capacity: 10)
         try stage.start(characteristic)
         stage.flood(100, size: 20)
@@ -195,23 +177,17 @@ final class NotificationTests: XCTestCase {
     // MARK: D2, reads
 
     func testAValueThatOurOwnReadBroughtIsNoNotification() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
-        journal.watch(characteristic.receiveNotificationUpdates())
-        try stage.start(characteristic)
+        let (stage, characteristic) = try AttributeStage.subscribed(journal)
         stage.notify(1)
         stage.simulator.setValue([9], of: .uuid("2A37"), at: AttributeStage.address)
-        try stage.wait(characteristic.read() as Future<Characteristic>)
+        try stage.read(characteristic)
         XCTAssertEqual(characteristic.dataValue, Data([9]))
         stage.notify(2)
         XCTAssertEqual(journal.entries, [.number(1), .number(2)])
     }
 
     func testNotificationsThatComeDuringAReadAreDelivered() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
-        journal.watch(characteristic.receiveNotificationUpdates())
-        try stage.start(characteristic)
+        let (stage, characteristic) = try AttributeStage.subscribed(journal)
         stage.simulator.simulateLateAnswers(by: 1, of: AttributeStage.address)
         let read: Future<Characteristic> = characteristic.read()
         stage.notify(1, 2)
@@ -233,8 +209,7 @@ final class NotificationTests: XCTestCase {
     // MARK: D6, sharing
 
     func testStartingTwiceIsOneSubscription() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
+        let (stage, characteristic) = try AttributeStage.rate()
         let first: Future<Characteristic> = characteristic.startNotifying()
         let second: Future<Characteristic> = characteristic.startNotifying()
         try stage.wait(first)
@@ -267,9 +242,7 @@ final class NotificationTests: XCTestCase {
     }
 
     func testAManagerThatEndsLeavesNoSubscriptionBehind() throws {
-        let stage = try AttributeStage.explored()
-        let characteristic = try stage.characteristic("2A37")
-        try stage.start(characteristic)
+        let (stage, _) = try AttributeStage.subscribed()
         stage.endManager()
         XCTAssertTrue(stage.simulator.advance(until: { stage.subscriptionCount() == 0 }, limit: 10))
     }

@@ -1,111 +1,69 @@
 import TestRandomness
+import TestSupport
 import XCTest
 
 @testable import BlueCapKit
 
 final class OperationQueueMachineTests: RandomTestCase {
     private typealias Machine = OperationQueueMachine<Int, String>
-    private typealias Event = Machine.Event
     private typealias Effect = Machine.Effect
 
-    /// Each line: what happens, and what follows from it.
-    private func play(
-        _ lines: [(Event, [Effect])], _ machine: inout Machine, file: StaticString = #filePath, line: UInt = #line
-    ) {
-        for (number, (event, effects)) in lines.enumerated() {
-            XCTAssertEqual(machine.event(event), effects, "line \(number): \(event)", file: file, line: line)
+    func testPlays() {
+        play(
+            """
+            One at a time in the order of the requests:
+            enqueue 1 → begin 1; enqueue 2 → none; enqueue 3 → none; began 1 → none; finish 1 a → settle 1 a, begin 2
+            began 2 → none; finish 2 b → settle 2 b, begin 3; began 3 → none; finish 3 c → settle 3 c; isIdle → true
+            What waits is cancelled at once, and the others keep their places:
+            enqueue 1 → begin 1; enqueue 2 → none; enqueue 3 → none; enqueue 4 → none; began 1 → none
+            cancel 3 enough → settle 3 enough; waiting → 2 4
+            position 1 → 0; position 2 → 1; position 3 → none; position 4 → 2
+            finish 1 a → settle 1 a, begin 2; finish 2 b → settle 2 b, begin 4
+            What was to begin is cancelled and never begins:
+            enqueue 1 → begin 1; enqueue 2 → none; cancel 1 enough → settle 1 enough, begin 2; began 1 → none; current → 2
+            What runs is settled at once, and the next waits for its end:
+            enqueue 1 → begin 1; enqueue 2 → none; began 1 → none; cancel 1 enough → settle 1 enough, stop 1
+            cancel 1 again → none; enqueue 3 → none; current → none; isIdle → false; count → 2
+            position 1 → none; position 2 → 1; position 3 → 2; finish 1 late → begin 2
+            All are cancelled in their order:
+            enqueue 1 → begin 1; enqueue 2 → none; enqueue 3 → none; began 1 → none
+            cancelAll off → settle 1 off, stop 1, settle 2 off, settle 3 off; cancelAll off → none; enqueue 4 → none
+            finish 1 late → begin 4; cancelAll off → settle 4 off; enqueue 5 → begin 5
+            What is not in the queue does nothing:
+            began 1 → none; finish 1 a → none; cancel 1 a → none; cancelAll a → none; enqueue 2 → begin 2; enqueue 3 → none
+            began 3 → none; finish 3 a → none; count → 2
+            """
+        ) {
+            var machine = Machine()
+            return { try Self.send($0, to: &machine) }
         }
     }
 
-    private func play(_ lines: [(Event, [Effect])], file: StaticString = #filePath, line: UInt = #line) -> Machine {
-        var machine = Machine()
-        play(lines, &machine, file: file, line: line)
-        return machine
-    }
-
-    func testOneAtATimeInTheOrderOfAsking() {
-        let machine = play([
-            (.enqueued(1), [.begin(1)]),
-            (.enqueued(2), []),
-            (.enqueued(3), []),
-            (.began(1), []),
-            (.finished(1, "a"), [.settle(1, "a"), .begin(2)]),
-            (.began(2), []),
-            (.finished(2, "b"), [.settle(2, "b"), .begin(3)]),
-            (.began(3), []),
-            (.finished(3, "c"), [.settle(3, "c")]),
-        ])
-        XCTAssertTrue(machine.isIdle)
-    }
-
-    func testWhoWaitsIsCancelledAtOnceAndTheOthersKeepTheirPlaces() {
-        var machine = play([
-            (.enqueued(1), [.begin(1)]),
-            (.enqueued(2), []),
-            (.enqueued(3), []),
-            (.enqueued(4), []),
-            (.began(1), []),
-            (.cancelled(3, "enough"), [.settle(3, "enough")]),
-        ])
-        XCTAssertEqual(machine.waiting, [2, 4])
-        XCTAssertEqual([1, 2, 3, 4].map { machine.position(of: $0) }, [0, 1, nil, 2])
-        play(
-            [(.finished(1, "a"), [.settle(1, "a"), .begin(2)]), (.finished(2, "b"), [.settle(2, "b"), .begin(4)])],
-            &machine)
-    }
-
-    func testWhatWasToBeginIsCancelledAndNeverBegins() {
-        let machine = play([
-            (.enqueued(1), [.begin(1)]),
-            (.enqueued(2), []),
-            (.cancelled(1, "enough"), [.settle(1, "enough"), .begin(2)]),
-            (.began(1), []),
-        ])
-        XCTAssertEqual(machine.current, 2)
-    }
-
-    func testWhatRunsIsSettledAtOnceAndTheNextWaitsForItsEnd() {
-        var machine = play([
-            (.enqueued(1), [.begin(1)]),
-            (.enqueued(2), []),
-            (.began(1), []),
-            (.cancelled(1, "enough"), [.settle(1, "enough"), .stop(1)]),
-            (.cancelled(1, "again"), []),
-            (.enqueued(3), []),
-        ])
-        XCTAssertNil(machine.current)
-        XCTAssertFalse(machine.isIdle)
-        XCTAssertEqual(machine.count, 2)
-        XCTAssertEqual([1, 2, 3].map { machine.position(of: $0) }, [nil, 1, 2])
-        play([(.finished(1, "late"), [.begin(2)])], &machine)
-    }
-
-    func testAllAreCancelledInTheirOrder() {
-        var machine = play([
-            (.enqueued(1), [.begin(1)]),
-            (.enqueued(2), []),
-            (.enqueued(3), []),
-            (.began(1), []),
-            (.allCancelled("off"), [.settle(1, "off"), .stop(1), .settle(2, "off"), .settle(3, "off")]),
-            (.allCancelled("off"), []),
-            (.enqueued(4), []),
-            (.finished(1, "late"), [.begin(4)]),
-        ])
-        play([(.allCancelled("off"), [.settle(4, "off")]), (.enqueued(5), [.begin(5)])], &machine)
-    }
-
-    func testWhatIsNotInTheQueueMeansNothing() {
-        let machine = play([
-            (.began(1), []),
-            (.finished(1, "a"), []),
-            (.cancelled(1, "a"), []),
-            (.allCancelled("a"), []),
-            (.enqueued(2), [.begin(2)]),
-            (.enqueued(3), []),
-            (.began(3), []),
-            (.finished(3, "a"), []),
-        ])
-        XCTAssertEqual(machine.count, 2)
+    /// Executes an event of the table.
+    private static func send(_ event: [String], to machine: inout Machine) throws -> String {
+        let id = event.count > 1 ? Int(event[1]) ?? 0 : 0
+        let effects: [Effect]
+        switch event[0] {
+        case "isIdle": return "\(machine.isIdle)"
+        case "count": return "\(machine.count)"
+        case "current": return machine.current.map(String.init) ?? "none"
+        case "waiting": return machine.waiting.map(String.init).joined(separator: " ")
+        case "position": return machine.position(of: id).map(String.init) ?? "none"
+        case "enqueue": effects = machine.event(.enqueued(id))
+        case "began": effects = machine.event(.began(id))
+        case "finish": effects = machine.event(.finished(id, event[2]))
+        case "cancel": effects = machine.event(.cancelled(id, event[2]))
+        case "cancelAll": effects = machine.event(.allCancelled(event[1]))
+        default: throw UnknownEvent(event)
+        }
+        let words = effects.map { effect in
+            switch effect {
+            case .begin(let id): "begin \(id)"
+            case .stop(let id): "stop \(id)"
+            case .settle(let id, let result): "settle \(id) \(result)"
+            }
+        }
+        return words.isEmpty ? "none" : words.joined(separator: ", ")
     }
 
     /// Anything in any order: each is settled once, no two are at work together, and what begins does so in the order of

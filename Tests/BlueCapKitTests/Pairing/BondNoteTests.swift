@@ -53,9 +53,7 @@ final class BondNoteTests: LockTestCase {
 
     /// Refuses a passkey that the user of the lock enters nevertheless. The fault occurs before BlueZ has ended the link.
     private func refuse(isPrivate: Bool, _ begin: (Simulator) -> Void) throws -> Peripheral {
-        simulator = .inProcess(room: .empty, bluez: bluez)
-        requests.withLock { $0 = [] }
-        answers.withLock { $0 = [] }
+        beginAgain()
         let user = VirtualUser(passkey: .displayed(after: 0.2))
         var security = VirtualSecurity(.keyboardOnly, user: user)
         if isPrivate { security.privacy = VirtualPrivacy(identity: "00:1B:DC:00:00:01") }
@@ -134,10 +132,7 @@ final class BondNoteTests: LockTestCase {
     }
 
     func testAPairingWithABondMakesALinkAndKeepsIt() throws {
-        let peripheral = try lock(.justWorks, configuration: configuration)
-        XCTAssertNil(error(of: peripheral.pair()))
-        peripheral.disconnect()
-        simulator.advance(by: 5)
+        let peripheral = try pairedLock(configuration: configuration)
         XCTAssertNil(error(of: peripheral.pair()))
         XCTAssertEqual(peripheral.state, .connected)
         XCTAssertEqual(try outcome(read(encrypted, of: peripheral))?.get(), Data([2]))

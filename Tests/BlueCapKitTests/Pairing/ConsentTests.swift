@@ -55,16 +55,12 @@ final class ConsentTests: LockTestCase {
             for caller in Caller.allCases {
                 for agrees in [true, false] {
                     let what = "\(ours) \(peers) \(caller) \(agrees)"
-                    simulator = .inProcess(room: .empty, bluez: bluez)
-                    requests.withLock { $0 = [] }
-                    answers.withLock { $0 = [] }
+                    beginAgain()
                     let user = VirtualUser(passkey: .displayed(after: 0.1), displays: 123_456)
                     let peripheral = try lock(.ask(ours), VirtualSecurity(peers, user: user))
                     if caller == .knownOperation {
                         answer { $0.reject() }
-                        XCTAssertNotNil(error(of: read(encrypted, of: peripheral)), what)
-                        waitForLinkEnd(peripheral)
-                        connect(peripheral)
+                        readRefused(peripheral)
                     }
                     let earlier = requests.withLock { $0.count }
                     let answer: @Sendable (PairingRequest) -> Void = { request in
@@ -120,7 +116,7 @@ final class ConsentTests: LockTestCase {
         let peripheral = try lock()
         answer({ _ in }, { $0.reject() })
         let isRead = readAgain(peripheral) { peripheral, _ in
-            XCTAssertTrue(simulator.advance(until: { self.requests.withLock { !$0.isEmpty } }, limit: 5))
+            waitForRequest()
             peripheral.cancelPairing()
         }
         XCTAssertFalse(isRead)
@@ -131,9 +127,7 @@ final class ConsentTests: LockTestCase {
     func testAWriteAfterARefusalIsAskedAboutToo() throws {
         let peripheral = try lock()
         answer({ $0.reject() }, { $0.reject() })
-        XCTAssertNotNil(error(of: read(encrypted, of: peripheral)))
-        waitForLinkEnd(peripheral)
-        connect(peripheral)
+        readRefused(peripheral)
         let written = peripheral.write(Data([1]), to: encrypted)
         XCTAssertEqual(
             error(of: written) as? CharacteristicError, .pairingFailed(.rejected(by: .application)))
@@ -142,7 +136,7 @@ final class ConsentTests: LockTestCase {
     }
 
     func testWithoutAHandlerNobodyAgrees() throws {
-        simulator = .inProcess(room: .empty, bluez: bluez)
+        beginAgain()
         let peripheral = try lock(.ask, isConnected: false)
         let silent = try CentralManager(configuration: .init(busAddress: simulator.address, pairingPolicy: .ask))
         manager = nil
@@ -181,9 +175,7 @@ final class ConsentTests: LockTestCase {
     func testAQuestionOfTheManagerEndsWithThePolicy() throws {
         let peripheral = try lock()
         answer { $0.reject() }
-        XCTAssertNotNil(error(of: read(encrypted, of: peripheral)))
-        waitForLinkEnd(peripheral)
-        connect(peripheral)
+        readRefused(peripheral)
         let second = read(encrypted, of: peripheral)
         XCTAssertTrue(simulator.advance(until: { requests.withLock { $0.count == 2 } }, limit: 5))
         manager?.pairingPolicy = .reject
@@ -198,7 +190,7 @@ final class ConsentTests: LockTestCase {
     private func refuseLate(_ act: (Peripheral) -> [Future<Peripheral>]) throws -> (Peripheral, Bool) {
         let peripheral = try lock()
         let first = read(encrypted, of: peripheral)
-        XCTAssertTrue(simulator.advance(until: { requests.withLock { !$0.isEmpty } }, limit: 5))
+        waitForRequest()
         let acts = act(peripheral)
         simulator.advance(by: 0.5)
         let counts = requests.withLock { $0[0] }.reject()
@@ -225,12 +217,11 @@ final class ConsentTests: LockTestCase {
 
     func testADisplayedPasskeyEndsWithItsDevice() throws {
         for removesAdapter in [false, true] {
-            simulator = .inProcess(room: .empty, bluez: bluez)
-            requests.withLock { $0 = [] }
+            beginAgain()
             let peripheral = try lock(
                 .ask(.displayOnly), VirtualSecurity(.keyboardOnly, user: VirtualUser(passkey: .never)))
             let paired = read(encrypted, of: peripheral)
-            XCTAssertTrue(simulator.advance(until: { requests.withLock { !$0.isEmpty } }, limit: 5))
+            waitForRequest()
             if removesAdapter {
                 simulator.simulateAdapterRemoval()
             } else {
@@ -249,7 +240,7 @@ final class ConsentTests: LockTestCase {
     /// Up to 5.86 BlueZ does not reply to `Pair` if it is discovering services when the pairing succeeds.
     func testAPairingWhileServicesAreDiscoveredSucceeds() throws {
         for usesOperation in [false, true] {
-            simulator = .inProcess(room: .empty, bluez: bluez)
+            beginAgain()
             let peripheral = try lock(.justWorks, isConnected: false)
             peripheral.connect()
             XCTAssertTrue(simulator.advance(until: { peripheral.state == .connected }, limit: 30))

@@ -1,472 +1,278 @@
 import BlueCapBlueZ
+import TestSupport
 import XCTest
 
 @testable import BlueCapKit
 
-final class PairingStateTests: XCTestCase {
-    private typealias Facts = LinkStatus
-
+/// A `PairingState` with what BlueZ reports of the device. It keeps the number of short links, which BlueCapKit stores.
+private struct PairingPlayer {
     private var state = PairingState()
-    private let date = Date(timeIntervalSince1970: 1_000)
-    private let device = ObjectKey(adapter: 0)
-    private let failure = BusError(name: "org.bluez.Error.AuthenticationFailed", message: "Authentication Failed")
+    private var facts = Self.facts("device")
 
-    private func id(_ number: UInt64) -> OperationID { OperationID(rawValue: number) }
-
-    private func facts(_ change: (inout Facts) -> Void = { _ in }) -> Facts {
-        var facts = Facts(device: device)
-        change(&facts)
+    private static func facts(_ name: String, shortLinks: Int = 0) -> LinkStatus {
+        var facts = LinkStatus(device: name == "absent" ? nil : ObjectKey(adapter: 0))
+        facts.isBonded = ["bonded", "linked", "secured", "resolved"].contains(name)
+        facts.isPaired = facts.isBonded
+        facts.isConnected = ["linked", "secured"].contains(name)
+        facts.areServicesResolved = ["secured", "resolved"].contains(name)
+        facts.shortLinks = shortLinks
         return facts
     }
 
-    private func bonded() -> Facts {
-        facts {
-            $0.isPaired = true
-            $0.isBonded = true
+    /// Executes an event of a table.
+    mutating func send(_ words: [String]) throws -> String {
+        let number = words.count > 1 ? UInt64(words[1]) ?? UInt64(words.last!) ?? 0 : 0
+        let (id, error) = (OperationID(rawValue: number), words.last.flatMap { PairingError.named[$0] })
+        /// Other than the orders: the error that a link's end shows.
+        var result: String?
+        var orders = Orders()
+        switch words[0] {
+        case "isPairing": return "\(state.isPairing)"
+        case "isIdle": return "\(state.isIdle)"
+        case "isVerifying": return "\(state.isVerifying)"
+        case "isLinkDead": return "\(state.isLinkDead)"
+        case "isToBeRemoved": return state.mustRemove.map { "\($0)" } ?? "unknown"
+        case "count": return "\(state.count)"
+        case "failureCount": return "\(state.failureCount)"
+        case "date": return "\(state.date.timeIntervalSince1970)"
+        case "nextLinkToVerify": return "\(state.nextLinkToVerify())"
+        case "mustRemove": state.mustRemove = true
+        case "policy": state.policy = words[1] == "ask" ? .ask : .justWorks
+        case "shortLinks": facts.shortLinks = Int(number)
+        case "failEncryption": state.failEncryption()
+        case "is": facts = Self.facts(words[1], shortLinks: facts.shortLinks)
+        case "become":
+            let old = facts
+            facts = Self.facts(words[1], shortLinks: old.shortLinks)
+            state.factsChanged(from: old, to: facts, into: &orders)
+        case "pair", "trust", "unpair", "repair":
+            let request: PairingState.Request =
+                switch words[0] {
+                case "unpair": .unpair
+                case "repair": .repair
+                default: .pair(trusting: words[0] == "trust")
+                }
+            let timeout = words.count > 2 ? TimeInterval(words[2])! : .infinity
+            state.asked(request, id, timeout: timeout, facts, into: &orders)
+        case "reply":
+            _ = state.replied(UInt32(number), error, facts, at: Date(timeIntervalSince1970: 1_000), into: &orders)
+        case "need": state.needed(facts, into: &orders)
+        case "agree": state.agreed(UInt32(number), facts, into: &orders)
+        case "removed":
+            facts = Self.facts("absent")
+            state.removed(error, facts, into: &orders)
+        case "cancel": state.cancelAsked(into: &orders)
+        case "fail": state.fail(error!, into: &orders)
+        case "verified": state.verified(error, facts, into: &orders)
+        case "timedOut": if !state.timedOut(id, into: &orders) { result = "unknown" }
+        case "withdraw": if !state.withdraw(id, into: &orders) { result = "unknown" }
+        case "searchTimedOut": state.searchTimedOut(into: &orders)
+        case "linkUp":
+            if words.contains("limited") {
+                state.linkWentUp(facts, limit: PairingState.encryptionLimit, into: &orders)
+            } else {
+                state.linkWentUp(facts, into: &orders)
+            }
+        case "encryptionDue": state.encryptionDue(into: &orders)
+        case "linkDown":
+            let reason = ["Authentication", "Remote"].first(where: words.contains)
+            let error = state.linkWentDown(
+                isLost: !words.contains("ended"),
+                reason: reason.map { LinkEnd(name: "org.bluez.Reason.\($0)", message: "") }, facts, into: &orders)
+            result = error?.words ?? "none"
+        case "attemptFell": result = state.attemptFell(facts, into: &orders)?.words ?? "none"
+        default: throw UnknownEvent(words)
+        }
+        let actions = orders.pending.map(\.action)
+        for case .noteShortLinks(let count) in actions { facts.shortLinks = count }
+        return result ?? actions.words
+    }
+}
+
+final class PairingStateTests: XCTestCase {
+    private func play(_ table: String, line: UInt = #line) {
+        TestSupport.play(table, line: line) {
+            var player = PairingPlayer()
+            return { try player.send($0) }
         }
     }
-
-    private func ask(
-        _ request: PairingState.Request = .pair(trusting: false), _ number: UInt64 = 1, timeout: TimeInterval = 60,
-        _ facts: Facts? = nil
-    ) -> [Order.Action] {
-        Orders.given { state.asked(request, id(number), timeout: timeout, facts ?? self.facts(), into: &$0) }
-    }
-
-    private func reply(_ error: PairingError?, _ attempt: UInt32 = 1, _ facts: Facts? = nil) -> [Order.Action] {
-        Orders.given { _ = state.replied(attempt, error, facts ?? self.facts(), at: date, into: &$0) }
-    }
-
-    private func change(_ new: Facts, from old: Facts? = nil) -> [Order.Action] {
-        Orders.given { state.factsChanged(from: old ?? facts(), to: new, into: &$0) }
-    }
-
-    private func removed(_ error: PairingError? = nil) -> [Order.Action] {
-        Orders.given { state.removed(error, Facts(), into: &$0) }
-    }
-
-    // MARK: Pairing
 
     func testItPairsOnceForAllRequests() {
-        XCTAssertEqual(ask(), [.callPair(1, timeout: 60)])
-        XCTAssertTrue(state.isPairing)
-        XCTAssertEqual(ask(.pair(trusting: true), 2, timeout: .infinity), [])
-        XCTAssertEqual(
-            reply(nil),
-            [.setTrusted(true), .settle(id(1), .done), .settle(id(2), .done)])
-        XCTAssertFalse(state.isPairing)
-        XCTAssertEqual(state.count, 1)
-        XCTAssertEqual(state.date, date)
+        play(
+            """
+            One pairing is for all requests:
+            pair 1 20 → pair 1 20; isPairing → true; trust 2 → none; reply 1 → setTrusted(true), done 1, done 2
+            isPairing → false; count → 1; date → 1000.0
+            A bond succeeds at once if the link is encrypted with it:
+            is secured; pair 1 → done 1; isIdle → true
+            A bond succeeds when a link is encrypted with it:
+            is bonded; trust 1 → start search 60; isVerifying → true; nextLinkToVerify → true; become linked → none
+            become secured → cancel search, setTrusted(true), done 1; count → 0
+            A bond whose keys are missing fails:
+            is bonded; trust 1; nextLinkToVerify → true; nextLinkToVerify → true; nextLinkToVerify → true
+            nextLinkToVerify → false; verified keyMissing → cancel search, fail 1 keyMissing; isIdle → true
+            A device that is removed while its bond is verified is sought:
+            is bonded; pair 1; become absent → cancel search, seek, start search 60
+            searchTimedOut → fail 1 timedOut, stopSeeking, cancel search
+            A bond that is removed meanwhile is made again:
+            is bonded; pair 1 20; become device → report unpaired application, cancel search, pair 1 20
+            A failure is reported with its reason:
+            pair 1; reply 1 failed → report unpaired application failed, fail 1 failed; failureCount → 1; count → 0
+            A late reply changes nothing:
+            pair 1; reply 1; reply 1 timedOut → none; pair 2 → pair 2 60; reply 1 → none; isPairing → true
+            """)
     }
 
-    func testABondSucceedsAtOnceIfTheLinkIsEncryptedWithIt() {
-        XCTAssertEqual(
-            ask(secured()),
-            [.settle(id(1), .done)])
-        XCTAssertTrue(state.isIdle)
+    func testConsent() {
+        play(
+            """
+            A policy that does not ask pairs for an operation at once:
+            policy justWorks; need → pair 1 60
+            A policy that asks needs an answer for each pairing:
+            policy ask; need → askForConsent(1); isPairing → false; agree 1 → pair 2 60; agree 1 → none; reply 2
+            need → askForConsent(3)
+            A refusal fails what waits:
+            policy ask; need; pair 1 → none; reply 1 rejected → report unpaired onDemand rejected, fail 1 rejected
+            isIdle → true; failureCount → 1
+            The application's request needs no answer:
+            policy ask; pair 1 20 → pair 1 20
+            A question ends with its reason:
+            policy ask; need; cancel → cancelRequests; isIdle → true
+            It ends if another program pairs:
+            policy ask; need; become secured → report bonded elsewhere, cancelRequests; isIdle → true
+            It ends if the device is removed:
+            policy ask; need; become absent → cancelRequests, seek, start search 60
+            A refused pairing fails the repair that waits for it:
+            pair 1; repair 2; reply 1 rejected → report unpaired application rejected, fail 1 rejected, fail 2 rejected
+            isIdle → true
+            """)
     }
 
-    func testABondSucceedsWhenALinkIsEncryptedWithIt() {
-        XCTAssertEqual(
-            ask(.pair(trusting: true), 1, timeout: .infinity, bonded()), [.startTimer(.search, PairingState.limit)])
-        XCTAssertTrue(state.isVerifying)
-        XCTAssertTrue(state.nextLinkToVerify())
-        var linked = bonded()
-        linked.isConnected = true
-        XCTAssertEqual(change(linked, from: bonded()), [])
-        XCTAssertEqual(
-            change(secured(), from: linked), [.cancelTimer(.search), .setTrusted(true), .settle(id(1), .done)])
-        XCTAssertEqual(state.count, 0)
+    func testCancelling() {
+        play(
+            """
+            The last time limit cancels, and a request meanwhile is for the next pairing:
+            pair 1; pair 2; timedOut 1 → fail 1 timedOut; timedOut 2 → fail 2 timedOut, cancelPairing; timedOut 2 → unknown
+            pair 3 → none; reply 1 pairingCancelled → report unpaired application pairingCancelled, pair 2 60
+            reply 2 → done 3
+            A pairing that has begun is not withdrawn, and one that waits is:
+            pair 1; withdraw 1 → none; isPairing → true; timedOut 1; pair 2; withdraw 2 → fail 2 cancelled
+            withdraw 2 → unknown; reply 1 pairingCancelled; isIdle → true
+            Cancelling fails every request once:
+            pair 1; pair 2; cancel → fail 1 pairingCancelled, fail 2 pairingCancelled, cancelPairing; cancel → none
+            reply 1 pairingCancelled; isIdle → true
+            Without a pairing nothing is cancelled:
+            cancel → none
+            """)
     }
 
-    func testABondWhoseKeysAreMissingFails() {
-        _ = ask(.pair(trusting: true), 1, timeout: .infinity, bonded())
-        XCTAssertEqual((0..<4).map { _ in state.nextLinkToVerify() }, [true, true, true, false])
-        let error = PairingError.keyMissing(isCertain: false)
-        XCTAssertEqual(
-            Orders.given { state.verified(error, bonded(), into: &$0) },
-            [.cancelTimer(.search), .settle(id(1), .failed(.pairing(error)))])
-        XCTAssertTrue(state.isIdle)
+    func testRemoving() {
+        play(
+            """
+            Unpairing removes the device:
+            is bonded; unpair 1 → removeDevice; become absent → report unpaired application; removed → done 1
+            isIdle → true
+            A repair removes, searches and pairs:
+            is bonded; repair 1 → removeDevice; removed → seek, start search 60
+            become device → stopSeeking, cancel search, pair 1 60; reply 1 → done 1
+            A repair that is withdrawn during the removal does not pair:
+            is bonded; repair 1; withdraw 1 → none; removed → done 1; isIdle → true
+            A refused removal fails the repair:
+            is bonded; repair 1; removed removalFailed → fail 1 removalFailed
+            A device that BlueZ does not have is sought:
+            is absent; pair 1 → seek, start search 60; fail noDevice → fail 1 noDevice, stopSeeking, cancel search
+            A device of which BlueZ refuses operations is removed before the pairing:
+            mustRemove; trust 1 → removeDevice; removed → seek, start search 60; isToBeRemoved → false
+            become device → stopSeeking, cancel search, pair 1 60; reply 1 → setTrusted(true), done 1
+            A search for an operation has a time limit, a request has its own:
+            is absent; need; pair 1 120 → none; pair 2 → start search 60; searchTimedOut → fail 2 timedOut
+            become device → stopSeeking, cancel search, pair 1 120
+            reply 1; is absent; need; searchTimedOut → stopSeeking, cancel search; isIdle → true
+            Cancelling a search ends the need of operations too:
+            is absent; need → seek, start search 60; cancel → stopSeeking, cancel search; isIdle → true
+            become device → none
+            """)
     }
-
-    func testADeviceThatIsRemovedWhileItsBondIsVerifiedIsSought() {
-        _ = ask(.pair(trusting: false), 1, timeout: .infinity, bonded())
-        XCTAssertEqual(
-            change(Facts(), from: bonded()),
-            [.cancelTimer(.search), .seek, .startTimer(.search, PairingState.limit)])
-        XCTAssertEqual(
-            Orders.given { state.searchTimedOut(into: &$0) },
-            [.settle(id(1), .failed(.pairing(.timedOut))), .stopSeeking, .cancelTimer(.search)])
-    }
-
-    func testABondThatIsRemovedMeanwhileIsMadeAgain() {
-        _ = ask(bonded())
-        XCTAssertEqual(change(facts(), from: bonded()).last, .callPair(1, timeout: 60))
-    }
-
-    // MARK: Consent
-
-    private func need(_ policy: PairingPolicy, _ facts: Facts? = nil) -> [Order.Action] {
-        state.policy = policy
-        return Orders.given { state.needed(facts ?? self.facts(), into: &$0) }
-    }
-
-    private func answer(_ error: PairingError?, _ attempt: UInt32 = 1) -> [Order.Action] {
-        guard let error else { return Orders.given { state.agreed(attempt, facts(), into: &$0) } }
-        return reply(error, attempt)
-    }
-
-    func testAPolicyThatAsksNeedsAnAnswerBeforeAnOperationPairs() {
-        XCTAssertEqual(need(.justWorks), [.callPair(1, timeout: PairingState.limit)])
-        state = PairingState()
-        XCTAssertEqual(need(.ask), [.askForConsent(1)])
-        XCTAssertFalse(state.isPairing)
-        XCTAssertEqual(answer(nil), [.callPair(2, timeout: PairingState.limit)])
-        XCTAssertEqual(answer(nil), [])
-        _ = reply(nil, 2)
-        // The next pairing needs another answer.
-        XCTAssertEqual(need(.ask), [.askForConsent(3)])
-    }
-
-    func testARefusalFailsWhatWaits() {
-        _ = need(.ask)
-        XCTAssertEqual(ask(.pair(trusting: false), 1, timeout: .infinity), [])
-        let error = PairingError.rejected(by: .application)
-        XCTAssertEqual(answer(error).last, .settle(id(1), .failed(.pairing(error))))
-        XCTAssertTrue(state.isIdle)
-        XCTAssertEqual(state.failureCount, 1)
-    }
-
-    func testTheApplicationsRequestNeedsNoAnswer() {
-        state.policy = .ask
-        XCTAssertEqual(ask(), [.callPair(1, timeout: 60)])
-    }
-
-    func testAQuestionEndsWithItsReason() {
-        _ = need(.ask)
-        XCTAssertEqual(Orders.given { state.cancelAsked(into: &$0) }, [.cancelRequests])
-        XCTAssertTrue(state.isIdle)
-        _ = need(.ask)
-        // Another program has paired.
-        XCTAssertEqual(change(secured()).suffix(1), [.cancelRequests])
-        XCTAssertTrue(state.isIdle)
-        _ = need(.ask)
-        XCTAssertEqual(change(Facts()), [.cancelRequests, .seek, .startTimer(.search, PairingState.limit)])
-    }
-
-    func testARefusedPairingFailsTheRepairThatWaitsForIt() {
-        _ = ask(.pair(trusting: false), 1, timeout: .infinity)
-        _ = ask(.repair, 2, timeout: .infinity)
-        let error = PairingError.rejected(by: .application)
-        XCTAssertEqual(
-            Array(reply(error).dropFirst()),
-            [.settle(id(1), .failed(.pairing(error))), .settle(id(2), .failed(.pairing(error)))])
-        XCTAssertTrue(state.isIdle)
-    }
-
-    private func secured() -> Facts {
-        var facts = bonded()
-        (facts.isConnected, facts.areServicesResolved) = (true, true)
-        return facts
-    }
-
-    private func ask(_ facts: Facts) -> [Order.Action] { ask(.pair(trusting: false), 1, facts) }
-
-    func testAFailureIsReportedWithItsReason() {
-        _ = ask()
-        let change = PairingChange(isPaired: false, isBonded: false, origin: .application, error: .failed(failure))
-        XCTAssertEqual(
-            reply(.failed(failure)),
-            [
-                .reportPairing(change),
-                .settle(id(1), .failed(.pairing(.failed(failure)))),
-            ])
-        XCTAssertEqual(state.failureCount, 1)
-        XCTAssertEqual(state.count, 0)
-    }
-
-    func testALateReplyChangesNothing() {
-        _ = ask()
-        _ = reply(nil)
-        XCTAssertEqual(reply(.timedOut), [])
-        XCTAssertEqual(ask(.pair(trusting: false), 2), [.callPair(2, timeout: 60)])
-        XCTAssertEqual(reply(nil, 1), [])
-        XCTAssertTrue(state.isPairing)
-    }
-
-    // MARK: Cancelling
-
-    func testTheLastTimeOutCancels() {
-        _ = ask()
-        _ = ask(.pair(trusting: false), 2)
-        func timedOut(_ number: UInt64) -> [Order.Action] {
-            Orders.given { XCTAssertTrue(state.timedOut(id(number), into: &$0)) }
-        }
-        XCTAssertEqual(timedOut(1), [.settle(id(1), .failed(.pairing(.timedOut)))])
-        XCTAssertEqual(timedOut(2), [.settle(id(2), .failed(.pairing(.timedOut))), .cancelPairing])
-        XCTAssertFalse(state.timedOut(id(2), into: &unused))
-        // A request that comes during the cancellation is for the next pairing.
-        XCTAssertEqual(ask(.pair(trusting: false), 3, timeout: .infinity), [])
-        XCTAssertEqual(reply(.cancelled).last, .callPair(2, timeout: PairingState.limit))
-        XCTAssertEqual(reply(nil, 2), [.settle(id(3), .done)])
-    }
-
-    func testAPairingThatHasBegunIsNotWithdrawnAndOneThatWaitsIs() {
-        func withdrawn(_ number: UInt64) -> [Order.Action] {
-            Orders.given { XCTAssertTrue(state.withdraw(id(number), into: &$0)) }
-        }
-        _ = ask()
-        XCTAssertEqual(withdrawn(1), [])
-        XCTAssertTrue(state.isPairing)
-        XCTAssertTrue(state.timedOut(id(1), into: &unused))
-        _ = ask(.pair(trusting: false), 2)
-        XCTAssertEqual(withdrawn(2), [.settle(id(2), .failed(.cancelled))])
-        XCTAssertFalse(state.withdraw(id(2), into: &unused))
-        _ = reply(.cancelled)
-        XCTAssertTrue(state.isIdle)
-    }
-
-    private var unused = Orders()
-
-    func testCancellingFailsEveryRequest() {
-        _ = ask()
-        _ = ask(.pair(trusting: false), 2, timeout: .infinity)
-        XCTAssertEqual(
-            Orders.given { state.cancelAsked(into: &$0) },
-            [
-                .settle(id(1), .failed(.pairing(.cancelled))),
-                .settle(id(2), .failed(.pairing(.cancelled))), .cancelPairing,
-            ])
-        XCTAssertEqual(Orders.given { state.cancelAsked(into: &$0) }, [])
-        _ = reply(.cancelled)
-        XCTAssertTrue(state.isIdle)
-    }
-
-    func testWithoutAPairingNothingIsCancelled() {
-        XCTAssertEqual(Orders.given { state.cancelAsked(into: &$0) }, [])
-    }
-
-    // MARK: Removing
-
-    func testUnpairingRemovesTheDevice() {
-        XCTAssertEqual(
-            ask(.unpair, 1, timeout: .infinity, bonded()), [.removeDevice])
-        let change = PairingChange(isPaired: false, isBonded: false, origin: .application)
-        XCTAssertEqual(self.change(Facts(), from: bonded()), [.reportPairing(change)])
-        XCTAssertEqual(removed(), [.settle(id(1), .done)])
-        XCTAssertTrue(state.isIdle)
-    }
-
-    func testARepairRemovesSearchesAndPairs() {
-        XCTAssertEqual(ask(.repair, 1, timeout: .infinity, bonded()), [.removeDevice])
-        XCTAssertEqual(removed(), [.seek, .startTimer(.search, PairingState.limit)])
-        XCTAssertEqual(
-            change(facts(), from: Facts()),
-            [.stopSeeking, .cancelTimer(.search), .callPair(1, timeout: PairingState.limit)])
-        XCTAssertEqual(reply(nil), [.settle(id(1), .done)])
-    }
-
-    func testARepairThatIsWithdrawnDuringTheRemovalDoesNotPair() {
-        _ = ask(.repair, 1, timeout: .infinity, bonded())
-        XCTAssertEqual(Orders.given { XCTAssertTrue(state.withdraw(id(1), into: &$0)) }, [])
-        XCTAssertEqual(removed(), [.settle(id(1), .done)])
-        XCTAssertTrue(state.isIdle)
-    }
-
-    func testARefusedRemovalFailsTheRepair() {
-        _ = ask(.repair, 1, timeout: .infinity, bonded())
-        XCTAssertEqual(removed(.removalFailed(failure)), [.settle(id(1), .failed(.pairing(.removalFailed(failure))))])
-    }
-
-    func testADeviceThatBlueZDoesNotHaveIsSought() {
-        XCTAssertEqual(
-            ask(.pair(trusting: false), 1, timeout: .infinity, Facts()),
-            [.seek, .startTimer(.search, PairingState.limit)])
-        XCTAssertEqual(
-            Orders.given { state.fail(.unavailable(.noDevice), into: &$0) },
-            [.settle(id(1), .failed(.pairing(.unavailable(.noDevice)))), .stopSeeking, .cancelTimer(.search)])
-    }
-
-    func testADeviceThatBlueZRefusesOperationsOfIsRemovedBeforeThePairing() {
-        state.mustRemove = true
-        XCTAssertEqual(ask(.pair(trusting: true), 1, timeout: .infinity), [.removeDevice])
-        XCTAssertEqual(removed(), [.seek, .startTimer(.search, PairingState.limit)])
-        XCTAssertEqual(state.mustRemove, false)
-        XCTAssertEqual(
-            change(facts(), from: Facts()),
-            [.stopSeeking, .cancelTimer(.search), .callPair(1, timeout: PairingState.limit)])
-        XCTAssertEqual(reply(nil), [.setTrusted(true), .settle(id(1), .done)])
-    }
-
-    func testASearchForAnOperationHasATimeLimit() {
-        _ = Orders.given { state.needed(Facts(), into: &$0) }
-        XCTAssertEqual(ask(.pair(trusting: false), 1, timeout: 120, Facts()), [])
-        XCTAssertEqual(
-            ask(.pair(trusting: false), 2, timeout: .infinity, Facts()), [.startTimer(.search, PairingState.limit)])
-        // The request with a time limit continues to wait, and `Pair` has its limit.
-        XCTAssertEqual(
-            Orders.given { state.searchTimedOut(into: &$0) }, [.settle(id(2), .failed(.pairing(.timedOut)))])
-        XCTAssertEqual(
-            change(facts(), from: Facts()), [.stopSeeking, .cancelTimer(.search), .callPair(1, timeout: 120)])
-        _ = reply(nil)
-        _ = Orders.given { state.needed(Facts(), into: &$0) }
-        XCTAssertEqual(
-            Orders.given { state.searchTimedOut(into: &$0) }, [.stopSeeking, .cancelTimer(.search)])
-        XCTAssertTrue(state.isIdle)
-    }
-
-    func testCancellingASearchEndsTheNeedOfOperationsToo() {
-        XCTAssertEqual(
-            Orders.given { state.needed(Facts(), into: &$0) }, [.seek, .startTimer(.search, PairingState.limit)])
-        XCTAssertEqual(Orders.given { state.cancelAsked(into: &$0) }, [.stopSeeking, .cancelTimer(.search)])
-        XCTAssertTrue(state.isIdle)
-        XCTAssertEqual(change(facts(), from: Facts()), [])
-    }
-
-    // MARK: Reports
 
     func testAChangeHasItsOrigin() {
-        func report(_ origin: PairingChange.Origin) -> [Order.Action] {
-            [.reportPairing(PairingChange(isPaired: true, isBonded: true, origin: origin))]
-        }
-        XCTAssertEqual(change(bonded()), report(.elsewhere))
-        XCTAssertEqual(need(.justWorks), [.callPair(1, timeout: PairingState.limit)])
-        XCTAssertEqual(change(bonded()), report(.onDemand))
-        _ = reply(nil)
-        _ = ask()
-        XCTAssertEqual(change(bonded()), report(.application))
-    }
-
-    func testADeviceThatAppearsWithItsBondIsNoChange() {
-        XCTAssertEqual(change(bonded(), from: Facts()), [])
-        XCTAssertEqual(change(Facts(), from: bonded()), [])
+        play(
+            """
+            Another program, an operation, the application:
+            become bonded → report bonded elsewhere; is device; policy justWorks; need → pair 1 60
+            become bonded → report bonded onDemand; is device; reply 1; pair 1; become bonded → report bonded application
+            A device that appears with its bond is no change:
+            is absent; become bonded → none; become absent → none
+            """)
     }
 
     // MARK: Missing keys
 
-    /// The number of short links that was noted last.
-    private var shortLinks = 0
-
-    private func noted(_ facts: Facts, _ body: (Facts, inout Orders) -> PairingError?) -> PairingError? {
-        var facts = facts
-        facts.shortLinks = shortLinks
-        var error: PairingError?
-        for case .noteShortLinks(let count) in Orders.given({ error = body(facts, &$0) }) { shortLinks = count }
-        return error
-    }
-
-    private func link(lost: Bool = true, reason: String? = nil, lasting: Bool = false) -> PairingError? {
-        noted(bonded()) { facts, orders in
-            state.linkWentUp(facts, into: &orders)
-            if lasting { state.encryptionDue(into: &orders) }
-            return state.linkWentDown(
-                isLost: lost, reason: reason.map { LinkEnd(name: $0, message: "") }, facts, into: &orders)
-        }
-    }
-
     func testTwoShortLinksMeanThatTheKeysAreMissing() {
-        XCTAssertNil(link())
-        // Such a link does not show that it was encrypted.
-        XCTAssertNil(link(lasting: true))
-        XCTAssertNil(link(lost: false))
-        XCTAssertEqual(link(), .keyMissing(isCertain: false))
-        XCTAssertEqual(link(), .keyMissing(isCertain: false))
-    }
-
-    func testAnEncryptedLinkEndsTheCountOfShortLinks() {
-        var before = bonded()
-        before.shortLinks = 1
-        var after = secured()
-        after.shortLinks = 1
-        XCTAssertEqual(change(after, from: before), [.noteShortLinks(0)])
-    }
-
-    func testAnAttemptWhoseLinkFallsIsASignToo() {
-        func fall(_ facts: Facts) -> PairingError? { noted(facts) { state.attemptFell($0, into: &$1) } }
-        XCTAssertNil(fall(bonded()))
-        XCTAssertEqual(link(), .keyMissing(isCertain: false))
-        shortLinks = 0
-        XCTAssertNil(link())
-        XCTAssertEqual(fall(bonded()), .keyMissing(isCertain: false))
-        for _ in 0..<3 { XCTAssertNil(fall(facts())) }
+        play(
+            """
+            One that lasts may have been without encryption, and one that is ended is no sign:
+            is bonded; linkUp; linkDown → none; linkUp; encryptionDue; linkDown → none
+            linkUp; linkDown ended → none; linkUp; linkDown → keyMissing
+            linkUp; linkDown → keyMissing
+            An encrypted link ends the count:
+            is bonded; shortLinks 1; become secured → noteShortLinks(0)
+            An attempt whose link is lost is a sign too:
+            is bonded; attemptFell → none; linkUp; linkDown → keyMissing
+            shortLinks 0; linkUp; linkDown → none; attemptFell → keyMissing
+            is device; attemptFell → none; attemptFell → none; attemptFell → none
+            A peripheral without a bond has no keys to miss:
+            linkUp; linkDown → none; linkUp; linkDown → none; linkUp; linkDown → none
+            """)
     }
 
     func testBlueZsReasonIsCertain() {
-        XCTAssertEqual(link(reason: "org.bluez.Reason.Authentication"), .keyMissing(isCertain: true))
-        shortLinks = 0
-        XCTAssertNil(link(reason: "org.bluez.Reason.Remote"))
+        play(
+            """
+            is bonded; linkUp; linkDown Authentication → certainKeyMissing
+            shortLinks 0; linkUp; linkDown Remote → none
+            """)
     }
 
     func testALinkThatIsNeverEncryptedIsOfNoUse() {
-        let limits = [PairingState.youngLinkLimit, PairingState.resolutionLimit - PairingState.youngLinkLimit]
-        XCTAssertEqual(
-            Orders.given { state.linkWentUp(bonded(), into: &$0) }, [.startTimer(.encryption, limits[0])])
-        XCTAssertEqual(Orders.given { state.encryptionDue(into: &$0) }, [.startTimer(.encryption, limits[1])])
-        XCTAssertFalse(state.isLinkDead)
-        XCTAssertEqual(Orders.given { state.encryptionDue(into: &$0) }, [])
-        XCTAssertTrue(state.isLinkDead)
-        XCTAssertEqual(
-            state.linkWentDown(isLost: true, reason: nil, bonded(), into: &unused), .keyMissing(isCertain: false))
-        XCTAssertFalse(state.isLinkDead)
+        play(
+            """
+            is bonded; linkUp → start encryption 3; encryptionDue → start encryption 57; isLinkDead → false
+            encryptionDue → none; isLinkDead → true; linkDown → keyMissing; isLinkDead → false
+            """)
     }
 
     func testARejectedPairingInPlaceOfTheKeysMakesTheLinkUseless() {
-        state.failEncryption()
-        XCTAssertFalse(state.isLinkDead)
-        state.linkWentUp(bonded(), into: &unused)
-        state.failEncryption()
-        XCTAssertTrue(state.isLinkDead)
-        XCTAssertEqual(
-            state.linkWentDown(isLost: true, reason: nil, bonded(), into: &unused), .keyMissing(isCertain: false))
+        play(
+            """
+            is bonded; failEncryption; isLinkDead → false; linkUp; failEncryption; isLinkDead → true; linkDown → keyMissing
+            """)
     }
 
     func testAnAttemptWhoseLinkIsNeverEncryptedIsReportedAtOnce() {
-        let limit = PairingState.encryptionLimit
-        state.linkWentUp(bonded(), limit: limit, into: &unused)
-        XCTAssertEqual(
-            Orders.given { state.encryptionDue(into: &$0) },
-            [.startTimer(.encryption, limit - PairingState.youngLinkLimit)])
-        state.encryptionDue(into: &unused)
-        XCTAssertEqual(state.attemptFell(bonded(), into: &unused), .keyMissing(isCertain: false))
-        XCTAssertNil(state.attemptFell(bonded(), into: &unused))
-    }
-
-    func testAnAttemptWhoseLinkIsLostBeforeItIsEncryptedIsNoSign() {
-        for _ in 0..<3 {
-            state.linkWentUp(bonded(), limit: PairingState.encryptionLimit, into: &unused)
-            state.encryptionDue(into: &unused)
-            XCTAssertNil(state.attemptFell(bonded(), into: &unused))
-        }
+        play(
+            """
+            is bonded; linkUp limited; encryptionDue → start encryption 32; encryptionDue; attemptFell → keyMissing
+            shortLinks 0; attemptFell → none
+            Unless it is lost before:
+            is bonded; linkUp limited; encryptionDue; attemptFell → none; shortLinks 0
+            linkUp limited; encryptionDue; attemptFell → none; shortLinks 0; linkUp limited; encryptionDue; attemptFell → none
+            """)
     }
 
     func testTheWaitForEncryptionEndsWithItsLink() {
-        state.linkWentUp(bonded(), into: &unused)
-        state.failEncryption()
-        var resolved = bonded()
-        resolved.areServicesResolved = true
-        state.linkWentUp(resolved, into: &unused)
-        XCTAssertFalse(state.isLinkDead)
-    }
-
-    func testResolvedServicesEndTheWaitForEncryption() {
-        state.linkWentUp(bonded(), into: &unused)
-        var resolved = bonded()
-        resolved.areServicesResolved = true
-        XCTAssertEqual(change(resolved, from: bonded()), [.cancelTimer(.encryption)])
-        state.failEncryption()
-        XCTAssertFalse(state.isLinkDead)
-    }
-
-    func testAPeripheralWithoutABondHasNoKeysToMiss() {
-        for _ in 0..<3 {
-            state.linkWentUp(facts(), into: &unused)
-            XCTAssertNil(state.linkWentDown(isLost: true, reason: nil, facts(), into: &unused))
-        }
+        play(
+            """
+            A link whose services are resolved is encrypted:
+            is bonded; linkUp; failEncryption; is resolved; linkUp; isLinkDead → false
+            Resolved services end the wait:
+            is bonded; linkUp; become resolved → cancel encryption; failEncryption; isLinkDead → false
+            """)
     }
 
     // MARK: Errors
 
     func testEachCauseHasItsError() {
+        let failure = BusError.authenticationFailed
         let error = BlueZError(name: "org.bluez.Error.AuthenticationFailed", message: "Authentication Failed")
         let errors: [(PairingCause, PairingError)] = [
             (.cancelled, .cancelled), (.rejectedByUser, .rejected(by: .application)),

@@ -28,7 +28,7 @@ final class PeripheralPairingSoakTests: PeripheralStage {
         let isAsking = random.below(4) > 0
         var policy = isAsking ? PairingPolicy.ask(Self.capabilities[random.below(5)].1) : .justWorks
         policy.answerTimeout = .seconds(5)
-        let manager = manager(.init(pairingPolicy: policy))
+        let manager = makeManager(.init(pairingPolicy: policy))
         let service = Self.heart()
         service.characteristics.append(
             MutableCharacteristic(

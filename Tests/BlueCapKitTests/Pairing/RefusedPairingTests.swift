@@ -50,6 +50,24 @@ class LockTestCase: EachVersionTestCase {
         return peripheral
     }
 
+    /// The same, paired, and disconnected.
+    func pairedLock(
+        _ policy: PairingPolicy = .justWorks, _ security: VirtualSecurity = VirtualSecurity(),
+        configuration: CentralManager.Configuration = .init()
+    ) throws -> Peripheral {
+        let peripheral = try lock(policy, security, isConnected: false, configuration: configuration)
+        XCTAssertNil(error(of: peripheral.pair()))
+        disconnect(peripheral)
+        return peripheral
+    }
+
+    /// Another room, and nothing of what was requested and answered in the last one.
+    func beginAgain() {
+        simulator = .inProcess(room: .empty, bluez: bluez)
+        requests.withLock { $0 = [] }
+        answers.withLock { $0 = [] }
+    }
+
     func find(_ policy: PairingPolicy, _ configuration: CentralManager.Configuration = .init()) throws -> Peripheral {
         var configuration = configuration
         configuration.busAddress = simulator.address
@@ -76,6 +94,26 @@ class LockTestCase: EachVersionTestCase {
         XCTAssertTrue(
             simulator.advance(until: { peripheral.state == .connected }, limit: 30), "no link", file: file, line: line)
         simulator.advance(by: 1)
+    }
+
+    func disconnect(_ peripheral: Peripheral, file: StaticString = #filePath, line: UInt = #line) {
+        peripheral.disconnect()
+        XCTAssertTrue(
+            simulator.advance(until: { peripheral.state == .disconnected }, limit: 10), "the link stays", file: file,
+            line: line)
+    }
+
+    /// Reads the protected value, of which the next answer refuses the pairing, and connects again.
+    func readRefused(_ peripheral: Peripheral, file: StaticString = #filePath, line: UInt = #line) {
+        XCTAssertNotNil(error(of: read(encrypted, of: peripheral)), file: file, line: line)
+        waitForLinkEnd(peripheral, file: file, line: line)
+        connect(peripheral, file: file, line: line)
+    }
+
+    func waitForRequest(limit: TimeInterval = 5, file: StaticString = #filePath, line: UInt = #line) {
+        XCTAssertTrue(
+            simulator.advance(until: { requests.withLock { !$0.isEmpty } }, limit: limit), "no request", file: file,
+            line: line)
     }
 
     func waitForLinkEnd(_ peripheral: Peripheral, file: StaticString = #filePath, line: UInt = #line) {
@@ -140,7 +178,7 @@ final class RefusedPairingTests: LockTestCase {
     func testAPolicyWithoutPairingsRejectsTheOpenRequest() throws {
         let peripheral = try lock()
         let refused = read(encrypted, of: peripheral)
-        XCTAssertTrue(simulator.advance(until: { requests.withLock { !$0.isEmpty } }, limit: 2))
+        waitForRequest(limit: 2)
         manager?.pairingPolicy = .reject
         XCTAssertEqual(error(of: refused, within: 2) as? CharacteristicError, .pairingFailed(.rejected(by: .policy)))
         waitForLinkEnd(peripheral)
@@ -161,8 +199,7 @@ final class RefusedPairingTests: LockTestCase {
     /// BlueZ ends the link two seconds after `Disconnect`: until then the user of the peripheral can enter the passkey.
     func testARejectedPasskeyThatIsEnteredNeverthelessLeavesNoBond() throws {
         for delay in [0, 0.01, 0.5, 1, 1.9] {
-            simulator = .inProcess(room: .empty, bluez: bluez)
-            requests.withLock { $0 = [] }
+            beginAgain()
             let user = VirtualUser(passkey: .displayed(after: delay))
             let peripheral = try lock(.ask(.displayOnly), VirtualSecurity(.keyboardOnly, user: user))
             let changes = Locked<[PairingChange]>([])
@@ -203,12 +240,11 @@ final class RefusedPairingTests: LockTestCase {
         ]
         for (name, begin) in kinds {
             for delay in [0.5, 1.2, 1.8, 1.99] {
-                simulator = .inProcess(room: .empty, bluez: bluez)
-                requests.withLock { $0 = [] }
+                beginAgain()
                 let user = VirtualUser(passkey: .displayed(after: delay))
                 let peripheral = try lock(.ask(.displayOnly), VirtualSecurity(.keyboardOnly, user: user))
                 begin(peripheral)
-                XCTAssertTrue(simulator.advance(until: { requests.withLock { !$0.isEmpty } }, limit: 2))
+                waitForRequest(limit: 2)
                 manager = nil
                 simulator.advance(by: 15)
                 simulator.remove(address)
@@ -224,7 +260,7 @@ final class RefusedPairingTests: LockTestCase {
         let peripheral = try lock(
             .ask(.displayOnly), VirtualSecurity(.keyboardOnly, user: VirtualUser(passkey: .never)))
         let refused = read(encrypted, of: peripheral)
-        XCTAssertTrue(simulator.advance(until: { self.requests.withLock { !$0.isEmpty } }, limit: 5))
+        waitForRequest()
         peripheral.cancelPairing()
         XCTAssertEqual(error(of: refused, within: 3) as? CharacteristicError, .pairingFailed(.cancelled))
         XCTAssertEqual(requests.withLock { $0.map(\.isOpen) }, [false])
@@ -310,7 +346,7 @@ final class RefusedPairingTests: LockTestCase {
     /// if it has to remove the device then.
     func testASubscriptionOverASocketPairsOrFailsAndTheDeviceCanBeRemoved() throws {
         for policy in [PairingPolicy.reject, .justWorks, .ask] {
-            simulator = .inProcess(room: .empty, bluez: bluez)
+            beginAgain()
             answer { $0.confirm() }
             let peripheral = try lock(policy)
             let subscription = error(of: start(events, of: peripheral, over: .socket), within: 37)
@@ -373,8 +409,7 @@ final class RefusedPairingTests: LockTestCase {
     func testAnAuthenticatedValueOfAJustWorksBondFailsAtOnceWithoutAnAgent() throws {
         let peripheral = try lock(.justWorks)
         XCTAssertNil(error(of: peripheral.pair()))
-        peripheral.disconnect()
-        XCTAssertTrue(simulator.advance(until: { peripheral.state == .disconnected }, limit: 10))
+        disconnect(peripheral)
         manager?.pairingPolicy = .reject
         connect(peripheral)
         XCTAssertNotNil(error(of: read(authenticated, of: peripheral), within: 5))
@@ -384,10 +419,7 @@ final class RefusedPairingTests: LockTestCase {
     // MARK: Missing keys
 
     func testARunFailsWithMissingKeysAsAConnectionDoes() throws {
-        let peripheral = try lock(.justWorks, isConnected: false)
-        XCTAssertNil(error(of: peripheral.pair()))
-        peripheral.disconnect()
-        XCTAssertTrue(simulator.advance(until: { peripheral.state == .disconnected }, limit: 10))
+        let peripheral = try pairedLock()
         simulator.simulateKeyLoss(of: address)
         var errors: [PeripheralError] = []
         for _ in 0..<2 {
@@ -403,10 +435,7 @@ final class RefusedPairingTests: LockTestCase {
     }
 
     func testAPeripheralWithoutItsKeysIsNotTriedAgainAndAgain() throws {
-        let peripheral = try lock(.justWorks, VirtualSecurity(confirmsJustWorksRepairing: true), isConnected: false)
-        XCTAssertNil(error(of: peripheral.pair()))
-        peripheral.disconnect()
-        XCTAssertTrue(simulator.advance(until: { peripheral.state == .disconnected }, limit: 10))
+        let peripheral = try pairedLock(.justWorks, VirtualSecurity(confirmsJustWorksRepairing: true))
         simulator.simulateKeyLoss(of: address)
         let missing = Locked(0)
         let losses = Locked(0)
@@ -429,10 +458,7 @@ final class RefusedPairingTests: LockTestCase {
     }
 
     func testStayingConnectedThrowsWhenTheKeysAreMissing() throws {
-        let peripheral = try lock(.justWorks, VirtualSecurity(confirmsJustWorksRepairing: true), isConnected: false)
-        XCTAssertNil(error(of: peripheral.pair()))
-        peripheral.disconnect()
-        XCTAssertTrue(simulator.advance(until: { peripheral.state == .disconnected }, limit: 10))
+        let peripheral = try pairedLock(.justWorks, VirtualSecurity(confirmsJustWorksRepairing: true))
         simulator.simulateKeyLoss(of: address)
         let before = simulator.statistics.count(of: "Connect")
         guard case .pairing(.keyMissing)? = error(of: peripheral.stayConnected().collect()) as? PeripheralError else {
@@ -449,8 +475,7 @@ final class RefusedPairingTests: LockTestCase {
         let peripheral = try lock(.ask, VirtualSecurity(.displayYesNo), isConnected: false)
         answers.withLock { $0 = [{ $0.confirm() }] }
         XCTAssertNil(error(of: peripheral.pair()))
-        peripheral.disconnect()
-        XCTAssertTrue(simulator.advance(until: { peripheral.state == .disconnected }, limit: 10))
+        disconnect(peripheral)
         simulator.simulateKeyLoss(of: address, side: .adapter)
         let run: Future<Void> = peripheral.run { [encrypted] in
             let _: Data = try await $0.read(encrypted)

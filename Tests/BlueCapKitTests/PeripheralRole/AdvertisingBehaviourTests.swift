@@ -10,7 +10,6 @@ final class AdvertisingBehaviourTests: PeripheralStage {
     private let long = CBUUID(string: TISensorTag.AccelerometerService.uuid)
 
     func testANameAndServicesAreAdvertised() throws {
-        let manager = manager()
         try value(of: manager.startAdvertising("Strap", uuids: [CBUUID(string: "180D"), CBUUID(string: "180F")]))
         XCTAssertTrue(manager.isAdvertising)
         let sent = try XCTUnwrap(simulator.advertisements.first)
@@ -23,7 +22,6 @@ final class AdvertisingBehaviourTests: PeripheralStage {
     }
 
     func testABeaconIsSentByteForByte() throws {
-        let manager = manager()
         let uuid = try XCTUnwrap(UUID(uuidString: "B9407F30-F5F8-466E-AFF9-25556B57FE6D"))
         let region = BeaconRegion(proximityUUID: uuid, identifier: "iBeacon", major: 1, minor: 2)
         try value(of: manager.startAdvertising(region))
@@ -35,7 +33,6 @@ final class AdvertisingBehaviourTests: PeripheralStage {
     }
 
     func testOneNameOrRegionAtATime() throws {
-        let manager = manager()
         let first = manager.startAdvertising("Strap")
         XCTAssertEqual(managerError(of: manager.startAdvertising("Other"), within: 0.01), .isAdvertising)
         try value(of: first)
@@ -47,7 +44,6 @@ final class AdvertisingBehaviourTests: PeripheralStage {
     }
 
     func testSeveralAreAdvertisedAtOnce() throws {
-        let manager = manager()
         try value(of: manager.startAdvertising("Strap"))
         var data = AdvertisingData()
         data.serviceData = [CBUUID(string: "180F"): Data([80])]
@@ -67,7 +63,6 @@ final class AdvertisingBehaviourTests: PeripheralStage {
     }
 
     func testMoreThanTheAdapterHasRoomForAreRefused() throws {
-        let manager = manager()
         let room = try XCTUnwrap(value(of: manager.advertisingLimits()).available)
         XCTAssertGreaterThan(room, 0)
         for number in 0..<room {
@@ -81,7 +76,6 @@ final class AdvertisingBehaviourTests: PeripheralStage {
 
     func testWhatDoesNotFitIsRefusedBeforeBlueZIsAsked() throws {
         simulator = .inProcess(room: .empty, bluez: .v5_66)
-        let manager = manager()
         XCTAssertEqual(
             managerError(of: manager.startAdvertising(String(repeating: "n", count: 40)), within: 0.01),
             .advertisementTooLong(field: .localName, by: 11))
@@ -103,7 +97,7 @@ final class AdvertisingBehaviourTests: PeripheralStage {
     }
 
     func testARefusalHasBlueZsText() {
-        let manager = manager()
+        let manager = manager
         simulator.simulateAdvertisementFailures(20)
         guard case .advertisementRefused(let failure)? = managerError(of: manager.startAdvertising("Strap")) else {
             return XCTFail("It was taken.")
@@ -113,7 +107,6 @@ final class AdvertisingBehaviourTests: PeripheralStage {
     }
 
     func testItIsBackAfterTheDaemonsDeathAndAfterPower() throws {
-        let manager = manager()
         var data = AdvertisingData(localName: "Strap")
         data.manufacturerData = [0xFFFF: Data([1])]
         let running = try value(of: manager.startAdvertising(data))
@@ -133,7 +126,6 @@ final class AdvertisingBehaviourTests: PeripheralStage {
     }
 
     func testATimeOutEndsIt() throws {
-        let manager = manager()
         var data = AdvertisingData(localName: "Strap")
         data.timeout = .seconds(5)
         let running = try value(of: manager.startAdvertising(data))
@@ -143,7 +135,6 @@ final class AdvertisingBehaviourTests: PeripheralStage {
     }
 
     func testItCanBeChanged() throws {
-        let manager = manager()
         var data = AdvertisingData()
         data.isDiscoverable = false
         data.manufacturerData = [0xFFFF: Data([1])]
@@ -157,7 +148,6 @@ final class AdvertisingBehaviourTests: PeripheralStage {
     }
 
     func testIntervalAndPowerAreUsedWhereBlueZAllowsIt() throws {
-        let manager = manager()
         var data = AdvertisingData(localName: "Strap")
         data.interval = .milliseconds(100) ... .milliseconds(200)
         data.txPower = 4
@@ -166,7 +156,6 @@ final class AdvertisingBehaviourTests: PeripheralStage {
 
     func testWhatBlueZ566IgnoresIsSaid() throws {
         simulator = .inProcess(room: .empty, bluez: .v5_66)
-        let manager = manager()
         var data = AdvertisingData(localName: "Strap")
         data.interval = .milliseconds(100) ... .milliseconds(200)
         data.txPower = 4
@@ -176,12 +165,10 @@ final class AdvertisingBehaviourTests: PeripheralStage {
     }
 
     func testStoppingWhatIsNotThereSucceeds() throws {
-        let manager = manager()
         try value(of: manager.stopAdvertising(), within: 0.01)
     }
 
     func testAStopThatTakesTooLongFails() throws {
-        let manager = manager()
         try value(of: manager.startAdvertising("Strap"))
         simulator.simulateSlowReplies(by: 15)
         let began = simulator.seconds
@@ -191,7 +178,6 @@ final class AdvertisingBehaviourTests: PeripheralStage {
     }
 
     func testASecondStopWaitsForWhatTheFirstOneEnds() throws {
-        let manager = manager()
         try value(of: manager.startAdvertising("Strap"))
         simulator.simulateSlowReplies(by: 2)
         let stops = (1...2).map { _ in manager.stopAdvertising() }
@@ -202,7 +188,7 @@ final class AdvertisingBehaviourTests: PeripheralStage {
     }
 
     func testAStopSucceedsAtTheEndOfTheManager() throws {
-        var manager: PeripheralManager? = manager()
+        var manager: PeripheralManager? = makeManager()
         let running = try value(of: XCTUnwrap(manager).startAdvertising(AdvertisingData(localName: "Strap")))
         simulator.simulateSlowReplies(by: 15)
         let stopped = try XCTUnwrap(manager).stopAdvertising(timeout: .infinity)
@@ -213,7 +199,6 @@ final class AdvertisingBehaviourTests: PeripheralStage {
     }
 
     func testAStopSettlesAStartThatIsUnderWay() throws {
-        let manager = manager()
         let started = manager.startAdvertising("Strap")
         try value(of: manager.stopAdvertising())
         XCTAssertEqual(managerError(of: started), .advertisingStopped)
@@ -222,8 +207,7 @@ final class AdvertisingBehaviourTests: PeripheralStage {
     }
 
     func testAnAdvertisementComesBackOnTheAdapterThatReturns() throws {
-        let manager = manager()
-        try serve(Self.heart(), with: manager)
+        try serve(Self.heart())
         simulator.simulateAdapterRemoval()
         simulator.advance(by: 20)
         XCTAssertEqual(manager.state, .unsupported)

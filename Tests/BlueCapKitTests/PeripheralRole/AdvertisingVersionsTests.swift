@@ -9,7 +9,7 @@ import XCTest
 final class AdvertisingVersionsTests: PeripheralStage {
     private func manager(_ bluez: BlueZVersion) -> PeripheralManager {
         simulator = Simulator.inProcess(room: .empty, bluez: bluez)
-        return manager()
+        return makeManager()
     }
 
     /// 3 bytes of flags and 60 of manufacturer data.

@@ -26,7 +26,7 @@ final class BothRolesTests: PeripheralStage {
     }
 
     func testACentralOfThisProcessFindsConnectsAndTalks() throws {
-        let manager = manager(adapter: "hci1")
+        let manager = makeManager(adapter: "hci1")
         let service = Self.heart()
         try value(of: manager.add(service))
         try value(of: manager.startAdvertising("Strap", uuids: [service.uuid]))

@@ -48,7 +48,7 @@ final class PeripheralAsyncTests: PeripheralStage {
     // MARK: Outcomes
 
     func testServicesAndAdvertisementsAreAwaited() async throws {
-        let (manager, simulator) = (manager(), simulator)
+        let (manager, simulator) = (makeManager(), simulator)
         let end = try await outcome { () -> AdvertisingEnd in
             let service = Self.heart()
             try await manager.add(service)
@@ -74,7 +74,7 @@ final class PeripheralAsyncTests: PeripheralStage {
     }
 
     func testErrorsAreThrown() async throws {
-        let manager = manager()
+        let manager = makeManager()
         let added = await outcome { try await manager.add(MutableService(uuid: "1800")) }
         XCTAssertThrowsError(try added.get()) {
             guard case PeripheralManagerError.serviceRefused = $0 else { return XCTFail("\($0)") }
@@ -84,7 +84,7 @@ final class PeripheralAsyncTests: PeripheralStage {
     }
 
     func testTheTimeLimitIsThatOfTheDuration() async throws {
-        let manager = manager()
+        let manager = makeManager()
         simulator.simulateIgnoredRegistrations()
         for (limit, seconds) in [(.milliseconds(1_500), 1.5), (PeripheralManager.defaultTimeout, 10)] as [(Duration, _)]
         {
@@ -100,7 +100,7 @@ final class PeripheralAsyncTests: PeripheralStage {
 
     @available(*, deprecated)
     func testATimeLimitInSecondsIsOneToo() async throws {
-        let manager = manager()
+        let manager = makeManager()
         simulator.simulateIgnoredRegistrations()
         let begin = simulator.seconds
         expect(await outcome { try await manager.add(Self.heart(), timeout: 1.5) }, .serviceTimeout)
@@ -108,7 +108,7 @@ final class PeripheralAsyncTests: PeripheralStage {
     }
 
     func testWithoutALimitTheReplyIsWaitedFor() async throws {
-        let manager = manager()
+        let manager = makeManager()
         simulator.simulateIgnoredRegistrations()
         let isOver = Locked(false)
         let task = task {
@@ -124,7 +124,7 @@ final class PeripheralAsyncTests: PeripheralStage {
     }
 
     func testUpdatesAreAwaited() async throws {
-        let manager = manager()
+        let manager = makeManager()
         let service = Self.heart()
         let measurement = service.characteristics[0]
         let early = await outcome { try await measurement.whenUpdatesSent() }
@@ -143,7 +143,7 @@ final class PeripheralAsyncTests: PeripheralStage {
     }
 
     func testRequestsAreALoop() async throws {
-        let manager = manager()
+        let manager = makeManager()
         let service = Self.heart()
         let control = service.characteristics[1]
         try await outcome {
@@ -188,7 +188,7 @@ final class PeripheralAsyncTests: PeripheralStage {
     }
 
     func testACancelledAddIsUnregisteredWhenBlueZRepliesLate() async throws {
-        let manager = manager()
+        let manager = makeManager()
         simulator.simulateIgnoredRegistrations()
         let task = task { try await manager.add(Self.heart()) }
         await simulator.advance(by: 1)
@@ -200,7 +200,7 @@ final class PeripheralAsyncTests: PeripheralStage {
     }
 
     func testACancelledAddThatAnotherCallSharesGoesOn() async throws {
-        let manager = manager()
+        let manager = makeManager()
         let service = Self.heart()
         simulator.simulateIgnoredRegistrations()
         let first = task { try await manager.add(service, timeout: nil) }
@@ -214,7 +214,7 @@ final class PeripheralAsyncTests: PeripheralStage {
     }
 
     func testACancelledStartOfEachKindIsEnded() async throws {
-        let manager = manager()
+        let manager = makeManager()
         let region = BeaconRegion(proximityUUID: UUID(), identifier: "beacon", major: 1, minor: 1)
         let starts: [@Sendable () async throws -> Void] = [
             { try await manager.startAdvertising("Strap") },
@@ -262,7 +262,7 @@ final class PeripheralAsyncTests: PeripheralStage {
     }
 
     func testACancelledTaskAddsNothing() async throws {
-        let manager = manager()
+        let manager = makeManager()
         let task = task {
             withUnsafeCurrentTask { $0?.cancel() }
             try await manager.add(Self.heart())
@@ -274,7 +274,7 @@ final class PeripheralAsyncTests: PeripheralStage {
     }
 
     func testACancelledStopEndsTheAdvertisementNevertheless() async throws {
-        let manager = manager()
+        let manager = makeManager()
         try await outcome { try await manager.startAdvertising("Strap") }.get()
         simulator.simulateSlowReplies(by: 5)
         let task = task { try await manager.stopAdvertising() }

@@ -38,7 +38,7 @@ final class PeripheralRestorationTests: PeripheralStage {
     }
 
     func testAKeptServiceThatBlueZCannotOfferIsDamage() throws {
-        var first: PeripheralManager? = manager(configuration)
+        var first: PeripheralManager? = makeManager(configuration)
         let service = Self.heart()
         service.characteristics[0].descriptors = [.userDescription("Rate")]
         try value(of: try XCTUnwrap(first).add(service))
@@ -63,7 +63,7 @@ final class PeripheralRestorationTests: PeripheralStage {
     }
 
     func testServicesAndAdvertisementsComeBack() throws {
-        var first: PeripheralManager? = manager(configuration)
+        var first: PeripheralManager? = makeManager(configuration)
         let service = Self.heart()
         service.characteristics[0].descriptors = [.userDescription("Rate")]
         try value(of: try XCTUnwrap(first).add(service))
@@ -90,7 +90,7 @@ final class PeripheralRestorationTests: PeripheralStage {
     }
 
     func testOneOfTwoServicesWithTheSameUUIDTakesThePlaceOfOne() throws {
-        var first: PeripheralManager? = manager(configuration)
+        var first: PeripheralManager? = makeManager(configuration)
         for _ in 0..<2 { try value(of: try XCTUnwrap(first).add(Self.heart())) }
         try kill(&first)
 
@@ -106,7 +106,7 @@ final class PeripheralRestorationTests: PeripheralStage {
     func testTheBondsOfAManagerOutliveItAndItsServicesDoNot() throws {
         var configuration = configuration
         configuration.pairingPolicy = .justWorks
-        var first: PeripheralManager? = manager(configuration)
+        var first: PeripheralManager? = makeManager(configuration)
         try serve(Self.heart(), with: try XCTUnwrap(first))
         _ = try XCTUnwrap(first).session.keeper?.wait()
         let phone = phone()
@@ -117,7 +117,7 @@ final class PeripheralRestorationTests: PeripheralStage {
         simulator.advance(by: 1)
         RestorationKeeper.waitForAll()
 
-        let second = manager(configuration)
+        let second = makeManager(configuration)
         _ = try restored(second)
         XCTAssertEqual(second.services, [])
         XCTAssertEqual(second.bonds().map(\.isOurs), [true])
@@ -128,7 +128,7 @@ final class PeripheralRestorationTests: PeripheralStage {
     }
 
     func testAProgramThatDoesWhatItDidIsNotInItsOwnWay() throws {
-        var first: PeripheralManager? = manager(configuration)
+        var first: PeripheralManager? = makeManager(configuration)
         try serve(Self.heart(), Self.battery(), with: try XCTUnwrap(first))
         try kill(&first)
 
@@ -146,7 +146,7 @@ final class PeripheralRestorationTests: PeripheralStage {
     }
 
     func testAServiceOfTheApplicationThatWasQuickerHolds() throws {
-        var first: PeripheralManager? = manager(configuration)
+        var first: PeripheralManager? = makeManager(configuration)
         try serve(Self.heart(), with: try XCTUnwrap(first))
         try kill(&first)
         let second = unreadyManager(configuration)
@@ -160,7 +160,7 @@ final class PeripheralRestorationTests: PeripheralStage {
     }
 
     func testTwoServicesOfOneKindComeBack() throws {
-        var first: PeripheralManager? = manager(configuration)
+        var first: PeripheralManager? = makeManager(configuration)
         try serve(Self.battery(), Self.battery(), with: try XCTUnwrap(first))
         try kill(&first)
         let second = unreadyManager(configuration)
@@ -175,7 +175,7 @@ final class PeripheralRestorationTests: PeripheralStage {
 
     func testAnAdvertisementOfTheApplicationThatWasQuickerIsNotDoubled() throws {
         let data = AdvertisingData(localName: "Tag")
-        var first: PeripheralManager? = manager(configuration)
+        var first: PeripheralManager? = makeManager(configuration)
         try value(of: try XCTUnwrap(first).startAdvertising(data))
         try kill(&first)
         let second = unreadyManager(configuration)
@@ -188,7 +188,7 @@ final class PeripheralRestorationTests: PeripheralStage {
     }
 
     func testRestoredServicesWaitForPowerWithoutEnd() throws {
-        var first: PeripheralManager? = manager(configuration)
+        var first: PeripheralManager? = makeManager(configuration)
         try serve(Self.heart(), with: try XCTUnwrap(first))
         try kill(&first)
         simulator.simulatePowerOff()

@@ -43,7 +43,7 @@ final class PeripheralSoakTests: PeripheralStage {
     }
 
     func testRequestsOfManyThreadsAreAllSettled() {
-        let manager = manager()
+        let manager = manager
         let services = [Self.heart(), Self.battery()]
         let left = Locked(3)
         let open = Locked<[Future<Void>]>([])
@@ -93,11 +93,10 @@ final class PeripheralSoakTests: PeripheralStage {
     private func receive(
         _ properties: CBCharacteristicProperties, overSocket: Bool, _ random: inout TestRandom
     ) throws -> [[UInt8]] {
-        let manager = manager()
         let service = Self.heart(properties)
         let measurement = service.characteristics[0]
         measurement.sendsUpdatesOverSocket = overSocket
-        try serve(service, with: manager)
+        try serve(service)
         var links: [CentralLink] = []
         for number in UInt8(0)..<200 {
             try measurement.update(withData: Data([number]))

@@ -8,9 +8,22 @@ import XCTest
 
 /// A room in virtual time in which a manager serves, and centrals come by.
 class PeripheralStage: RandomTestCase {
-    var simulator = Simulator.inProcess(room: .empty)
+    var simulator = Simulator.inProcess(room: .empty) { didSet { ownManager = nil } }
+    private var ownManager: PeripheralManager?
+    /// The manager that most tests need. The first use creates it, and it ends with the test.
+    var manager: PeripheralManager {
+        if let ownManager { return ownManager }
+        let manager = makeManager()
+        ownManager = manager
+        return manager
+    }
 
-    func manager(
+    override func tearDown() {
+        ownManager = nil
+        super.tearDown()
+    }
+
+    func makeManager(
         _ configuration: PeripheralManager.Configuration = .init(), adapter: String? = nil
     ) -> PeripheralManager {
         let manager = unreadyManager(configuration, adapter: adapter)
@@ -80,13 +93,16 @@ class PeripheralStage: RandomTestCase {
 
     // MARK: Serving
 
-    /// Adds services and advertises, so that centrals can connect.
+    /// Adds services and advertises, so that centrals can connect. Returns the first of them.
+    @discardableResult
     func serve(
-        _ services: MutableService..., with manager: PeripheralManager, file: StaticString = #filePath,
+        _ services: MutableService..., with manager: PeripheralManager? = nil, file: StaticString = #filePath,
         line: UInt = #line
-    ) throws {
+    ) throws -> MutableService {
+        let manager = manager ?? self.manager
         for service in services { try value(of: manager.add(service), file: file, line: line) }
         try value(of: manager.startAdvertising("Strap"), file: file, line: line)
+        return services[0]
     }
 
     /// A central that is connected.
@@ -97,6 +113,17 @@ class PeripheralStage: RandomTestCase {
         let link = simulator.connect(
             VirtualCentral(address, name: "Phone", mtu: mtu, confirmsIndications: confirms), to: adapter)
         wait(file: file, line: line) { link.state == .connected }
+        return link
+    }
+
+    /// A central that is connected and has subscribed to 2A37.
+    @discardableResult
+    func subscriber(
+        _ address: VirtualAddress = "C0:FF:EE:00:CE:01", confirms: Bool = true, indications: Bool = false,
+        file: StaticString = #filePath, line: UInt = #line
+    ) -> CentralLink {
+        let link = phone(address, confirms: confirms, file: file, line: line)
+        _ = result(of: link.subscribe(to: "2A37", indications: indications), file: file, line: line)
         return link
     }
 

@@ -16,7 +16,6 @@ final class RegistrationTimeoutTests: PeripheralStage {
     }
 
     func testAServiceThatBlueZDoesNotAnswerForFailsInTime() throws {
-        let manager = manager()
         let (heart, battery) = (Self.heart(), Self.battery())
         simulator.simulateIgnoredRegistrations()
         let began = simulator.seconds
@@ -34,7 +33,7 @@ final class RegistrationTimeoutTests: PeripheralStage {
     }
 
     func testALateYesIsTakenBack() throws {
-        let manager = manager()
+        let manager = manager
         simulator.simulateIgnoredRegistrations()
         let added = manager.add(Self.heart(), timeout: 2)
         let started = manager.startAdvertising("Strap", timeout: 2)
@@ -49,7 +48,6 @@ final class RegistrationTimeoutTests: PeripheralStage {
     }
 
     func testAServiceWhoseAddTimedOutCanBeAddedAgain() throws {
-        let manager = manager()
         let service = Self.heart()
         simulator.simulateIgnoredRegistrations()
         XCTAssertEqual(managerError(of: manager.add(service, timeout: 1)), .serviceTimeout)
@@ -59,7 +57,7 @@ final class RegistrationTimeoutTests: PeripheralStage {
     }
 
     func testEveryKindOfAdvertisementHasATimeout() throws {
-        let manager = manager()
+        let manager = manager
         simulator.simulateIgnoredRegistrations()
         let region = BeaconRegion(proximityUUID: UUID(), identifier: "beacon", major: 1, minor: 1)
         var began = simulator.seconds
@@ -98,7 +96,7 @@ final class RegistrationTimeoutTests: PeripheralStage {
     }
 
     func testWithoutALimitTheAnswerIsWaitedFor() throws {
-        let manager = manager()
+        let manager = manager
         simulator.simulateIgnoredRegistrations()
         let added = manager.add(Self.heart(), timeout: .infinity)
         let started = manager.startAdvertising("Strap", timeout: .infinity)
@@ -111,7 +109,6 @@ final class RegistrationTimeoutTests: PeripheralStage {
     }
 
     func testASecondAddSharesTheTimeoutOfTheFirst() {
-        let manager = manager()
         let service = Self.heart()
         simulator.simulateIgnoredRegistrations()
         let began = simulator.seconds
@@ -124,7 +121,7 @@ final class RegistrationTimeoutTests: PeripheralStage {
     }
 
     func testTheLimitsOfADaemonThatDoesNotAnswerFailInTime() {
-        let manager = manager()
+        let manager = manager
         simulator.simulateSlowReplies(by: 3_600)
         var began = simulator.seconds
         let short = failure(manager.advertisingLimits(timeout: 2), after: began)
@@ -141,7 +138,6 @@ final class RegistrationTimeoutTests: PeripheralStage {
     }
 
     func testWithoutACallTheMethodsAreThoseWithoutATimeout() throws {
-        let manager = manager()
         let (add, limits) = (manager.add, manager.advertisingLimits)
         try value(of: add(Self.heart()))
         try value(of: limits())
@@ -152,7 +148,7 @@ final class RegistrationTimeoutTests: PeripheralStage {
     // MARK: Errors
 
     func testAnErrorThatPassesIsTriedAgainAndThenNamed() throws {
-        let manager = manager()
+        let manager = manager
         simulator.simulateRegistrationFailures(2, error: .inProgress)
         try value(of: manager.add(Self.battery()))
         simulator.simulateRegistrationFailures(100, error: .inProgress)
@@ -169,8 +165,7 @@ final class RegistrationTimeoutTests: PeripheralStage {
     }
 
     func testARestoredManagerGoesOnWithoutALimit() throws {
-        let manager = manager()
-        try serve(Self.heart(), with: manager)
+        try serve(Self.heart())
         simulator.simulateDaemonDeath()
         wait { manager.state == .resetting }
         simulator.simulateIgnoredRegistrations()

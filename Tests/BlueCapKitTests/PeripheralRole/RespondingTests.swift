@@ -9,24 +9,25 @@ import XCTest
 final class RespondingTests: PeripheralStage {
     private typealias Request = (request: ATTRequest, central: Central)
 
-    private var manager: PeripheralManager?
     private var measurement = MutableCharacteristic(uuid: "2A37")
     private var control = MutableCharacteristic(uuid: "2A39")
 
-    override func tearDown() {
-        manager = nil
-        super.tearDown()
-    }
-
     private func begin(_ properties: CBCharacteristicProperties = [.write]) throws -> CentralLink {
-        let manager = manager()
-        self.manager = manager
         let service = Self.heart()
         control = MutableCharacteristic(uuid: "2A39", properties: properties, permissions: [.writeable])
         service.characteristics[1] = control
         measurement = service.characteristics[0]
-        try serve(service, with: manager)
+        try serve(service)
         return phone()
+    }
+
+    /// A central that has written, and the request of the application.
+    private func request(_ bytes: [UInt8] = [1]) throws -> (CentralLink, Elements<Request>, CentralRequest) {
+        let phone = try begin()
+        let requests = Elements(control.startRespondingToWriteRequests())
+        let written = phone.write(bytes, to: "2A39")
+        wait { requests.count == 1 }
+        return (phone, requests, written)
     }
 
     func testAWriteIsAnsweredByTheApplication() throws {
@@ -46,10 +47,7 @@ final class RespondingTests: PeripheralStage {
     }
 
     func testARequestSaysWhatAndFromWhom() throws {
-        let phone = try begin()
-        let requests = Elements(control.startRespondingToWriteRequests())
-        let written = phone.write([1, 2], to: "2A39")
-        wait { requests.count == 1 }
+        let (_, requests, written) = try request([1, 2])
         let (request, central) = requests.values[0]
         XCTAssertEqual(request.characteristicUUID, CBUUID(string: "2A39"))
         XCTAssertEqual(request.value, Data([1, 2]))
@@ -62,10 +60,7 @@ final class RespondingTests: PeripheralStage {
     }
 
     func testARequestIsAnsweredOnce() throws {
-        let phone = try begin()
-        let requests = Elements(control.startRespondingToWriteRequests())
-        let written = phone.write([1], to: "2A39")
-        wait { requests.count == 1 }
+        let (_, requests, written) = try request()
         let request = requests.values[0].request
         XCTAssertFalse(measurement.respondToRequest(request, withResult: .success), "Not one of its own.")
         XCTAssertTrue(control.respondToRequest(request, withResult: .insufficientAuthorization))
@@ -116,13 +111,11 @@ final class RespondingTests: PeripheralStage {
     }
 
     func testWritesWithoutResponseComeOverASocket() throws {
-        let manager = manager()
-        self.manager = manager
         let service = MutableService(uuid: "180D")
         control = MutableCharacteristic(uuid: "2A39", properties: [.writeWithoutResponse], permissions: [.writeable])
         control.takesWritesOverSocket = true
         service.characteristics = [control]
-        try serve(service, with: manager)
+        try serve(service)
         let phone = phone()
         let requests = Elements(control.startRespondingToWriteRequests())
         for number in 0..<10 { phone.write([UInt8(number)], to: "2A39", type: .command) }
@@ -131,14 +124,11 @@ final class RespondingTests: PeripheralStage {
     }
 
     func testStoppingRefusesWhatComesThen() throws {
-        let phone = try begin()
-        let requests = Elements(control.startRespondingToWriteRequests())
-        let first = phone.write([1], to: "2A39")
-        wait { requests.count == 1 }
+        let (phone, requests, written) = try request()
         control.stopRespondingToWriteRequests()
         XCTAssertTrue(
             control.respondToRequest(requests.values[0].request, withResult: .success), "What came before is answered.")
-        XCTAssertEqual(try result(of: first)?.get(), [])
+        XCTAssertEqual(try result(of: written)?.get(), [])
         XCTAssertEqual(result(of: phone.write([2], to: "2A39")), .failure(.attribute(0x06)))
         XCTAssertEqual(requests.count, 1)
         let again = Elements(control.startRespondingToWriteRequests())
@@ -199,13 +189,11 @@ final class RespondingTests: PeripheralStage {
     }
 
     func testWhatPermissionsDoNotAllowIsRefused() throws {
-        let manager = manager()
-        self.manager = manager
         let service = MutableService(uuid: "180D")
         service.characteristics = [
             MutableCharacteristic(uuid: "2A37", properties: [.read, .write], permissions: [], value: Data([1]))
         ]
-        try serve(service, with: manager)
+        try serve(service)
         _ = service.characteristics[0].startRespondingToWriteRequests()
         let phone = phone()
         XCTAssertEqual(result(of: phone.read("2A37")), .failure(.attribute(0x02)))
@@ -213,10 +201,7 @@ final class RespondingTests: PeripheralStage {
     }
 
     func testTheDaemonsDeathLeavesNoRequestOpen() throws {
-        let phone = try begin()
-        let requests = Elements(control.startRespondingToWriteRequests())
-        phone.write([1], to: "2A39")
-        wait { requests.count == 1 }
+        let (_, requests, _) = try request()
         simulator.simulateDaemonDeath()
         simulator.advance(by: 1)
         _ = control.respondToRequest(requests.values[0].request, withResult: .success)
@@ -230,20 +215,14 @@ final class RespondingTests: PeripheralStage {
     }
 
     func testARemovalAnswersWhatIsOpen() throws {
-        let phone = try begin()
-        let requests = Elements(control.startRespondingToWriteRequests())
-        let written = phone.write([1], to: "2A39")
-        wait { requests.count == 1 }
-        manager?.removeAllServices()
+        let (_, requests, written) = try request()
+        manager.removeAllServices()
         XCTAssertNotNil(result(of: written, within: 2))
         XCTAssertFalse(control.respondToRequest(requests.values[0].request, withResult: .success))
     }
 
     func testACentralThatGoesInTheMidstHurtsNobody() throws {
-        let phone = try begin()
-        let requests = Elements(control.startRespondingToWriteRequests())
-        phone.write([1], to: "2A39")
-        wait { requests.count == 1 }
+        let (phone, requests, _) = try request()
         phone.disconnect()
         simulator.advance(by: 1)
         _ = control.respondToRequest(requests.values[0].request, withResult: .success)

@@ -10,8 +10,7 @@ import XCTest
 final class ServingEdgeTests: PeripheralStage {
     /// The centrals disconnect before the adapter disappears, and the application may add a service in response.
     func testAServiceThatIsAddedWhileTheAdapterGoesIsOfferedWhenItReturns() throws {
-        let manager = manager()
-        try serve(Self.heart(), with: manager)
+        try serve(Self.heart())
         let phone = phone()
         let added = Locked<[Future<Void>]>([])
         let battery = Self.battery()
@@ -31,7 +30,6 @@ final class ServingEdgeTests: PeripheralStage {
     }
 
     func testAnAdvertisementIsReleasedAfterItsDuration() throws {
-        let manager = manager()
         var data = AdvertisingData(localName: "Short")
         data.timeout = .seconds(2)
         let advertisement = try value(of: manager.startAdvertising(data))
@@ -41,7 +39,7 @@ final class ServingEdgeTests: PeripheralStage {
     }
 
     func testAStopAfterTheManagersEndIsSettled() throws {
-        var manager: PeripheralManager? = manager()
+        var manager: PeripheralManager? = makeManager()
         var advertisement: RunningAdvertisement? = try value(
             of: try XCTUnwrap(manager).startAdvertising(AdvertisingData(localName: "Strap")))
         manager = nil
@@ -52,7 +50,7 @@ final class ServingEdgeTests: PeripheralStage {
     }
 
     func testRequestsAreWatchedOverUnderTheNextManagerToo() throws {
-        var first: PeripheralManager? = manager()
+        var first: PeripheralManager? = makeManager()
         let service = Self.heart()
         let control = service.characteristics[1]
         try serve(service, with: try XCTUnwrap(first))
@@ -63,7 +61,7 @@ final class ServingEdgeTests: PeripheralStage {
         wait { !service.isAdded }
         simulator.advance(by: ServerAnswer.limit + 1)
 
-        let second = manager()
+        let second = makeManager()
         try serve(service, with: second)
         _ = control.startRespondingToWriteRequests()
         let phone = phone()
@@ -75,14 +73,12 @@ final class ServingEdgeTests: PeripheralStage {
 
     /// What is on its way cannot be given up, which is no reason to refuse what a program wants to have sent.
     func testWhereTheOldestMayBeDroppedNothingIsRefused() throws {
-        let manager = manager()
         let service = Self.heart([.read, .indicate])
         let measurement = service.characteristics[0]
         measurement.updateQueueLimit = 1
         measurement.updateQueuePolicy = .dropOldest
-        try serve(service, with: manager)
-        let phone = phone()
-        _ = result(of: phone.subscribe(to: "2A37", indications: true))
+        try serve(service)
+        let phone = subscriber(indications: true)
         for number in UInt8(0)..<50 {
             try measurement.update(withData: Data([number]))
             simulator.advance(by: 0.001)

@@ -8,9 +8,7 @@ import XCTest
 /// Services come and go.
 final class ServingTests: PeripheralStage {
     func testCentralsFindAndReadWhatWasAdded() throws {
-        let manager = manager()
-        let service = Self.heart()
-        try serve(service, with: manager)
+        let service = try serve(Self.heart())
         XCTAssertEqual(manager.services, [service])
         XCTAssertTrue(service.isAdded)
         let phone = phone()
@@ -46,7 +44,6 @@ final class ServingTests: PeripheralStage {
     }
 
     func testAServiceThatIsRefusedFailsAloneAndTheOthersStay() throws {
-        let manager = manager()
         let heart = Self.heart()
         let generic = MutableService(uuid: "1801")
         generic.characteristics = [MutableCharacteristic(uuid: "2A05", properties: [.read])]
@@ -65,11 +62,8 @@ final class ServingTests: PeripheralStage {
     }
 
     func testServicesComeAndGoWithoutDisturbingOthers() throws {
-        let manager = manager()
-        let heart = Self.heart()
-        try serve(heart, with: manager)
-        let phone = phone()
-        _ = result(of: phone.subscribe(to: "2A37"))
+        let heart = try serve(Self.heart())
+        let phone = subscriber()
         let handles = simulator.applications.flatMap(\.services).map(\.handle)
 
         let battery = Self.battery()
@@ -87,7 +81,6 @@ final class ServingTests: PeripheralStage {
     }
 
     func testAServiceThatWasRemovedCanBeAddedAtOnce() throws {
-        let manager = manager()
         let service = Self.heart()
         try value(of: manager.add(service))
         manager.removeAllServices()
@@ -100,7 +93,6 @@ final class ServingTests: PeripheralStage {
     }
 
     func testAddingAgainSucceedsWithTheFirst() throws {
-        let manager = manager()
         let service = Self.heart()
         let first = manager.add(service)
         let second = manager.add(service)
@@ -111,7 +103,6 @@ final class ServingTests: PeripheralStage {
     }
 
     func testARemovalFailsAnAddThatIsUnderWay() {
-        let manager = manager()
         let service = Self.heart()
         let added = manager.add(service)
         manager.remove(service)
@@ -121,8 +112,8 @@ final class ServingTests: PeripheralStage {
     }
 
     func testAServiceBelongsToOneManager() throws {
-        let first = manager()
-        let second = manager()
+        let first = makeManager()
+        let second = makeManager()
         let service = Self.heart()
         try value(of: first.add(service))
         XCTAssertEqual(managerError(of: second.add(service)), .serviceInUse)
@@ -132,7 +123,6 @@ final class ServingTests: PeripheralStage {
     }
 
     func testACharacteristicBelongsToOneService() throws {
-        let manager = manager()
         let characteristic = MutableCharacteristic(uuid: "2A37")
         let first = MutableService(uuid: "180D")
         first.characteristics = [characteristic]
@@ -147,7 +137,6 @@ final class ServingTests: PeripheralStage {
     }
 
     func testAServiceThatBlueZCannotOfferIsNotAdded() throws {
-        let manager = manager()
         func refusal(_ change: (MutableCharacteristic) -> Void) -> String? {
             let characteristic = MutableCharacteristic(uuid: "AA01", properties: [.read, .notify])
             change(characteristic)
@@ -177,9 +166,8 @@ final class ServingTests: PeripheralStage {
     }
 
     func testAValueThatHasBecomeTooLongIsNotCut() throws {
-        let manager = manager()
         let heart = Self.heart()
-        try serve(heart, Self.battery(), with: manager)
+        try serve(heart, Self.battery())
         let phone = phone()
         heart.characteristics[0].value = Data(count: 512)
         XCTAssertEqual(try result(of: phone.read("2A37"))?.get(), [UInt8](repeating: 0, count: 512))
@@ -190,12 +178,10 @@ final class ServingTests: PeripheralStage {
     }
 
     func testServicesAndHandlesOutliveTheDaemon() throws {
-        let manager = manager()
         let (heart, battery) = (Self.heart(), Self.battery())
-        try serve(heart, battery, with: manager)
+        try serve(heart, battery)
         let handles = simulator.applications.flatMap(\.services).map(\.handle)
-        let phone = phone()
-        _ = result(of: phone.subscribe(to: "2A37"))
+        subscriber()
         let subscribers = Elements(heart.characteristics[0].whenSubscribersChange())
         wait { subscribers.values.last?.count == 1 }
 
@@ -209,14 +195,12 @@ final class ServingTests: PeripheralStage {
         wait(30) { self.offered().count == 2 && self.simulator.advertisements.count == 1 }
         XCTAssertEqual(simulator.applications.flatMap(\.services).map(\.handle).sorted(), handles.sorted())
 
-        let again = self.phone()
-        _ = result(of: again.subscribe(to: "2A37"))
+        let again = subscriber()
         wait { again.values.map(\.bytes) == [[0, 71]] }
     }
 
     func testServicesOutliveTheAdaptersPower() throws {
-        let manager = manager()
-        try serve(Self.heart(), with: manager)
+        try serve(Self.heart())
         simulator.simulatePowerOff()
         simulator.advance(by: 20)
         XCTAssertEqual(manager.state, .poweredOff)
@@ -228,13 +212,13 @@ final class ServingTests: PeripheralStage {
 
     func testTheAdapterThatIsNamedServes() throws {
         simulator = Simulator.inProcess(room: .empty, adapters: [VirtualAdapter(), VirtualAdapter(index: 1)])
-        let manager = manager(adapter: "hci1")
+        let manager = makeManager(adapter: "hci1")
         try value(of: manager.add(Self.heart()))
         XCTAssertEqual(simulator.applications.map(\.adapter), [1])
     }
 
     func testNothingIsLeftWhenTheManagerGoes() throws {
-        var manager: PeripheralManager? = manager()
+        var manager: PeripheralManager? = makeManager()
         let service = Self.heart()
         try serve(service, with: try XCTUnwrap(manager))
         let states = Elements(try XCTUnwrap(manager).whenStateChanges())
@@ -247,7 +231,7 @@ final class ServingTests: PeripheralStage {
         XCTAssertThrowsError(try service.characteristics[0].update(withData: Data([1]))) { error in
             XCTAssertEqual(error as? MutableCharacteristicError, .unconfigured)
         }
-        let next = self.manager()
+        let next = makeManager()
         try value(of: next.add(service))
     }
 
@@ -257,12 +241,11 @@ final class ServingTests: PeripheralStage {
         weak var characteristic: MutableCharacteristic?
         try
             ({
-                let manager = manager()
+                let manager = makeManager()
                 let served = Self.heart()
                 (session, service, characteristic) = (manager.session, served, served.characteristics[0])
                 try serve(served, with: manager)
-                let phone = phone()
-                _ = result(of: phone.subscribe(to: "2A37"))
+                let phone = subscriber()
                 let requests = Elements(served.characteristics[1].startRespondingToWriteRequests())
                 phone.write([1], to: "2A39")
                 wait { requests.count == 1 }
@@ -287,29 +270,27 @@ final class ServingTests: PeripheralStage {
     }
 
     func testAResetRemovesEverythingAndReportsTheStateAgain() throws {
-        let manager = manager()
         let service = Self.heart()
         let states = Elements(manager.whenStateChanges())
-        try serve(service, with: manager)
+        try serve(service)
         manager.reset()
         wait { states.values == [.poweredOn, .poweredOn] }
         XCTAssertEqual(manager.services, [])
         XCTAssertFalse(manager.isAdvertising)
         simulator.advance(by: 1)
         XCTAssertEqual(offered(), [])
-        try serve(service, with: manager)
+        try serve(service)
         XCTAssertEqual(offered(), ["180D"])
     }
 
     func testDescriptorsAreReadAndWritten() throws {
-        let manager = manager()
         let service = Self.battery()
         let setting = MutableDescriptor(
             uuid: CBUUID(string: "2908"), value: Data([1, 2]), permissions: [.readable, .writeable])
         service.characteristics[0].descriptors = [
             .userDescription("Level"), .presentationFormat(4, unit: 0x27AD), setting,
         ]
-        try serve(service, with: manager)
+        try serve(service)
         let phone = phone()
         XCTAssertEqual(try result(of: phone.read("2A19", descriptor: "2901"))?.get(), Array("Level".utf8))
         XCTAssertEqual(

@@ -12,26 +12,16 @@ final class SeveralSubscribersTests: PeripheralStage {
     /// Those that can send to one central.
     private static let directing: [BlueZVersion] = [.v5_82, .v5_87]
 
-    private var held: PeripheralManager?
-
-    override func tearDown() {
-        held = nil
-        super.tearDown()
-    }
-
     /// A central that leaves has several subscriptions: their ends are reported in one order in each run.
     func testTheEndsOfSubscriptionsAreReportedInTheOrderOfTheCharacteristics() throws {
         for bluez in Self.versions {
-            held = nil
             simulator = Simulator.inProcess(room: .empty, bluez: bluez)
-            let manager = manager()
-            held = manager
             let service = MutableService(uuid: "AA00")
             service.characteristics = (0..<8).map {
                 MutableCharacteristic(
                     uuid: "AA1\($0)", properties: [.notify], permissions: [.readable], value: Data([0]))
             }
-            try serve(service, with: manager)
+            try serve(service)
             let link = phone()
             let ended = Locked<[String]>([])
             for characteristic in service.characteristics {
@@ -52,12 +42,8 @@ final class SeveralSubscribersTests: PeripheralStage {
     private func served(
         _ bluez: BlueZVersion, _ properties: CBCharacteristicProperties = [.read, .notify]
     ) throws -> MutableCharacteristic {
-        held = nil
         simulator = Simulator.inProcess(room: .empty, bluez: bluez)
-        let manager = manager()
-        held = manager
-        let service = Self.heart(properties)
-        try serve(service, with: manager)
+        let service = try serve(Self.heart(properties))
         return service.characteristics[0]
     }
 

@@ -11,12 +11,11 @@ import XCTest
 final class UpdatingTests: PeripheralStage {
     private func served(
         _ properties: CBCharacteristicProperties = [.read, .notify], overSocket: Bool = true
-    ) throws -> (PeripheralManager, MutableCharacteristic) {
-        let manager = manager()
+    ) throws -> MutableCharacteristic {
         let service = Self.heart(properties)
         service.characteristics[0].sendsUpdatesOverSocket = overSocket
-        try serve(service, with: manager)
-        return (manager, service.characteristics[0])
+        try serve(service)
+        return service.characteristics[0]
     }
 
     private static func bytes(_ number: Int) -> Data { Data([UInt8(number & 0xFF), UInt8(number >> 8)]) }
@@ -33,86 +32,71 @@ final class UpdatingTests: PeripheralStage {
     }
 
     func testAThousandUpdatesArriveInOrderOverASocket() throws {
-        let (manager, characteristic) = try served()
-        let phone = phone()
-        _ = result(of: phone.subscribe(to: "2A37"))
+        let characteristic = try served()
+        let phone = subscriber()
         try update(characteristic, 0..<1_000)
         expect(phone, 0..<1_000)
         try value(of: characteristic.whenUpdatesSent())
         XCTAssertEqual(characteristic.pendingUpdates, [])
         XCTAssertEqual(characteristic.value, bytes(999))
-        withExtendedLifetime(manager) {}
     }
 
     func testAThousandUpdatesArriveInOrderOverTheBus() throws {
-        let (manager, characteristic) = try served(overSocket: false)
-        let phone = phone()
-        _ = result(of: phone.subscribe(to: "2A37"))
+        let characteristic = try served(overSocket: false)
+        let phone = subscriber()
         try update(characteristic, 0..<1_000)
         expect(phone, 0..<1_000)
-        withExtendedLifetime(manager) {}
     }
 
     func testIndicationsAreConfirmedOneByOne() throws {
-        let (manager, characteristic) = try served([.read, .indicate])
-        let phone = phone()
-        _ = result(of: phone.subscribe(to: "2A37", indications: true))
+        let characteristic = try served([.read, .indicate])
+        let phone = subscriber(indications: true)
         try update(characteristic, 0..<20)
         expect(phone, 0..<20)
         XCTAssertTrue(phone.values.allSatisfy(\.isIndication))
         try value(of: characteristic.whenUpdatesSent())
-        withExtendedLifetime(manager) {}
     }
 
     func testUpdatesWaitForASubscriber() throws {
-        let (manager, characteristic) = try served()
+        let characteristic = try served()
         try update(characteristic, 0..<5)
         XCTAssertFalse(characteristic.isUpdating)
         XCTAssertEqual(characteristic.pendingUpdates, (0..<5).map(bytes))
-        let phone = phone()
-        _ = result(of: phone.subscribe(to: "2A37"))
+        let phone = subscriber()
         expect(phone, 0..<5)
         XCTAssertTrue(characteristic.isUpdating)
         simulator.advance(by: 1)
         XCTAssertEqual(characteristic.pendingUpdates, [])
-        withExtendedLifetime(manager) {}
     }
 
     func testUpdatesGoOnWithTheNextSubscriber() throws {
-        let (manager, characteristic) = try served()
-        let first = phone()
-        _ = result(of: first.subscribe(to: "2A37"))
+        let characteristic = try served()
+        let first = subscriber()
         try update(characteristic, 0..<3)
         expect(first, 0..<3)
         first.disconnect()
         wait { !characteristic.isUpdating }
         try update(characteristic, 3..<6)
-        let second = phone("C0:FF:EE:00:CE:02")
-        _ = result(of: second.subscribe(to: "2A37"))
+        let second = subscriber("C0:FF:EE:00:CE:02")
         wait { second.values.count == 3 }
         XCTAssertEqual(second.values.map { Data($0.bytes) }, (3..<6).map(bytes))
-        withExtendedLifetime(manager) {}
     }
 
     func testAnUnconfirmedIndicationGoesOutAgainToTheNextSubscriber() throws {
-        let (manager, characteristic) = try served([.read, .indicate])
-        let silent = phone(confirms: false)
-        _ = result(of: silent.subscribe(to: "2A37", indications: true))
+        let characteristic = try served([.read, .indicate])
+        subscriber(confirms: false, indications: true)
         try update(characteristic, 0..<2)
         wait(60) { !characteristic.isUpdating }
         XCTAssertEqual(characteristic.pendingUpdates, (0..<2).map(bytes))
-        let phone = phone("C0:FF:EE:00:CE:02")
-        _ = result(of: phone.subscribe(to: "2A37", indications: true))
+        let phone = subscriber("C0:FF:EE:00:CE:02", indications: true)
         expect(phone, 0..<2)
-        withExtendedLifetime(manager) {}
     }
 
     func testSubscribersAreKnownAsFarAsBlueZReportsThem() throws {
-        let (manager, characteristic) = try served()
+        let characteristic = try served()
         let changes = Elements(characteristic.whenSubscribersChange())
         XCTAssertFalse(characteristic.hasSubscribers)
-        let phone = phone()
-        _ = result(of: phone.subscribe(to: "2A37"))
+        let phone = subscriber()
         wait { characteristic.hasSubscribers }
         let central = try XCTUnwrap(characteristic.subscribers.first)
         XCTAssertEqual(central.address?.description, "C0:FF:EE:00:CE:01")
@@ -121,12 +105,11 @@ final class UpdatingTests: PeripheralStage {
         _ = result(of: phone.unsubscribe(from: "2A37"))
         wait { !characteristic.hasSubscribers }
         XCTAssertEqual(changes.values.map(\.count), [1, 0])
-        withExtendedLifetime(manager) {}
     }
 
     /// On a machine that stood still, the stream said of its first subscriber twice that it had come.
     func testAChangeBeforeTheStreamHasBegunIsReportedOnce() throws {
-        let (manager, characteristic) = try served()
+        let characteristic = try served()
         let session = try XCTUnwrap(characteristic.core.withLock { $0.session })
         let subscriber = MutableCharacteristic.Subscriber(
             central: Central(address: nil, mtu: nil), source: ServerSubscriber(peer: nil, directWay: .closed))
@@ -138,21 +121,19 @@ final class UpdatingTests: PeripheralStage {
         }
         simulator.advance(by: 1)
         XCTAssertEqual(changes.withLock { $0?.values.map(\.count) }, [1])
-        withExtendedLifetime(manager) {}
     }
 
     func testOverTheBusSubscribersAreAnonymous() throws {
-        let (manager, characteristic) = try served(overSocket: false)
+        let characteristic = try served(overSocket: false)
         _ = result(of: phone().subscribe(to: "2A37"))
         wait { characteristic.hasSubscribers }
         let central = try XCTUnwrap(characteristic.subscribers.first)
         XCTAssertTrue(central.isAnonymous)
         XCTAssertEqual(characteristic.subscribers.count, 1)
-        withExtendedLifetime(manager) {}
     }
 
     func testWhatCannotBeUpdatedThrows() throws {
-        let (manager, characteristic) = try served()
+        let characteristic = try served()
         func error(_ body: () throws -> Void) -> MutableCharacteristicError? {
             do {
                 try body()
@@ -177,9 +158,8 @@ final class UpdatingTests: PeripheralStage {
     }
 
     func testAFullQueueRefusesUnlessItMayDrop() throws {
-        let (manager, characteristic) = try served([.read, .indicate])
-        let slow = phone(confirms: false)
-        _ = result(of: slow.subscribe(to: "2A37", indications: true))
+        let characteristic = try served([.read, .indicate])
+        subscriber(confirms: false, indications: true)
         wait { characteristic.hasSubscribers }
         characteristic.updateQueueLimit = 3
         try update(characteristic, 0..<3)
@@ -191,49 +171,43 @@ final class UpdatingTests: PeripheralStage {
         try update(characteristic, 3..<5)
         XCTAssertEqual(characteristic.pendingUpdates, (2..<5).map(bytes))
         XCTAssertEqual(characteristic.droppedUpdates, 2)
-        withExtendedLifetime(manager) {}
     }
 
     // MARK: Without subscribers
 
     func testOfLatestASubscriberReceivesTheNewestValueAlone() throws {
-        let (manager, characteristic) = try served()
+        let characteristic = try served()
         characteristic.unsubscribedUpdatePolicy = .latest
         try update(characteristic, 0..<600)
         XCTAssertEqual(characteristic.pendingUpdates, [bytes(599)])
         XCTAssertEqual(characteristic.droppedUpdates, 599)
-        let phone = phone()
-        _ = result(of: phone.subscribe(to: "2A37"))
+        let phone = subscriber()
         wait { characteristic.hasSubscribers }
         try update(characteristic, 600..<603)
         expect(phone, 599..<603)
-        withExtendedLifetime(manager) {}
     }
 
     func testOfDiscardASubscriberReceivesWhatIsSentAfterwards() throws {
-        let (manager, characteristic) = try served()
+        let characteristic = try served()
         characteristic.unsubscribedUpdatePolicy = .discard
         XCTAssertFalse(try characteristic.updateValue(UInt8(7)))
         XCTAssertEqual(characteristic.value, Data([7]), "The value is set nevertheless.")
         XCTAssertEqual(characteristic.pendingUpdates, [])
         try value(of: characteristic.whenUpdatesSent())
-        let phone = phone()
-        _ = result(of: phone.subscribe(to: "2A37"))
+        let phone = subscriber()
         wait { characteristic.hasSubscribers }
         try update(characteristic, 1..<3)
         expect(phone, 1..<3)
         XCTAssertEqual(characteristic.droppedUpdates, 1)
-        withExtendedLifetime(manager) {}
     }
 
     func testThePolicyAppliesToWhatWaitsWhenTheLastSubscriberLeaves() throws {
         let kept: [UnsubscribedUpdatePolicy: [Int]] = [.queue: [0, 1, 2], .latest: [2], .discard: []]
         for policy in UnsubscribedUpdatePolicy.allCases {
             simulator = Simulator.inProcess(room: .empty)
-            let (manager, characteristic) = try served([.read, .indicate])
+            let characteristic = try served([.read, .indicate])
             characteristic.unsubscribedUpdatePolicy = policy
-            let silent = phone(confirms: false)
-            _ = result(of: silent.subscribe(to: "2A37", indications: true))
+            let silent = subscriber(confirms: false, indications: true)
             wait { characteristic.hasSubscribers }
             try update(characteristic, 0..<3)
             let sent = characteristic.whenUpdatesSent()
@@ -244,16 +218,14 @@ final class UpdatingTests: PeripheralStage {
             XCTAssertEqual(characteristic.droppedUpdates, 3 - numbers.count, "\(policy)")
             simulator.run()
             XCTAssertEqual(sent.completed, numbers.isEmpty, "\(policy)")
-            let phone = phone("C0:FF:EE:00:CE:02")
-            _ = result(of: phone.subscribe(to: "2A37", indications: true))
+            let phone = subscriber("C0:FF:EE:00:CE:02", indications: true)
             wait { characteristic.hasSubscribers && characteristic.pendingUpdates.isEmpty }
             XCTAssertEqual(phone.values.map { Data($0.bytes) }, numbers.map(bytes), "\(policy)")
-            withExtendedLifetime(manager) {}
         }
     }
 
     func testNothingIsDroppedWhileOneOfSeveralSubscribersStays() throws {
-        let (manager, characteristic) = try served()
+        let characteristic = try served()
         characteristic.unsubscribedUpdatePolicy = .discard
         let (first, second) = (phone(), phone("C0:FF:EE:00:CE:02"))
         _ = result(of: first.subscribe(to: "2A37"))
@@ -264,14 +236,12 @@ final class UpdatingTests: PeripheralStage {
         try update(characteristic, 200..<400)
         expect(second, 0..<400)
         XCTAssertEqual(characteristic.droppedUpdates, 0)
-        withExtendedLifetime(manager) {}
     }
 
     func testThePolicyHoldsOverARestartOfTheDaemon() throws {
-        let (manager, characteristic) = try served()
+        let characteristic = try served()
         characteristic.unsubscribedUpdatePolicy = .latest
-        let phone = phone()
-        _ = result(of: phone.subscribe(to: "2A37"))
+        subscriber()
         wait { characteristic.hasSubscribers }
         simulator.simulateDaemonDeath()
         wait { !characteristic.hasSubscribers }
@@ -279,15 +249,13 @@ final class UpdatingTests: PeripheralStage {
         simulator.simulateDaemonReturn()
         wait(30) { self.simulator.advertisements.count == 1 && self.offered() == ["180D"] }
         try update(characteristic, 5..<7)
-        let again = self.phone("C0:FF:EE:00:CE:02")
-        _ = result(of: again.subscribe(to: "2A37"))
+        let again = subscriber("C0:FF:EE:00:CE:02")
         expect(again, 6..<7)
         XCTAssertEqual(characteristic.droppedUpdates, 6)
-        withExtendedLifetime(manager) {}
     }
 
     func testARemovalGivesUpWhatWaits() throws {
-        let (manager, characteristic) = try served()
+        let characteristic = try served()
         try update(characteristic, 0..<3)
         let sent = characteristic.whenUpdatesSent()
         manager.removeAllServices()
@@ -297,9 +265,8 @@ final class UpdatingTests: PeripheralStage {
     }
 
     func testUpdatesFromManyThreadsAreAllSent() throws {
-        let (manager, characteristic) = try served()
-        let phone = phone()
-        _ = result(of: phone.subscribe(to: "2A37"))
+        let characteristic = try served()
+        let phone = subscriber()
         DispatchQueue.concurrentPerform(iterations: 8) { thread in
             for number in 0..<100 { try? characteristic.update(withData: Self.bytes(thread * 100 + number)) }
         }
@@ -309,6 +276,5 @@ final class UpdatingTests: PeripheralStage {
             let own = phone.values.map { Int($0.bytes[0]) | Int($0.bytes[1]) << 8 }.filter { $0 / 100 == thread }
             XCTAssertEqual(own, Array(thread * 100..<thread * 100 + 100))
         }
-        withExtendedLifetime(manager) {}
     }
 }

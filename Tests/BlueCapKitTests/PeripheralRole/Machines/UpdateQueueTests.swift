@@ -1,6 +1,7 @@
 import BlueCapBlueZ
 import Foundation
 import TestRandomness
+import TestSupport
 import XCTest
 
 @testable import BlueCapKit
@@ -20,33 +21,86 @@ final class UpdateQueueTests: RandomTestCase {
 
     private func take() -> [ServerUpdate] { Array(sequence(state: ()) { _ in self.queue.next() }) }
 
-    private func confirm(_ count: Int) { for _ in 0..<count { _ = queue.ended(.sent) } }
-
-    func testWithoutSubscribersUpdatesWait() {
-        add(0..<3)
-        XCTAssertFalse(queue.mustWake())
-        XCTAssertEqual(take(), [])
-        XCTAssertEqual(queue.pending, data(0..<3))
+    /// The numbers of updates, as in `0-2 5 6!`, with a `!` behind those for one central.
+    private func words(_ updates: [ServerUpdate]) -> String {
+        var texts: [String] = []
+        var range: (first: Int, last: Int)?
+        for update in updates {
+            let number = Int(update.value[0]) | Int(update.value[1]) << 8
+            let isDirected = update.centrals != nil
+            if let last = range, last.last + 1 == number, !isDirected {
+                range = (last.first, number)
+                texts[texts.count - 1] = "\(last.first)-\(number)"
+            } else {
+                range = isDirected ? nil : (number, number)
+                texts.append("\(number)" + (isDirected ? "!" : ""))
+            }
+        }
+        return texts.isEmpty ? "none" : texts.joined(separator: " ")
     }
 
-    func testASubscriptionSendsWhatWaitsInOrder() {
-        add(0..<3)
-        queue.subscribed()
-        XCTAssertTrue(queue.mustWake())
-        XCTAssertEqual(take(), values(0..<3))
-        XCTAssertEqual(queue.pending, data(0..<3), "Handed over is not taken.")
-        confirm(2)
-        XCTAssertEqual(queue.pending, data(2..<3))
+    /// Executes an event of a table: `add 0-2` adds three updates, `add 1!` one for one central.
+    private func send(_ event: [String]) throws -> String {
+        let bounds = event.count > 1 ? event[1].split(separator: "-").compactMap { Int($0.prefix { $0.isNumber }) } : []
+        switch event[0] {
+        case "pending": return words(queue.pending.map { ServerUpdate($0) })
+        case "dropped": return "\(queue.dropped)"
+        case "isEmpty": return "\(queue.isEmpty)"
+        case "mustWake": return "\(queue.mustWake())"
+        case "limit" where bounds.isEmpty: return "\(queue.limit)"
+        case "limit": queue.limit(to: bounds[0])
+        case "dropOldest": queue.policy = .dropOldest
+        case "subscribed": queue.subscribed()
+        case "unsubscribed": return words(queue.unsubscribed())
+        case "keep":
+            return words(queue.keepUnsubscribed(UnsubscribedUpdatePolicy.allCases.first { "\($0)" == event[1] }!))
+        case "take": return words(take())
+        case "next": return words([queue.next()].compactMap(\.self))
+        case "sent": return words([queue.ended(.sent)].compactMap(\.self))
+        case "unconfirmed": return words([queue.ended(.unconfirmed)].compactMap(\.self))
+        case "unreachable": return words([queue.ended(.unreachable)].compactMap(\.self))
+        case "removeAll": return words(queue.removeAll())
+        case "add":
+            let centrals = event[1].hasSuffix("!") ? [ObjectKey(adapter: 0)].compactMap(\.self) : nil
+            let results = (bounds[0]...bounds[bounds.count - 1]).map { number in
+                switch queue.add(ServerUpdate(value(number).value, for: centrals)) {
+                case .queued: "queued"
+                case .refused: "refused"
+                case .dropped(let updates): "dropped " + words(updates)
+                }
+            }
+            if results.count > 1 { XCTAssertEqual(Set(results), ["queued"]) }
+            return results[0]
+        default: throw UnknownEvent(event)
+        }
+        return "none"
     }
 
-    func testOneWakeIsEnoughForAllThatComeTogether() {
-        queue.subscribed()
-        add(0..<1)
-        XCTAssertTrue(queue.mustWake())
-        add(1..<5)
-        XCTAssertFalse(queue.mustWake())
-        XCTAssertEqual(take(), values(0..<5))
-        XCTAssertFalse(queue.mustWake())
+    private func play(_ table: String, line: UInt = #line) {
+        TestSupport.play(table, line: line) {
+            queue = UpdateQueue()
+            return { [self] in try send($0) }
+        }
+    }
+
+    func testSubscriptions() {
+        play(
+            """
+            Without subscribers updates wait:
+            add 0-2; mustWake → false; take → none; pending → 0-2
+            A subscription sends what waits in order, which stays pending until it is sent:
+            add 0-2; subscribed; mustWake → true; take → 0-2; pending → 0-2; sent; sent; pending → 2
+            One wake is enough for all that come together:
+            subscribed; add 0; mustWake → true; add 1-4; mustWake → false; take → 0-4; mustWake → false
+            What was not confirmed is sent again in the next subscription:
+            subscribed; add 0-3; take; sent; unsubscribed → none; sent → none; pending → 1-3; add 4; subscribed
+            take → 1-4
+            A removal is no loss of updates:
+            keep discard; subscribed; add 0-2; removeAll → 0-2; isEmpty → true; dropped → 0
+            An unconfirmed indication is sent once more and then dropped:
+            subscribed; add 0-1; next → 0; unconfirmed → none; mustWake → true; next → 0; unconfirmed → 0; dropped → 1
+            next → 1
+            """)
     }
 
     func testNoMoreThanAWindowIsUnderWay() {
@@ -54,168 +108,55 @@ final class UpdateQueueTests: RandomTestCase {
         add(0..<200)
         XCTAssertEqual(take(), values(0..<UpdateQueue.window))
         XCTAssertEqual(take(), [])
-        confirm(UpdateQueue.window / 2 - 1)
+        for _ in 1..<UpdateQueue.window / 2 { _ = queue.ended(.sent) }
         XCTAssertFalse(queue.mustWake(), "A wake is for many.")
-        confirm(1)
+        _ = queue.ended(.sent)
         XCTAssertTrue(queue.mustWake())
         XCTAssertEqual(take(), values(UpdateQueue.window..<UpdateQueue.window + UpdateQueue.window / 2))
     }
 
-    func testWhatWasNotConfirmedGoesOutAgainInTheNextSubscription() {
-        queue.subscribed()
-        add(0..<4)
-        _ = take()
-        confirm(1)
-        XCTAssertEqual(queue.unsubscribed(), [])
-        XCTAssertNil(queue.ended(.sent), "Nothing is under way.")
-        XCTAssertEqual(queue.pending, data(1..<4))
-        add(4..<5)
-        queue.subscribed()
-        XCTAssertEqual(take(), values(1..<5))
+    func testWithoutSubscriptions() {
+        play(
+            """
+            The newest stay and nothing is refused; a lower limit alone drops nothing:
+            limit 3; add 0-2; add 3 → dropped 0; add 4 → dropped 1; pending → 2-4; dropped → 2; limit 1; pending → 2-4
+            add 5 → dropped 2-4; pending → 5
+            A subscriber receives what was accepted, so more is refused:
+            limit 1; add 5; subscribed; add 6 → refused
+            A limit that was lowered applies to what is under way when the last subscriber leaves:
+            subscribed; add 0-4; take → 0-4; limit 2; pending → 0-4; unsubscribed → 0-2; pending → 3-4; dropped → 3
+            limit 1; keep queue → 3
+            With latest the newest waits, from the change of the policy on:
+            add 0-2; keep latest → 0-1; add 3 → dropped 2; dropped → 3; subscribed; take → 3
+            add 4-5; pending → 3-5; unsubscribed → 3-4; pending → 5; dropped → 5
+            With discard nothing waits:
+            add 0-1; keep discard → 0-1; add 2 → dropped 2; subscribed; take → none; add 3-4; take → 3-4; sent
+            unsubscribed → 4; isEmpty → true; dropped → 4
+            A policy that is set during a subscription applies at its end:
+            subscribed; add 0-2; keep latest → none; pending → 0-2; unsubscribed → 0-1
+            """)
     }
 
-    // MARK: Without subscriptions
-
-    func testWithoutSubscribersTheNewestStayAndNothingIsRefused() {
-        queue.limit(to: 3)
-        add(0..<3)
-        XCTAssertEqual(queue.add(value(3)), .dropped([value(0)]))
-        XCTAssertEqual(queue.add(value(4)), .dropped([value(1)]))
-        XCTAssertEqual(queue.pending, data(2..<5))
-        XCTAssertEqual(queue.dropped, 2)
-        queue.limit(to: 1)
-        XCTAssertEqual(queue.pending, data(2..<5), "Lowering the limit alone drops nothing.")
-        XCTAssertEqual(queue.add(value(5)), .dropped(values(2..<5)))
-        XCTAssertEqual(queue.pending, data([5]))
-        queue.subscribed()
-        XCTAssertEqual(queue.add(value(6)), .refused, "A subscriber is owed what was promised to it.")
+    func testAFullQueue() {
+        play(
+            """
+            It refuses, and has a place for one at least:
+            subscribed; limit 2; add 0-1; add 2 → refused; pending → 0-1; limit 0; limit → 1
+            It may drop the oldest that is not under way; behind what is under way one waits:
+            dropOldest; limit 3; subscribed; add 0; take; add 1-2; add 3 → dropped 1; pending → 0 2-3; dropped → 1
+            take; add 4 → queued; add 5 → dropped 4; pending → 0 2-3 5
+            """)
     }
 
-    func testALimitThatWasLoweredAppliesWhenTheLastSubscriberLeaves() {
-        queue.subscribed()
-        add(0..<5)
-        XCTAssertEqual(take(), values(0..<5))
-        queue.limit(to: 2)
-        XCTAssertEqual(queue.pending, data(0..<5))
-        XCTAssertEqual(queue.unsubscribed(), values(0..<3), "The oldest, although they were handed over.")
-        XCTAssertEqual(queue.pending, data(3..<5))
-        XCTAssertEqual(queue.dropped, 3)
-        queue.limit(to: 1)
-        XCTAssertEqual(queue.keepUnsubscribed(.queue), values(3..<4))
-    }
-
-    func testOfLatestTheNewestWaits() {
-        add(0..<3)
-        XCTAssertEqual(queue.keepUnsubscribed(.latest), values(0..<2), "The policy applies at once.")
-        XCTAssertEqual(queue.add(value(3)), .dropped([value(2)]))
-        XCTAssertEqual(queue.dropped, 3)
-        queue.subscribed()
-        XCTAssertEqual(take(), values([3]))
-        add(4..<6)
-        XCTAssertEqual(queue.pending, data(3..<6), "While a central is subscribed everything is sent.")
-        XCTAssertEqual(queue.unsubscribed(), values(3..<5))
-        XCTAssertEqual(queue.pending, data([5]))
-        XCTAssertEqual(queue.dropped, 5)
-    }
-
-    func testOfDiscardNothingWaits() {
-        add(0..<2)
-        XCTAssertEqual(queue.keepUnsubscribed(.discard), values(0..<2))
-        XCTAssertEqual(queue.add(value(2)), .dropped([value(2)]))
-        queue.subscribed()
-        XCTAssertEqual(take(), [])
-        add(3..<5)
-        XCTAssertEqual(take(), values(3..<5))
-        confirm(1)
-        XCTAssertEqual(queue.unsubscribed(), values([4]))
-        XCTAssertTrue(queue.isEmpty)
-        XCTAssertEqual(queue.dropped, 4)
-    }
-
-    func testAPolicyThatIsSetDuringASubscriptionAppliesAtItsEnd() {
-        queue.subscribed()
-        add(0..<3)
-        XCTAssertEqual(queue.keepUnsubscribed(.latest), [])
-        XCTAssertEqual(queue.pending, data(0..<3))
-        XCTAssertEqual(queue.unsubscribed(), values(0..<2))
-    }
-
-    func testARemovalIsNoLossOfUpdates() {
-        _ = queue.keepUnsubscribed(.discard)
-        queue.subscribed()
-        add(0..<3)
-        XCTAssertEqual(queue.removeAll(), values(0..<3))
-        XCTAssertTrue(queue.isEmpty)
-        XCTAssertEqual(queue.dropped, 0)
-    }
-
-    func testAnUnconfirmedIndicationIsSentOnceMoreAndThenGivenUp() {
-        queue.subscribed()
-        add(0..<2)
-        XCTAssertEqual(queue.next(), value(0))
-        XCTAssertNil(queue.ended(.unconfirmed))
-        XCTAssertTrue(queue.mustWake())
-        XCTAssertEqual(queue.next(), value(0))
-        XCTAssertEqual(queue.ended(.unconfirmed), value(0))
-        XCTAssertEqual(queue.dropped, 1)
-        XCTAssertEqual(queue.next(), value(1))
-    }
-
-    func testAFullQueueRefuses() {
-        queue.subscribed()
-        queue.limit(to: 2)
-        add(0..<2)
-        XCTAssertEqual(queue.add(value(2)), .refused)
-        XCTAssertEqual(queue.pending, data(0..<2))
-        queue.limit(to: 0)
-        XCTAssertEqual(queue.limit, 1, "A queue takes one at least.")
-    }
-
-    func testAFullQueueMayDropTheOldestThatIsNotUnderWay() {
-        queue.policy = .dropOldest
-        queue.limit(to: 3)
-        queue.subscribed()
-        add(0..<1)
-        _ = take()
-        add(1..<3)
-        XCTAssertEqual(queue.add(value(3)), .dropped([value(1)]))
-        XCTAssertEqual(queue.pending, data([0, 2, 3]))
-        XCTAssertEqual(queue.dropped, 1)
-        _ = take()
-        XCTAssertEqual(queue.add(value(4)), .queued, "What is under way cannot be called back: one waits behind it.")
-        XCTAssertEqual(queue.add(value(5)), .dropped([value(4)]))
-        XCTAssertEqual(queue.pending, data([0, 2, 3, 5]))
-    }
-
-    // MARK: For one central
-
-    private func directed(_ number: Int) -> ServerUpdate {
-        ServerUpdate(value(number).value, for: [ObjectKey(adapter: 0)].compactMap(\.self))
-    }
-
-    func testWhatCannotReachItsCentralIsDroppedAlone() {
-        queue.subscribed()
-        add(0..<1)
-        XCTAssertEqual(queue.add(directed(1)), .queued)
-        add(2..<3)
-        XCTAssertEqual(take(), [value(0), directed(1), value(2)])
-        confirm(1)
-        XCTAssertEqual(queue.ended(.unreachable), directed(1))
-        XCTAssertEqual(queue.dropped, 1)
-        confirm(1)
-        XCTAssertTrue(queue.isEmpty)
-    }
-
-    func testWhatIsForOneCentralDoesNotWaitForTheNextSubscriber() {
-        queue.subscribed()
-        add(0..<1)
-        XCTAssertEqual(queue.add(directed(1)), .queued)
-        add(2..<3)
-        _ = take()
-        XCTAssertEqual(queue.unsubscribed(), [directed(1)])
-        XCTAssertEqual(queue.dropped, 1)
-        queue.subscribed()
-        XCTAssertEqual(take(), values([0, 2]))
+    func testUpdatesForOneCentral() {
+        play(
+            """
+            What cannot reach its central is dropped alone:
+            subscribed; add 0; add 1! → queued; add 2; take → 0 1! 2; sent; unreachable → 1!; dropped → 1; sent
+            isEmpty → true
+            What is for one central does not wait for the next subscriber:
+            subscribed; add 0; add 1! → queued; add 2; take; unsubscribed → 1!; dropped → 1; subscribed; take → 0 2
+            """)
     }
 
     func testThousandsPassInOrderWithoutGrowing() {
