@@ -209,11 +209,11 @@ if !isDependency {
             swiftSettings: strict),
         // What the documents declare and show; Documentation/reference/Conformance.md says what is tested where.
         .testTarget(
-            name: "ConformanceTests", dependencies: ["BlueCapKit", "BlueZSimulator", "Bluejay"],
+            name: "ConformanceTests", dependencies: ["BlueCapKit", "BlueZSimulator", "Bluejay", "TestSupport"],
             exclude: ["documented-items.txt"], swiftSettings: strict),
         // The same in the language mode the documents were written for (`Documented` is a link).
         .testTarget(
-            name: "ConformanceSwift5Tests", dependencies: ["BlueCapKit", "BlueZSimulator", "Bluejay"],
+            name: "ConformanceSwift5Tests", dependencies: ["BlueCapKit", "BlueZSimulator", "Bluejay", "TestSupport"],
             swiftSettings: [.treatAllWarnings(as: .error), .swiftLanguageMode(.v5)]),
         .testTarget(
             name: "RadioTests",
