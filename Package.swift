@@ -146,7 +146,7 @@ if !isDependency {
             name: "BlueZTests",
             dependencies: [
                 "BlueCapBlueZ", "BlueCapDBus", "BlueCapReactor", "BlueCapGATT", "BlueCapFutures", "TestPrograms",
-                "TestRandomness",
+                "TestRandomness", "TestSupport",
             ],
             swiftSettings: strict),
         .testTarget(

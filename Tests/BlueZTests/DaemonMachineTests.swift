@@ -1,4 +1,5 @@
 import BlueCapDBus
+import TestSupport
 import XCTest
 
 @testable import BlueCapBlueZ

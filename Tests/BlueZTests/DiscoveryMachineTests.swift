@@ -1,5 +1,6 @@
 import BlueCapGATT
 import TestRandomness
+import TestSupport
 import XCTest
 
 @testable import BlueCapBlueZ

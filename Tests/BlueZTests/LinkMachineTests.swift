@@ -1,4 +1,5 @@
 import TestRandomness
+import TestSupport
 import XCTest
 
 @testable import BlueCapBlueZ
