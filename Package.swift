@@ -125,7 +125,7 @@ if !isDependency {
             name: "BlueZTests",
             dependencies: [
                 "BlueCapBlueZ", "BlueCapDBus", "BlueCapReactor", "BlueCapGATT", "BlueCapFutures", "TestPrograms",
-                "TestRandomness",
+                "TestRandomness", "TestSupport",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -176,11 +176,12 @@ if !isDependency {
             swiftSettings: strict),
         // What the documents declare and show; Documentation/reference/Conformance.md says what is tested where.
         .testTarget(
-            name: "ConformanceTests", dependencies: ["BlueCapKit", "BlueZSimulator", "Bluejay"],
+            name: "ConformanceTests", dependencies: ["BlueCapKit", "BlueZSimulator", "Bluejay", "TestSupport"],
             exclude: ["documented-items.txt"], swiftSettings: strict),
         // The same in the language mode the documents were written for (`Documented` is a link).
         .testTarget(
-            name: "Swift5Tests", dependencies: ["BlueCapFutures", "BlueCapKit", "BlueZSimulator", "Bluejay"],
+            name: "Swift5Tests",
+            dependencies: ["BlueCapFutures", "BlueCapKit", "BlueZSimulator", "Bluejay", "TestSupport"],
             swiftSettings: [.treatAllWarnings(as: .error), .swiftLanguageMode(.v5)]),
         .testTarget(
             name: "RadioTests",

@@ -1,3 +1,4 @@
+import TestSupport
 import XCTest
 
 @testable import BlueCapBlueZ
@@ -25,56 +26,6 @@ final class AdvertisementRegistrationTests: XCTestCase {
         return machine
     }
 
-    func testItWaitsForAdapterAndPower() {
-        var machine = requestedMachine()
-        XCTAssertEqual(machine.obstacleChanged(.power), [.report(.waiting(.power))])
-        XCTAssertEqual(machine.obstacleChanged(nil), [.report(.registering), .register(1)])
-        XCTAssertEqual(machine.replied(1, error: nil), [.report(.registered)])
-    }
-
-    func testAnAdapterThatWasOffGetsItAnew() {
-        var machine = registeredMachine()
-        XCTAssertEqual(machine.obstacleChanged(.power), [.unregister, .report(.waiting(.power))])
-        XCTAssertEqual(machine.obstacleChanged(nil), [.report(.registering), .register(2)])
-    }
-
-    func testADaemonThatRestartsGetsItAnew() {
-        var machine = registeredMachine()
-        XCTAssertEqual(machine.obstacleChanged(.adapter), [.report(.waiting(.adapter))])
-        XCTAssertEqual(machine.obstacleChanged(nil), [.report(.registering), .register(2)])
-        XCTAssertEqual(machine.replied(1, error: failed), [])
-        XCTAssertEqual(machine.replied(2, error: nil), [.report(.registered)])
-    }
-
-    func testWhatIsRefusedTheFirstTimeIsNotTriedAgain() {
-        for error in [tooMany, tooLong, BlueZError(name: "com.example.Error.Strange", message: "Words")] {
-            var machine = requestedMachine()
-            _ = machine.obstacleChanged(nil)
-            XCTAssertEqual(machine.replied(1, error: error), [.report(.refused(error))])
-            XCTAssertEqual(machine.changed(), [.report(.registering), .register(2)])
-        }
-    }
-
-    func testAFailureThatMayPassIsTriedTwiceMore() {
-        var machine = requestedMachine()
-        _ = machine.obstacleChanged(nil)
-        XCTAssertEqual(machine.replied(1, error: failed), [.report(.retrying(failed)), .startTimer(seconds: 0.5)])
-        XCTAssertEqual(machine.timerFired(), [.register(2)])
-        XCTAssertEqual(machine.replied(2, error: failed), [.report(.retrying(failed)), .startTimer(seconds: 1)])
-        XCTAssertEqual(machine.timerFired(), [.register(3)])
-        XCTAssertEqual(machine.replied(3, error: failed), [.report(.refused(failed))])
-    }
-
-    func testWhatWasTakenOnceIsTriedAgain() {
-        var machine = registeredMachine()
-        _ = machine.obstacleChanged(.adapter)
-        _ = machine.obstacleChanged(nil)
-        XCTAssertEqual(machine.replied(2, error: tooMany), [.report(.retrying(tooMany)), .startTimer(seconds: 0.5)])
-        XCTAssertEqual(machine.timerFired(), [.register(3)])
-        XCTAssertEqual(machine.replied(3, error: nil), [.report(.registered), .startTimer(seconds: 60)])
-        XCTAssertEqual(machine.timerFired(), [])
-    }
-
     func testTriesEnd() {
         var machine = registeredMachine()
         for _ in 1..<Machine.mostAgain {
@@ -86,85 +37,80 @@ final class AdvertisementRegistrationTests: XCTestCase {
         XCTAssertEqual(last.count, 1)
     }
 
-    func testAReleaseIsTheEndOnlyWhereATimeOutWasAskedFor() {
-        var machine = registeredMachine()
-        XCTAssertEqual(machine.released(isLimited: true), [.report(.timedOut), .ended])
-        XCTAssertEqual(machine.obstacleChanged(.adapter), [])
-
-        machine = registeredMachine()
+    func testAnAdvertisementIsKeptRegistered() {
         let released = BlueZError(name: "org.bluez.Error.Failed", message: "Released.")
-        XCTAssertEqual(machine.released(), [.report(.retrying(released)), .startTimer(seconds: 0.5)])
-        XCTAssertEqual(machine.timerFired(), [.register(2)])
-    }
-
-    func testANewContentTakesTheOldOnesPlace() {
-        var machine = registeredMachine()
-        XCTAssertEqual(
-            machine.changed(), [.unregister, .report(.registering), .register(2)])
-        XCTAssertEqual(machine.changed(), [], "BlueZ may have read the old one")
-        XCTAssertEqual(machine.replied(2, error: nil), [.unregister, .report(.registering), .register(3)])
-    }
-
-    func testLeftoversAreUnregisteredFirst() {
-        var machine = requestedMachine()
-        _ = machine.obstacleChanged(nil)
-        XCTAssertEqual(machine.replied(1, error: exists), [.unregister, .register(2)])
-        XCTAssertEqual(machine.replied(2, error: exists), [.report(.refused(exists))])
-    }
-
-    func testARegistrationThatSucceedsAfterItsEndIsUnregistered() {
-        var machine = requestedMachine()
-        _ = machine.obstacleChanged(nil)
-        XCTAssertEqual(machine.end(), [.report(.idle), .unregisterLast(2)])
-        XCTAssertEqual(machine.replied(2, error: BlueZError(name: "org.bluez.Error.DoesNotExist")), [.withdrawn])
-        XCTAssertEqual(machine.end(), [.withdrawn])
-        XCTAssertEqual(machine.replied(1, error: nil), [.unregisterLast(3)])
-        XCTAssertEqual(machine.replied(3, error: failed), [.ended])
-    }
-
-    func testARegistrationWithoutAnAnswerIsMadeAgainAndLaterEachTime() {
-        var machine = registeredMachine()
-        _ = machine.obstacleChanged(.adapter)
-        _ = machine.obstacleChanged(nil)
-        XCTAssertEqual(machine.patience, 20)
-        XCTAssertEqual(machine.unanswered(2), [.unregister, .register(3)])
-        XCTAssertEqual(machine.unanswered(2), [])
-        XCTAssertEqual(machine.patience, 40)
-        XCTAssertEqual(machine.replied(2, error: nil), [], "The answer to the later call decides.")
-        XCTAssertEqual(machine.replied(3, error: exists), [.unregister, .register(4)])
-        XCTAssertEqual(machine.replied(4, error: nil), [.report(.registered), .startTimer(seconds: 60)])
-        XCTAssertEqual(machine.patience, 20)
-    }
-
-    func testANewContentReplacesOneWithoutAnAnswer() {
-        var machine = registeredMachine()
-        _ = machine.changed()
-        _ = machine.changed()
-        XCTAssertEqual(machine.unanswered(2), [.unregister, .report(.registering), .register(3)])
-        XCTAssertEqual(machine.obstacleChanged(.power), [.unregister, .report(.waiting(.power))])
-        XCTAssertEqual(machine.replied(2, error: nil), [.unregister], "It is off.")
-    }
-
-    func testTheEndWaitsForEveryRegistrationWithoutAnAnswer() {
-        var machine = requestedMachine()
-        _ = machine.obstacleChanged(nil)
-        _ = machine.unanswered(1)
-        XCTAssertEqual(machine.end(), [.report(.idle), .unregisterLast(3)])
-        XCTAssertEqual(machine.replied(3, error: failed), [.withdrawn])
-        XCTAssertEqual(machine.replied(1, error: nil), [.unregisterLast(4)])
-        XCTAssertEqual(machine.replied(4, error: failed), [.withdrawn])
-        XCTAssertEqual(machine.replied(2, error: failed), [.ended])
-    }
-
-    func testTheEndUnregisters() {
-        var machine = registeredMachine()
-        XCTAssertEqual(machine.end(), [.report(.idle), .unregisterLast(2)])
-        XCTAssertEqual(machine.released(), [])
-        XCTAssertEqual(machine.obstacleChanged(.power), [])
-        XCTAssertEqual(machine.replied(2, error: nil), [.ended])
-
-        machine = registeredMachine()
-        _ = machine.end()
-        XCTAssertEqual(machine.obstacleChanged(.adapter), [.ended])
+        check(
+            "it waits for adapter and power", requestedMachine(),
+            (.obstacleChanged(.power), [.report(.waiting(.power))]),
+            (.obstacleChanged(nil), [.report(.registering), .register(1)]), (.replied(1), [.report(.registered)]))
+        check(
+            "an adapter that was off gets it anew", registeredMachine(),
+            (.obstacleChanged(.power), [.unregister, .report(.waiting(.power))]),
+            (.obstacleChanged(nil), [.report(.registering), .register(2)]))
+        check(
+            "a daemon that restarts gets it anew", registeredMachine(),
+            (.obstacleChanged(.adapter), [.report(.waiting(.adapter))]),
+            (.obstacleChanged(nil), [.report(.registering), .register(2)]), (.replied(1, failed), []),
+            (.replied(2), [.report(.registered)]))
+        for error in [tooMany, tooLong, BlueZError(name: "com.example.Error.Strange", message: "Words")] {
+            check(
+                "what is refused the first time is not tried again: \(error)", requestedMachine(),
+                (.obstacleChanged(nil), nil),
+                (.replied(1, error), [.report(.refused(error))]), (.changed, [.report(.registering), .register(2)]))
+        }
+        check(
+            "a failure that may pass is tried twice more", requestedMachine(), (.obstacleChanged(nil), nil),
+            (.replied(1, failed), [.report(.retrying(failed)), .startTimer(seconds: 0.5)]),
+            (.timerFired, [.register(2)]),
+            (.replied(2, failed), [.report(.retrying(failed)), .startTimer(seconds: 1)]),
+            (.timerFired, [.register(3)]), (.replied(3, failed), [.report(.refused(failed))]))
+        check(
+            "what was taken once is tried again", registeredMachine(), (.obstacleChanged(.adapter), nil),
+            (.obstacleChanged(nil), nil),
+            (.replied(2, tooMany), [.report(.retrying(tooMany)), .startTimer(seconds: 0.5)]),
+            (.timerFired, [.register(3)]), (.replied(3), [.report(.registered), .startTimer(seconds: 60)]),
+            (.timerFired, []))
+        check(
+            "a release is the end only where a time out was asked for", registeredMachine(),
+            (.released(isLimited: true), [.report(.timedOut), .ended]), (.obstacleChanged(.adapter), []))
+        check(
+            "a release is the end only where a time out was asked for", registeredMachine(),
+            (.released(), [.report(.retrying(released)), .startTimer(seconds: 0.5)]), (.timerFired, [.register(2)]))
+        check(
+            "a new content takes the old ones place", registeredMachine(),
+            (.changed, [.unregister, .report(.registering), .register(2)]),
+            // BlueZ may have read the old one.
+            (.changed, []), (.replied(2), [.unregister, .report(.registering), .register(3)]))
+        check(
+            "leftovers are unregistered first", requestedMachine(), (.obstacleChanged(nil), nil),
+            (.replied(1, exists), [.unregister, .register(2)]), (.replied(2, exists), [.report(.refused(exists))]))
+        check(
+            "a registration that succeeds after its end is unregistered", requestedMachine(),
+            (.obstacleChanged(nil), nil), (.end, [.report(.idle), .unregisterLast(2)]),
+            (.replied(2, BlueZError(name: "org.bluez.Error.DoesNotExist")), [.withdrawn]), (.end, [.withdrawn]),
+            (.replied(1), [.unregisterLast(3)]), (.replied(3, failed), [.ended]))
+        check(
+            "a registration without an answer is made again and later each time", registeredMachine(),
+            (.obstacleChanged(.adapter), nil), (.obstacleChanged(nil), nil), (.holds { $0.patience == 20 }, nil),
+            (.unanswered(2), [.unregister, .register(3)]), (.unanswered(2), []), (.holds { $0.patience == 40 }, nil),
+            // The answer to the later call decides.
+            (.replied(2), []), (.replied(3, exists), [.unregister, .register(4)]),
+            (.replied(4), [.report(.registered), .startTimer(seconds: 60)]), (.holds { $0.patience == 20 }, nil))
+        check(
+            "a new content replaces one without an answer", registeredMachine(), (.changed, nil), (.changed, nil),
+            (.unanswered(2), [.unregister, .report(.registering), .register(3)]),
+            (.obstacleChanged(.power), [.unregister, .report(.waiting(.power))]),
+            // It is off.
+            (.replied(2), [.unregister]))
+        check(
+            "the end waits for every registration without an answer", requestedMachine(),
+            (.obstacleChanged(nil), nil), (.unanswered(1), nil), (.end, [.report(.idle), .unregisterLast(3)]),
+            (.replied(3, failed), [.withdrawn]), (.replied(1), [.unregisterLast(4)]),
+            (.replied(4, failed), [.withdrawn]), (.replied(2, failed), [.ended]))
+        check(
+            "the end unregisters", registeredMachine(), (.end, [.report(.idle), .unregisterLast(2)]), (.released(), []),
+            (.obstacleChanged(.power), []), (.replied(2), [.ended]))
+        check(
+            "the end unregisters", registeredMachine(), (.end, nil), (.obstacleChanged(.adapter), [.ended]))
     }
 }

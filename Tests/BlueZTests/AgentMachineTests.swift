@@ -1,3 +1,4 @@
+import TestSupport
 import XCTest
 
 @testable import BlueCapBlueZ
@@ -10,10 +11,15 @@ final class AgentMachineTests: XCTestCase {
     private let exists = BlueZError(name: "org.bluez.Error.AlreadyExists", message: "Already Exists")
     private let failed = BlueZError(name: "org.bluez.Error.Failed")
 
-    private func registered(_ requirement: AgentMachine.Requirement) -> AgentMachine {
+    private func registering(_ requirement: AgentMachine.Requirement = .init(.keyboardDisplay)) -> AgentMachine {
         var machine = Machine()
         _ = machine.daemonReady()
         _ = machine.wanted(requirement)
+        return machine
+    }
+
+    private func registered(_ requirement: AgentMachine.Requirement) -> AgentMachine {
+        var machine = registering(requirement)
         _ = machine.replied(1, error: nil)
         if requirement.isDefault { _ = machine.replied(2, error: nil) }
         XCTAssertEqual(machine.state, .registered(requirement.capability, isDefault: requirement.isDefault))
@@ -22,96 +28,16 @@ final class AgentMachineTests: XCTestCase {
 
     // MARK: Registration
 
-    func testNothingIsRegisteredUnlessItIsWanted() {
-        var machine = Machine()
-        XCTAssertEqual(machine.daemonReady(), [])
-        XCTAssertEqual(machine.wanted(nil), [])
-        XCTAssertEqual(machine.busyChanged(true), [])
-        XCTAssertEqual(machine.state, .absent)
-    }
-
-    func testTheAgentIsRegisteredWhenDaemonAndManagerAreThere() {
-        var machine = Machine()
-        XCTAssertEqual(machine.wanted(ask), [])
-        XCTAssertEqual(machine.daemonReady(), [.register(.keyboardDisplay, 1)])
-        XCTAssertEqual(machine.state, .registering)
-        XCTAssertEqual(machine.replied(1, error: nil), [])
-        XCTAssertEqual(machine.state, .registered(.keyboardDisplay, isDefault: false))
-    }
-
     func testTheAgentBecomesTheDefaultOneOnRequestOnly() {
-        var machine = Machine()
-        _ = machine.daemonReady()
-        _ = machine.wanted(Requirement(.displayYesNo, isDefault: true))
-        XCTAssertEqual(machine.replied(1, error: nil), [.requestDefault(2)])
-        XCTAssertEqual(machine.state, .registering)
-        XCTAssertEqual(machine.replied(2, error: nil), [])
-        XCTAssertEqual(machine.state, .registered(.displayYesNo, isDefault: true))
-    }
-
-    func testARegisteredAgentBecomesTheDefaultOneWithoutBeingReplaced() {
-        var machine = registered(ask)
-        XCTAssertEqual(machine.wanted(Requirement(.keyboardDisplay, isDefault: true)), [.requestDefault(2)])
-        XCTAssertEqual(machine.replied(2, error: nil), [])
-        XCTAssertEqual(machine.state, .registered(.keyboardDisplay, isDefault: true))
-        // BlueZ has no call that ends it.
-        XCTAssertEqual(
-            machine.wanted(ask), [.unregister(3), .register(.keyboardDisplay, 4)])
-        XCTAssertEqual(machine.state, .registering)
-    }
-
-    func testAnAgentOfAnEarlierLifeOfTheConnectionIsReplaced() {
-        var machine = Machine()
-        _ = machine.daemonReady()
-        _ = machine.wanted(ask)
-        XCTAssertEqual(machine.replied(1, error: exists), [.unregister(2), .register(.keyboardDisplay, 3)])
-        XCTAssertEqual(machine.replied(2, error: failed), [])
-        XCTAssertEqual(machine.replied(3, error: nil), [])
-        XCTAssertEqual(machine.state, .registered(.keyboardDisplay, isDefault: false))
-    }
-
-    func testAnAgentThatTheBusForbidsIsNotTriedAgainWithThisDaemon() {
-        let denied = BlueZError(name: "org.freedesktop.DBus.Error.AccessDenied")
-        var machine = Machine()
-        _ = machine.daemonReady()
-        _ = machine.wanted(ask)
-        XCTAssertEqual(machine.replied(1, error: denied), [])
-        XCTAssertEqual(machine.state, .refused(denied))
-        XCTAssertEqual(machine.timerFired(), [])
-        XCTAssertEqual(machine.wanted(ask), [])
-        XCTAssertEqual(machine.daemonLeft(), [])
-        XCTAssertEqual(machine.state, .absent)
-        XCTAssertEqual(machine.daemonReady(), [.register(.keyboardDisplay, 2)])
-        XCTAssertEqual(machine.state, .registering)
-    }
-
-    func testTheProblemIsTheLastErrorUntilBlueZHasTheAgent() {
-        var machine = Machine()
-        _ = machine.daemonReady()
-        _ = machine.wanted(ask)
-        XCTAssertEqual(machine.problem, .agentUnanswered)
-        _ = machine.replied(1, error: failed)
-        XCTAssertEqual(machine.problem, failed)
-        _ = machine.timerFired()
-        XCTAssertEqual(machine.problem, failed)
-        _ = machine.replied(2, error: nil)
-        XCTAssertNil(machine.problem)
-    }
-
-    func testARefusedAgentIsForgottenWhenNoManagerWantsIt() {
-        let denied = BlueZError(name: "org.freedesktop.DBus.Error.AccessDenied")
-        var machine = Machine()
-        _ = machine.daemonReady()
-        _ = machine.wanted(ask)
-        _ = machine.replied(1, error: denied)
-        XCTAssertEqual(machine.wanted(nil), [])
-        XCTAssertEqual(machine.state, .absent)
+        check(
+            "the agent becomes the default one on request only", Machine(), (.daemonReady, nil),
+            (.wanted(Requirement(.displayYesNo, isDefault: true)), nil), (.replied(1), [.requestDefault(2)]),
+            (.holds { $0.state == .registering }, nil), (.replied(2), []),
+            (.holds { $0.state == .registered(.displayYesNo, isDefault: true) }, nil))
     }
 
     func testFailuresAreTriedAgainForHalfAMinute() {
-        var machine = Machine()
-        _ = machine.daemonReady()
-        _ = machine.wanted(ask)
+        var machine = registering()
         for (index, seconds) in [0.5, 1, 2, 4, 8, 8, 8].enumerated() {
             let call = AgentMachine.CallID(index + 1)
             XCTAssertEqual(machine.replied(call, error: failed), [.startTimer(seconds: seconds)])
@@ -121,114 +47,104 @@ final class AgentMachineTests: XCTestCase {
         XCTAssertEqual(machine.state, .refused(failed))
     }
 
-    func testAFailedRequestToBeTheDefaultStartsOver() {
-        var machine = Machine()
-        _ = machine.daemonReady()
-        _ = machine.wanted(Requirement(.displayOnly, isDefault: true))
-        _ = machine.replied(1, error: nil)
-        XCTAssertEqual(machine.replied(2, error: failed), [.startTimer(seconds: 0.5)])
-        XCTAssertEqual(machine.timerFired(), [.register(.displayOnly, 3)])
+    func testTheAgentIsRegisteredWhileItIsWanted() {
+        let denied = BlueZError(name: "org.freedesktop.DBus.Error.AccessDenied")
+        check(
+            "nothing is registered unless it is wanted", Machine(), (.daemonReady, []), (.wanted(nil), []),
+            (.busyChanged(true), []), (.holds { $0.state == .absent }, nil))
+        check(
+            "the agent is registered when daemon and manager are there", Machine(), (.wanted(ask), []),
+            (.daemonReady, [.register(.keyboardDisplay, 1)]), (.holds { $0.state == .registering }, nil),
+            (.replied(1), []), (.holds { $0.state == .registered(.keyboardDisplay, isDefault: false) }, nil))
+        check(
+            "a registered agent becomes the default one without being replaced", registered(ask),
+            (.wanted(Requirement(.keyboardDisplay, isDefault: true)), [.requestDefault(2)]), (.replied(2), []),
+            (.holds { $0.state == .registered(.keyboardDisplay, isDefault: true) }, nil),
+            // BlueZ has no call that ends it.
+            (.wanted(ask), [.unregister(3), .register(.keyboardDisplay, 4)]),
+            (.holds { $0.state == .registering }, nil))
+        check(
+            "an agent of an earlier life of the connection is replaced", registering(),
+            (.replied(1, exists), [.unregister(2), .register(.keyboardDisplay, 3)]),
+            (.replied(2, failed), []), (.replied(3), []),
+            (.holds { $0.state == .registered(.keyboardDisplay, isDefault: false) }, nil))
+        check(
+            "an agent that the bus forbids is not tried again with this daemon", registering(),
+            (.replied(1, denied), []), (.holds { $0.state == .refused(denied) }, nil),
+            (.timerFired, []), (.wanted(ask), []), (.daemonLeft, []), (.holds { $0.state == .absent }, nil),
+            (.daemonReady, [.register(.keyboardDisplay, 2)]), (.holds { $0.state == .registering }, nil))
+        check(
+            "the problem is the last error until BlueZ has the agent", registering(),
+            (.holds { $0.problem == .agentUnanswered }, nil), (.replied(1, failed), nil),
+            (.holds { [self] in $0.problem == failed }, nil), (.timerFired, nil),
+            (.holds { [self] in $0.problem == failed }, nil), (.replied(2), nil), (.holds { $0.problem == nil }, nil))
+        check(
+            "a refused agent is forgotten when no manager wants it", registering(), (.replied(1, denied), nil),
+            (.wanted(nil), []),
+            (.holds { $0.state == .absent }, nil))
+        check(
+            "a failed request to be the default starts over", Machine(), (.daemonReady, nil),
+            (.wanted(Requirement(.displayOnly, isDefault: true)), nil), (.replied(1), nil),
+            (.replied(2, failed), [.startTimer(seconds: 0.5)]), (.timerFired, [.register(.displayOnly, 3)]))
     }
 
     // MARK: The end
 
-    func testTheLastManagerThatLeavesUnregistersIt() {
-        var machine = registered(ask)
-        XCTAssertEqual(machine.wanted(nil), [.unregister(2)])
-        XCTAssertEqual(machine.state, .registering)
-        XCTAssertEqual(machine.replied(2, error: failed), [])
-        XCTAssertEqual(machine.state, .absent)
-    }
-
-    func testAManagerThatComesWhileItIsUnregisteredGetsANewOne() {
-        var machine = registered(ask)
-        _ = machine.wanted(nil)
-        XCTAssertEqual(machine.wanted(Requirement(.displayOnly)), [])
-        XCTAssertEqual(
-            machine.replied(2, error: nil), [.register(.displayOnly, 3)])
-        XCTAssertEqual(machine.state, .registering)
-    }
-
-    func testAManagerThatLeavesBeforeTheReplyLeavesNothing() {
-        var machine = Machine()
-        _ = machine.daemonReady()
-        _ = machine.wanted(ask)
-        XCTAssertEqual(machine.wanted(nil), [.unregister(2)])
-        XCTAssertEqual(machine.replied(1, error: nil), [])
-        XCTAssertEqual(machine.replied(2, error: nil), [])
-        XCTAssertEqual(machine.state, .absent)
-    }
-
-    func testAManagerThatLeavesDuringAPauseLeavesNothing() {
-        var machine = Machine()
-        _ = machine.daemonReady()
-        _ = machine.wanted(ask)
-        _ = machine.replied(1, error: failed)
-        XCTAssertEqual(machine.wanted(nil), [.cancelTimer, .unregister(2)])
-        XCTAssertEqual(machine.timerFired(), [])
+    func testTheAgentIsUnregisteredWhenNoManagerWantsIt() {
+        check(
+            "the last manager that leaves unregisters it", registered(ask), (.wanted(nil), [.unregister(2)]),
+            (.holds { $0.state == .registering }, nil), (.replied(2, failed), []),
+            (.holds { $0.state == .absent }, nil))
+        check(
+            "a manager that comes while it is unregistered gets a new one", registered(ask), (.wanted(nil), nil),
+            (.wanted(Requirement(.displayOnly)), []), (.replied(2), [.register(.displayOnly, 3)]),
+            (.holds { $0.state == .registering }, nil))
+        check(
+            "a manager that leaves before the reply leaves nothing", registering(), (.wanted(nil), [.unregister(2)]),
+            (.replied(1), []), (.replied(2), []),
+            (.holds { $0.state == .absent }, nil))
+        check(
+            "a manager that leaves during a pause leaves nothing", registering(), (.replied(1, failed), nil),
+            (.wanted(nil), [.cancelTimer, .unregister(2)]),
+            (.timerFired, []))
     }
 
     // MARK: Changes
 
-    func testAnotherCapabilityReplacesTheAgent() {
-        var machine = registered(Requirement(.displayOnly))
-        XCTAssertEqual(
-            machine.wanted(ask), [.unregister(2), .register(.keyboardDisplay, 3)])
-        XCTAssertEqual(machine.state, .registering)
-        XCTAssertEqual(machine.replied(2, error: nil), [])
-        XCTAssertEqual(machine.replied(3, error: nil), [])
-        XCTAssertEqual(machine.state, .registered(.keyboardDisplay, isDefault: false))
-    }
-
-    func testAnotherCapabilityWaitsForAnOpenRequest() {
-        var machine = registered(Requirement(.displayOnly))
-        XCTAssertEqual(machine.busyChanged(true), [])
-        XCTAssertEqual(machine.wanted(ask), [])
-        XCTAssertEqual(
-            machine.busyChanged(false),
-            [.unregister(2), .register(.keyboardDisplay, 3)])
-        XCTAssertEqual(machine.state, .registering)
-    }
-
-    func testTheEndDoesNotWaitForAnOpenRequest() {
-        var machine = registered(ask)
-        _ = machine.busyChanged(true)
-        XCTAssertEqual(machine.wanted(nil), [.unregister(2)])
-    }
-
-    func testAnotherCapabilityWaitsForTheReply() {
-        var machine = Machine()
-        _ = machine.daemonReady()
-        _ = machine.wanted(Requirement(.displayOnly))
-        XCTAssertEqual(machine.wanted(ask), [])
-        XCTAssertEqual(machine.replied(1, error: nil), [.unregister(2), .register(.keyboardDisplay, 3)])
+    func testAnotherCapabilityReplacesTheAgentBetweenRequests() {
+        check(
+            "another capability replaces the agent", registered(Requirement(.displayOnly)),
+            (.wanted(ask), [.unregister(2), .register(.keyboardDisplay, 3)]),
+            (.holds { $0.state == .registering }, nil), (.replied(2), []), (.replied(3), []),
+            (.holds { $0.state == .registered(.keyboardDisplay, isDefault: false) }, nil))
+        check(
+            "another capability waits for an open request", registered(Requirement(.displayOnly)),
+            (.busyChanged(true), []), (.wanted(ask), []),
+            (.busyChanged(false), [.unregister(2), .register(.keyboardDisplay, 3)]),
+            (.holds { $0.state == .registering }, nil))
+        check(
+            "the end does not wait for an open request", registered(ask), (.busyChanged(true), nil),
+            (.wanted(nil), [.unregister(2)]))
+        check(
+            "another capability waits for the reply", Machine(), (.daemonReady, nil),
+            (.wanted(Requirement(.displayOnly)), nil), (.wanted(ask), []),
+            (.replied(1), [.unregister(2), .register(.keyboardDisplay, 3)]))
     }
 
     // MARK: The daemon
 
-    func testANewDaemonIsAskedAgain() {
-        var machine = registered(ask)
-        XCTAssertEqual(machine.daemonLeft(), [])
-        XCTAssertEqual(machine.state, .absent)
-        XCTAssertEqual(machine.daemonLeft(), [])
-        XCTAssertEqual(machine.daemonReady(), [.register(.keyboardDisplay, 2)])
-        XCTAssertEqual(machine.state, .registering)
-    }
-
-    func testAReleasedAgentIsRegisteredAgainAfterAPause() {
-        var machine = registered(ask)
-        XCTAssertEqual(machine.released(), [.startTimer(seconds: 0.5)])
-        XCTAssertEqual(machine.state, .registering)
-        XCTAssertEqual(machine.timerFired(), [.register(.keyboardDisplay, 2)])
-    }
-
-    func testADaemonThatEndsAfterARelease() {
-        var machine = registered(ask)
-        _ = machine.released()
-        XCTAssertEqual(machine.daemonLeft(), [.cancelTimer])
-        XCTAssertEqual(machine.state, .absent)
-        XCTAssertEqual(machine.timerFired(), [])
-        XCTAssertEqual(machine.released(), [])
+    func testEachDaemonGetsTheAgent() {
+        check(
+            "a new daemon is asked again", registered(ask), (.daemonLeft, []), (.holds { $0.state == .absent }, nil),
+            (.daemonLeft, []), (.daemonReady, [.register(.keyboardDisplay, 2)]),
+            (.holds { $0.state == .registering }, nil))
+        check(
+            "a released agent is registered again after a pause", registered(ask),
+            (.released, [.startTimer(seconds: 0.5)]), (.holds { $0.state == .registering }, nil),
+            (.timerFired, [.register(.keyboardDisplay, 2)]))
+        check(
+            "a daemon that ends after a release", registered(ask), (.released, nil), (.daemonLeft, [.cancelTimer]),
+            (.holds { $0.state == .absent }, nil), (.timerFired, []), (.released, []))
     }
 
     // MARK: Capabilities

@@ -1,3 +1,4 @@
+import TestSupport
 import XCTest
 
 @testable import BlueCapBlueZ
@@ -11,56 +12,25 @@ final class ApplicationRegistrationTests: XCTestCase {
     private let exists = BlueZError(name: "org.bluez.Error.AlreadyExists", message: "Already Exists")
     private let busy = BlueZError(name: "org.bluez.Error.InProgress")
 
-    private func registeredMachine() -> Machine {
+    private var registering: Machine {
         var machine = Machine(.application)
         _ = machine.obstacleChanged(nil)
         _ = machine.changed()
-        _ = machine.replied(1, error: nil)
-        XCTAssertEqual(machine.state, .registered)
         return machine
     }
 
-    func testARequestWaitsForTheAdapter() {
-        var machine = Machine(.application)
-        XCTAssertEqual(machine.changed(), [.report(.waiting(.adapter))])
-        XCTAssertEqual(machine.obstacleChanged(.support), [.report(.waiting(.support))])
-        XCTAssertEqual(machine.obstacleChanged(nil), [.report(.registering), .register(1)])
-        XCTAssertEqual(machine.replied(1, error: nil), [.report(.registered)])
-        XCTAssertEqual(machine.obstacleChanged(nil), [])
-    }
-
-    func testItIsRegisteredAgainWhenTheDaemonComesBack() {
-        var machine = registeredMachine()
-        XCTAssertEqual(machine.obstacleChanged(.adapter), [.report(.waiting(.adapter))])
-        XCTAssertEqual(machine.obstacleChanged(nil), [.report(.registering), .register(2)])
-        XCTAssertEqual(machine.replied(1, error: nil), [], "an answer of the daemon that has gone")
-        XCTAssertEqual(machine.replied(2, error: nil), [.report(.registered)])
-    }
-
-    func testARefusedFirstSetIsReportedAtOnce() {
-        var machine = Machine(.application)
-        _ = machine.obstacleChanged(nil)
-        _ = machine.changed()
-        XCTAssertEqual(machine.replied(1, error: failed), [.report(.refused(failed))])
-        XCTAssertEqual(machine.changed(), [.report(.registering), .register(2)])
-    }
-
-    func testHandlesThatMayBeTakenAreForgottenBeforeItFails() {
+    private var registeringAgain: Machine {
         var machine = registeredMachine()
         _ = machine.obstacleChanged(.adapter)
         _ = machine.obstacleChanged(nil)
-        XCTAssertEqual(machine.replied(2, error: failed), [.forgetHandles, .register(3)])
-        XCTAssertEqual(machine.replied(3, error: failed), [.report(.retrying(failed)), .startTimer(seconds: 0.5)])
+        return machine
     }
 
-    func testLeftoversOfALostAnswerAreUnregisteredFirst() {
-        for error in [noReply, exists] {
-            var machine = Machine(.application)
-            _ = machine.obstacleChanged(nil)
-            _ = machine.changed()
-            XCTAssertEqual(machine.replied(1, error: error), [.unregister, .register(2)])
-            XCTAssertEqual(machine.replied(2, error: error), [.report(.refused(error))])
-        }
+    private func registeredMachine() -> Machine {
+        var machine = registering
+        _ = machine.replied(1, error: nil)
+        XCTAssertEqual(machine.state, .registered)
+        return machine
     }
 
     func testOnlyErrorsThatPassAreTriedAgainAtFirst() {
@@ -76,9 +46,7 @@ final class ApplicationRegistrationTests: XCTestCase {
         ]
         for name in passing + lasting {
             let error = BlueZError(name: name, message: "Words")
-            var machine = Machine(.application)
-            _ = machine.obstacleChanged(nil)
-            _ = machine.changed()
+            var machine = registering
             let effects = machine.replied(1, error: error)
             XCTAssertEqual(
                 effects,
@@ -88,20 +56,8 @@ final class ApplicationRegistrationTests: XCTestCase {
         }
     }
 
-    func testWhatWasTakenIsTriedAgainAfterAnUnknownError() {
-        let strange = BlueZError(name: "com.example.Error.Strange")
-        var machine = registeredMachine()
-        _ = machine.obstacleChanged(.adapter)
-        _ = machine.obstacleChanged(nil)
-        XCTAssertEqual(machine.replied(2, error: strange), [.report(.retrying(strange)), .startTimer(seconds: 0.5)])
-        XCTAssertEqual(machine.timerFired(), [.register(3)])
-        XCTAssertEqual(machine.replied(3, error: nil), [.report(.registered)])
-    }
-
     func testTriesBecomeRarerAndEnd() {
-        var machine = Machine(.application)
-        _ = machine.obstacleChanged(nil)
-        _ = machine.changed()
+        var machine = registering
         var pauses: [Double] = []
         for request in 1...UInt32(Machine.mostAtFirst) {
             guard case .startTimer(let seconds)? = machine.replied(request, error: busy).last else { break }
@@ -115,9 +71,7 @@ final class ApplicationRegistrationTests: XCTestCase {
     }
 
     func testWhatWasTakenIsTriedForHalfAMinute() {
-        var machine = registeredMachine()
-        _ = machine.obstacleChanged(.adapter)
-        _ = machine.obstacleChanged(nil)
+        var machine = registeringAgain
         var pauses: [Double] = []
         for request in 2...UInt32(Machine.mostAgain + 1) {
             guard case .startTimer(let seconds)? = machine.replied(request, error: busy).last else { break }
@@ -128,91 +82,94 @@ final class ApplicationRegistrationTests: XCTestCase {
         XCTAssertEqual(machine.state, .refused)
     }
 
-    // MARK: Lost replies
-
-    func testARegistrationWithoutAnAnswerIsMadeAgainAndLaterEachTime() {
-        var machine = registeredMachine()
-        _ = machine.obstacleChanged(.adapter)
-        _ = machine.obstacleChanged(nil)
-        XCTAssertEqual(machine.patience, 20)
-        XCTAssertEqual(machine.unanswered(1), [], "It has its answer.")
-        XCTAssertEqual(machine.unanswered(2), [.unregister, .register(3)])
-        XCTAssertEqual(machine.patience, 40)
-        XCTAssertEqual(machine.replied(2, error: nil), [], "The answer to the later call decides.")
-        XCTAssertEqual(machine.replied(3, error: exists), [.unregister, .register(4)])
-        XCTAssertEqual(machine.replied(4, error: nil), [.report(.registered)])
-        XCTAssertEqual(machine.patience, 20)
-        XCTAssertEqual(machine.unanswered(4), [])
+    func testAnApplicationIsKeptRegistered() {
+        let strange = BlueZError(name: "com.example.Error.Strange")
+        check(
+            "a request waits for the adapter", Machine(.application), (.changed, [.report(.waiting(.adapter))]),
+            (.obstacleChanged(.support), [.report(.waiting(.support))]),
+            (.obstacleChanged(nil), [.report(.registering), .register(1)]), (.replied(1), [.report(.registered)]),
+            (.obstacleChanged(nil), []))
+        check(
+            "it is registered again when the daemon comes back", registeredMachine(),
+            (.obstacleChanged(.adapter), [.report(.waiting(.adapter))]),
+            (.obstacleChanged(nil), [.report(.registering), .register(2)]),
+            // an answer of the daemon that has gone.
+            (.replied(1), []), (.replied(2), [.report(.registered)]))
+        check(
+            "a refused first set is reported at once", registering, (.replied(1, failed), [.report(.refused(failed))]),
+            (.changed, [.report(.registering), .register(2)]))
+        check(
+            "handles that may be taken are forgotten before it fails", registeredMachine(),
+            (.obstacleChanged(.adapter), nil), (.obstacleChanged(nil), nil),
+            (.replied(2, failed), [.forgetHandles, .register(3)]),
+            (.replied(3, failed), [.report(.retrying(failed)), .startTimer(seconds: 0.5)]))
+        for error in [noReply, exists] {
+            check(
+                "leftovers of a lost answer are unregistered first: \(error)", Machine(.application),
+                (.obstacleChanged(nil), nil), (.changed, nil), (.replied(1, error), [.unregister, .register(2)]),
+                (.replied(2, error), [.report(.refused(error))]))
+        }
+        check(
+            "what was taken is tried again after an unknown error", registeredMachine(),
+            (.obstacleChanged(.adapter), nil), (.obstacleChanged(nil), nil),
+            (.replied(2, strange), [.report(.retrying(strange)), .startTimer(seconds: 0.5)]),
+            (.timerFired, [.register(3)]), (.replied(3), [.report(.registered)]))
     }
 
-    func testTheEndWaitsForEveryRegistrationWithoutAnAnswer() {
-        var machine = Machine(.application)
-        _ = machine.obstacleChanged(nil)
-        _ = machine.changed()
-        _ = machine.unanswered(1)
-        XCTAssertEqual(machine.end(), [.report(.idle), .unregisterLast(3)])
-        XCTAssertEqual(machine.replied(3, error: noReply), [.withdrawn])
-        XCTAssertEqual(machine.replied(1, error: nil), [.unregisterLast(4)])
-        XCTAssertEqual(machine.replied(4, error: noReply), [.withdrawn])
-        XCTAssertEqual(machine.replied(2, error: failed), [.ended])
+    // MARK: Lost replies
+
+    func testALostReplyIsFollowedByAnotherCall() {
+        check(
+            "a registration without an answer is made again and later each time", registeredMachine(),
+            (.obstacleChanged(.adapter), nil), (.obstacleChanged(nil), nil), (.holds { $0.patience == 20 }, nil),
+            // It has its answer.
+            (.unanswered(1), []), (.unanswered(2), [.unregister, .register(3)]), (.holds { $0.patience == 40 }, nil),
+            // The answer to the later call decides.
+            (.replied(2), []), (.replied(3, exists), [.unregister, .register(4)]),
+            (.replied(4), [.report(.registered)]), (.holds { $0.patience == 20 }, nil), (.unanswered(4), []))
+        check(
+            "the end waits for every registration without an answer", Machine(.application),
+            (.obstacleChanged(nil), nil), (.changed, nil), (.unanswered(1), nil),
+            (.end, [.report(.idle), .unregisterLast(3)]), (.replied(3, noReply), [.withdrawn]),
+            (.replied(1), [.unregisterLast(4)]), (.replied(4, noReply), [.withdrawn]),
+            (.replied(2, failed), [.ended]))
     }
 
     // MARK: Ending
 
-    func testTheEndUnregistersAndWaitsForTheAnswer() {
-        var machine = registeredMachine()
-        XCTAssertEqual(
-            machine.end(), [.report(.idle), .unregisterLast(2)])
-        XCTAssertEqual(machine.changed(), [])
-        XCTAssertEqual(machine.replied(2, error: nil), [.ended])
-        XCTAssertEqual(machine.end(), [])
-    }
-
-    func testTheEndDoesNotWaitForADaemonThatGoes() {
-        var machine = registeredMachine()
-        _ = machine.end()
-        XCTAssertEqual(machine.obstacleChanged(.adapter), [.ended])
-        XCTAssertEqual(machine.replied(2, error: nil), [])
-    }
-
     /// The machine at the end of a registration, call 1, that has no answer yet; call 2 unregisters it.
     private func endedWhileRegistering() -> Machine {
-        var machine = Machine(.application)
-        _ = machine.obstacleChanged(nil)
-        _ = machine.changed()
+        var machine = registering
         XCTAssertEqual(
             machine.end(), [.report(.idle), .unregisterLast(2)])
         return machine
     }
 
-    func testTheEndOfARegistrationWithoutAnAnswerIsThatOfItsUnregistration() {
-        var machine = endedWhileRegistering()
-        XCTAssertEqual(machine.replied(2, error: nil), [.ended])
-        XCTAssertEqual(machine.replied(1, error: nil), [])
-    }
-
-    func testARegistrationThatSucceedsAfterItsEndIsUnregistered() {
+    func testTheEndLeavesNothingRegistered() {
+        check(
+            "the end unregisters and waits for the answer", registeredMachine(),
+            (.end, [.report(.idle), .unregisterLast(2)]), (.changed, []), (.replied(2), [.ended]), (.end, []))
+        check(
+            "the end does not wait for a daemon that goes", registeredMachine(), (.end, nil),
+            (.obstacleChanged(.adapter), [.ended]), (.replied(2), []))
+        check(
+            "the end of a registration without an answer is that of its unregistration", endedWhileRegistering(),
+            (.replied(2), [.ended]), (.replied(1), []))
         for error in [noReply, BlueZError(name: "org.bluez.Error.DoesNotExist")] {
-            var machine = endedWhileRegistering()
-            XCTAssertEqual(machine.replied(2, error: error), [.withdrawn], "It may be registered yet.")
-            XCTAssertEqual(machine.end(), [.withdrawn])
-            XCTAssertEqual(machine.replied(1, error: nil), [.unregisterLast(3)])
-            XCTAssertEqual(machine.replied(3, error: nil), [.ended])
+            check(
+                "a registration that succeeds after its end is unregistered: \(error)", endedWhileRegistering(),
+                // It may be registered yet.
+                (.replied(2, error), [.withdrawn]), (.end, [.withdrawn]), (.replied(1), [.unregisterLast(3)]),
+                (.replied(3), [.ended]))
         }
-    }
-
-    func testARegistrationThatFailsAfterItsEndLeavesNothing() {
-        var machine = endedWhileRegistering()
-        XCTAssertEqual(machine.replied(2, error: noReply), [.withdrawn])
-        XCTAssertEqual(machine.replied(1, error: failed), [.ended])
-        machine = endedWhileRegistering()
-        XCTAssertEqual(machine.replied(1, error: failed), [])
-        XCTAssertEqual(machine.replied(2, error: noReply), [.ended])
-    }
-
-    func testTheEndWhileWaitingIsImmediate() {
-        var machine = Machine(.application)
-        _ = machine.changed()
-        XCTAssertEqual(machine.end(), [.report(.idle), .ended])
+        check(
+            "a registration that fails after its end leaves nothing", endedWhileRegistering(),
+            (.replied(2, noReply), [.withdrawn]), (.replied(1, failed), [.ended]))
+        check(
+            "a registration that fails after its end leaves nothing", endedWhileRegistering(),
+            (.replied(1, failed), []), (.replied(2, noReply), [.ended]))
+        check(
+            "the end while waiting is immediate", Machine(.application), (.changed, nil),
+            (.end, [.report(.idle), .ended]))
     }
 }

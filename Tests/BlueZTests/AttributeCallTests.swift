@@ -26,16 +26,20 @@ private struct Notes: Sendable {
 }
 
 final class AttributeCallTests: XCTestCase {
-    private var daemon = FakeDaemon()
+    private let daemon = FakeDaemon()
     private let observer = RecordingObserver()
     private let note = Notes()
     private var device = ObjectKey(rawValue: 0)
     private var observation: CancelHandle?
 
+    private let adapter = ObjectKey(adapter: 0)!
+    /// A client that is ready.
+    private lazy var client = readyClient()
+
     override func setUpWithError() throws {
-        daemon = FakeDaemon()
         var path = BlueZMessages.device.rawValue
         device = try XCTUnwrap(path.withUTF8 { ObjectKey(path: $0) })
+        _ = client
     }
 
     private var characteristic: AttributeKey { AttributeKey(device: device, handle: 0x2A) }
@@ -63,7 +67,6 @@ final class AttributeCallTests: XCTestCase {
     // MARK: Changes
 
     func testAnObserverReceivesAttributesInTheirOrderAndEachValue() {
-        let client = readyClient()
         let newcomer = RecordingObserver()
         let second = client.observe(newcomer)
         daemon.loop.run()
@@ -78,9 +81,8 @@ final class AttributeCallTests: XCTestCase {
     // MARK: Reading and writing
 
     func testAReadGivesTheBytesOfTheAnswer() {
-        let client = readyClient()
         daemon.bodies["ReadValue"] = { $0.bytes([7, 8]) }
-        onLoop { [characteristic, descriptor, note] in
+        onLoop { [client, characteristic, descriptor, note] in
             client.readValue(characteristic, timeout: 5, completion: note("a"))
             client.readValue(descriptor, offset: 3, timeout: 5, completion: note("b"))
         }
@@ -94,8 +96,7 @@ final class AttributeCallTests: XCTestCase {
     }
 
     func testAWriteNamesItsTypeForCharacteristicsOnly() {
-        let client = readyClient()
-        onLoop { [characteristic, descriptor, note] in
+        onLoop { [client, characteristic, descriptor, note] in
             for type in CBCharacteristicWriteType.allCases {
                 client.daemon.writeValue(characteristic, Data([1]), type: type, timeout: 5, completion: note())
             }
@@ -107,12 +108,11 @@ final class AttributeCallTests: XCTestCase {
     }
 
     func testARefusalKeepsItsWordsAndItsATTCode() {
-        let client = readyClient()
         daemon.errors["ReadValue"] = [
             DBusError(name: "org.bluez.Error.Failed", message: "Operation failed with ATT error: 0x0e")
         ]
         let code = Locked<UInt8?>(nil)
-        onLoop { [characteristic] in
+        onLoop { [client, characteristic] in
             client.readValue(characteristic, timeout: 5) { result in
                 if case .failure(let error) = result { code.withLock { $0 = error.attCode } }
             }
@@ -121,10 +121,9 @@ final class AttributeCallTests: XCTestCase {
     }
 
     func testAnAnswerOfAnotherFormIsAFailure() {
-        let client = readyClient()
         daemon.bodies["ReadValue"] = { $0.string("seven") }
         daemon.bodies["AcquireNotify"] = { $0.uint16(23) }
-        onLoop { [characteristic, note] in
+        onLoop { [client, characteristic, note] in
             client.readValue(characteristic, timeout: 5, completion: note())
             client.daemon.acquireNotify(characteristic, completion: note())
         }
@@ -133,9 +132,8 @@ final class AttributeCallTests: XCTestCase {
     }
 
     func testASilentDaemonCostsAReadItsTimeAndNoMore() {
-        let client = readyClient()
         daemon.silent = ["ReadValue"]
-        onLoop { [characteristic, note] in client.readValue(characteristic, timeout: 5, completion: note()) }
+        onLoop { [client, characteristic, note] in client.readValue(characteristic, timeout: 5, completion: note()) }
         XCTAssertEqual(results, [])
         daemon.loop.advance(by: 5)
         XCTAssertEqual(results, ["org.freedesktop.DBus.Error.NoReply: No answer came in time."])
@@ -144,8 +142,7 @@ final class AttributeCallTests: XCTestCase {
     }
 
     func testWhatIsNotInTheTreeFailsSoonAndNeverInsideTheCall() {
-        let client = readyClient()
-        onLoop { [device, note] in
+        onLoop { [client, device, note] in
             let absent = AttributeKey(device: device, handle: 0x99)
             client.readValue(absent, timeout: 5, completion: note("read "))
             let notified: BlueZCompletion<Void> = note("notify ")
@@ -162,9 +159,8 @@ final class AttributeCallTests: XCTestCase {
     }
 
     func testADaemonThatDiesFailsWhatIsPendingOnce() {
-        let client = readyClient()
         daemon.silent = ["ReadValue", "Connect"]
-        onLoop { [characteristic, device, note] in
+        onLoop { [client, characteristic, device, note] in
             client.readValue(characteristic, timeout: 5, completion: note("read "))
             client.connector.connect(device, completion: note("connect "))
         }
@@ -172,13 +168,11 @@ final class AttributeCallTests: XCTestCase {
         daemon.loop.advance(by: 60)
         XCTAssertEqual(results.count, 2)
         XCTAssertTrue(results.allSatisfy { $0.contains("NoReply") }, "\(results)")
-        _ = client
     }
 
     func testABusThatIsLostFailsWhatIsPendingOnce() {
-        let client = readyClient()
         daemon.silent = ["WriteValue"]
-        onLoop { [characteristic, note] in
+        onLoop { [client, characteristic, note] in
             client.daemon.writeValue(characteristic, Data([1]), type: .withResponse, timeout: 50, completion: note())
         }
         daemon.bus.close()
@@ -188,10 +182,9 @@ final class AttributeCallTests: XCTestCase {
     }
 
     func testNoMoreThanAHundredCallsAreUnderWayAndTheOthersFollowInOrder() {
-        let client = readyClient()
         daemon.silent = ["ReadValue"]
         daemon.bodies["ReadValue"] = { $0.bytes([1]) }
-        onLoop { [characteristic, note] in
+        onLoop { [client, characteristic, note] in
             for number in 0..<150 { client.readValue(characteristic, timeout: 60, completion: note("\(number) ")) }
         }
         XCTAssertEqual(daemon.count("ReadValue"), 100)
@@ -204,7 +197,6 @@ final class AttributeCallTests: XCTestCase {
     // MARK: Sockets
 
     func testAnAcquiredSocketCarriesValuesPastTheBus() throws {
-        let client = readyClient()
         var ends: [Int32] = [-1, -1]
         XCTAssertEqual(socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &ends), 0)
         let ours = OwnedDescriptor(owning: ends[0])
@@ -215,7 +207,7 @@ final class AttributeCallTests: XCTestCase {
         }
         let sockets = Locked<[AcquiredSocket]>([])
         let packets = Locked<[Data]>([])
-        onLoop { [characteristic] in
+        onLoop { [client, characteristic] in
             client.daemon.acquireNotify(characteristic) { result in
                 guard case .success(let socket) = result else { return }
                 socket.start(onPackets: { list in packets.withLock { $0 += list } }, onClosed: {})
@@ -233,9 +225,8 @@ final class AttributeCallTests: XCTestCase {
     }
 
     func testAReplyOfAnotherTypeIsReportedWithBothSignatures() {
-        let client = readyClient()
         daemon.bodies["AcquireNotify"] = { $0.string("no socket") }
-        onLoop { [characteristic, note] in client.daemon.acquireNotify(characteristic, completion: note()) }
+        onLoop { [client, characteristic, note] in client.daemon.acquireNotify(characteristic, completion: note()) }
         XCTAssertEqual(
             results,
             [
@@ -246,7 +237,6 @@ final class AttributeCallTests: XCTestCase {
 
     /// The reply was reported as `"hq" instead of "hq"`.
     func testASocketThatThisProcessHasNoDescriptorForIsReportedAsThat() throws {
-        let client = readyClient()
         let limit = try DescriptorLimit()
         var ends: [Int32] = [-1, -1]
         XCTAssertEqual(socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &ends), 0)
@@ -258,7 +248,9 @@ final class AttributeCallTests: XCTestCase {
             // Runs when the reply is on its way, before the client reads it.
             loop.post { limit.exhaust() }
         }
-        onLoop { [characteristic, note] in client.daemon.acquireWrite(characteristic, completion: note("first ")) }
+        onLoop { [client, characteristic, note] in
+            client.daemon.acquireWrite(characteristic, completion: note("first "))
+        }
         limit.restore()
 
         XCTAssertEqual(
@@ -272,7 +264,7 @@ final class AttributeCallTests: XCTestCase {
             writer.uint16(247)
         }
         let mtu = Locked(0)
-        onLoop { [characteristic] in
+        onLoop { [client, characteristic] in
             client.daemon.acquireWrite(characteristic) { result in mtu.withLock { $0 = (try? result.get())?.mtu ?? 0 } }
         }
         XCTAssertEqual(mtu.withLock { $0 }, 247, "with descriptors again")
@@ -282,10 +274,9 @@ final class AttributeCallTests: XCTestCase {
     // MARK: Links
 
     func testConnectionsOfOneAdapterTakeTurns() {
-        let client = readyClient()
         daemon.silent = ["Connect"]
         let started = Locked(0)
-        onLoop { [device, note] in
+        onLoop { [client, device, note] in
             for number in 0..<3 {
                 client.connector.connect(
                     device, started: { started.withLock { $0 += 1 } }, completion: note("\(number) "))
@@ -303,15 +294,14 @@ final class AttributeCallTests: XCTestCase {
     }
 
     func testACancelledConnectionIsDisconnectedAndReportedOnce() {
-        let client = readyClient()
         report(isConnected: false)
         daemon.silent = ["Connect"]
         let attempt = Locked<ConnectID?>(nil)
-        onLoop { [device, note] in
+        onLoop { [client, device, note] in
             let id = client.connector.connect(device, completion: note())
             attempt.withLock { $0 = id }
         }
-        onLoop { if let id = attempt.withLock({ $0 }) { client.connector.cancel(id) } }
+        onLoop { [client] in if let id = attempt.withLock({ $0 }) { client.connector.cancel(id) } }
         XCTAssertEqual(daemon.calls, ["Connect", "Disconnect"])
         XCTAssertEqual(results, [])
         daemon.answerLate(
@@ -320,9 +310,8 @@ final class AttributeCallTests: XCTestCase {
     }
 
     func testAConnectionThatTakesTooLongIsCalledOff() {
-        let client = readyClient()
         daemon.silent = ["Connect"]
-        onLoop { [device, note] in client.connector.connect(device, completion: note()) }
+        onLoop { [client, device, note] in client.connector.connect(device, completion: note()) }
         daemon.loop.advance(by: LinkMachine.attemptLimit)
         XCTAssertEqual(daemon.calls.filter { $0 != "StopDiscovery" }, ["Connect", "Disconnect"])
         daemon.loop.advance(by: LinkMachine.endLimit)
@@ -337,20 +326,18 @@ final class AttributeCallTests: XCTestCase {
     }
 
     func testASuccessWithoutALinkIsAFailure() {
-        let client = readyClient()
         report(isConnected: false)
         daemon.bodies["Get"] = { $0.variant("b") { $0.bool(false) } }
-        onLoop { [device, note] in client.connector.connect(device, completion: note("1 ")) }
+        onLoop { [client, device, note] in client.connector.connect(device, completion: note("1 ")) }
         daemon.bodies["Get"] = { $0.variant("b") { $0.bool(true) } }
-        onLoop { [device, note] in client.connector.connect(device, completion: note("2 ")) }
+        onLoop { [client, device, note] in client.connector.connect(device, completion: note("2 ")) }
         XCTAssertEqual(results, ["1 org.bluez.Error.Failed: Connect succeeded without a connection", "2 ok"])
     }
 
     func testADisconnectionIsOverWhenTheTreeShowsItAndConnectionsWaitForIt() {
-        let client = readyClient()
         report(isConnected: true)
         daemon.bodies["Get"] = { $0.variant("b") { $0.bool(true) } }
-        onLoop { [device, note] in
+        onLoop { [client, device, note] in
             client.connector.disconnect(device, completion: note("disconnect "))
             client.connector.connect(device, completion: note("connect "))
         }
@@ -362,10 +349,9 @@ final class AttributeCallTests: XCTestCase {
     }
 
     func testADisconnectionThatTheTreeShowsBeforeTheReplyIsOverWithTheReply() {
-        let client = readyClient()
         report(isConnected: true)
         daemon.silent = ["Disconnect"]
-        onLoop { [device, note] in client.connector.disconnect(device, completion: note()) }
+        onLoop { [client, device, note] in client.connector.disconnect(device, completion: note()) }
         report(isConnected: false)
         XCTAssertEqual(results, [])
         daemon.answerLate("Disconnect")
@@ -373,9 +359,8 @@ final class AttributeCallTests: XCTestCase {
     }
 
     func testADisconnectionThatTheTreeNeverShowsIsOverSoon() {
-        let client = readyClient()
         report(isConnected: true)
-        onLoop { [device, note] in client.connector.disconnect(device, completion: note()) }
+        onLoop { [client, device, note] in client.connector.disconnect(device, completion: note()) }
         XCTAssertEqual(results, [])
         daemon.loop.advance(by: 0.25)
         XCTAssertEqual(results, ["ok"])
@@ -384,9 +369,8 @@ final class AttributeCallTests: XCTestCase {
     }
 
     func testDisconnectionsOfOneDeviceAreOneCall() {
-        let client = readyClient()
         daemon.silent = ["Disconnect"]
-        onLoop { [device, note] in
+        onLoop { [client, device, note] in
             for number in 0..<2 { client.connector.disconnect(device, completion: note("\(number) ")) }
         }
         XCTAssertEqual(daemon.calls, ["Disconnect"])
@@ -396,9 +380,8 @@ final class AttributeCallTests: XCTestCase {
     }
 
     func testARefusedDisconnectionIsReportedAndDelaysNoOtherAttempt() {
-        let client = readyClient()
         daemon.errors["Disconnect"] = [DBusError(name: "org.bluez.Error.NotConnected", message: "Not Connected")]
-        onLoop { [device, note] in
+        onLoop { [client, device, note] in
             client.connector.disconnect(device, completion: note("disconnect "))
             client.connector.connect(device, completion: note("connect "))
         }
@@ -406,13 +389,12 @@ final class AttributeCallTests: XCTestCase {
     }
 
     func testAFenceIsAnsweredWhateverTheDaemonDoes() {
-        let client = readyClient()
         let fences = Locked(0)
         let count: @Sendable () -> Void = { fences.withLock { $0 += 1 } }
-        onLoop { [device] in client.connector.fence(device, completion: count) }
+        onLoop { [client, device] in client.connector.fence(device, completion: count) }
         XCTAssertEqual(fences.withLock { $0 }, 1)
         daemon.silent = ["Get"]
-        onLoop { [device] in
+        onLoop { [client, device] in
             client.connector.fence(device, completion: count)
             client.connector.fence(ObjectKey(rawValue: 99), completion: count)
         }
@@ -424,28 +406,24 @@ final class AttributeCallTests: XCTestCase {
     // MARK: Pauses
 
     func testScansRestWhileAPauseLastsAndComeBackWithoutAWord() throws {
-        let client = readyClient()
-        let adapter = try XCTUnwrap(ObjectKey(adapter: 0))
         let events = Locked<[ScanEvent]>([])
-        onLoop {
+        onLoop { [client, adapter] in
             _ = client.discovery.start(on: adapter, filter: DiscoveryFilter()) { event in
                 events.withLock { $0.append(event) }
             }
         }
-        onLoop { client.discovery.setPaused(true, on: adapter) }
+        onLoop { [client, adapter] in client.discovery.setPaused(true, on: adapter) }
         XCTAssertEqual(daemon.calls, ["SetDiscoveryFilter", "StartDiscovery", "StopDiscovery"])
-        onLoop { client.discovery.setPaused(false, on: adapter) }
-        onLoop { client.discovery.setPaused(false, on: adapter) }
+        onLoop { [client, adapter] in client.discovery.setPaused(false, on: adapter) }
+        onLoop { [client, adapter] in client.discovery.setPaused(false, on: adapter) }
         XCTAssertEqual(daemon.count("StartDiscovery"), 2)
         XCTAssertEqual(events.withLock { $0 }, [.started])
     }
 
     func testScansPauseForTheFirstSecondsOfTheAttemptsOfATry() throws {
-        let client = readyClient()
-        let adapter = try XCTUnwrap(ObjectKey(adapter: 0))
         daemon.silent = ["Connect"]
-        onLoop { _ = client.discovery.start(on: adapter, filter: DiscoveryFilter()) { _ in } }
-        let connect: @Sendable () -> Void = { [device] in client.connector.connect(device) { _ in } }
+        onLoop { [client, adapter] in _ = client.discovery.start(on: adapter, filter: DiscoveryFilter()) { _ in } }
+        let connect: @Sendable () -> Void = { [client, device] in client.connector.connect(device) { _ in } }
         onLoop(connect)
         XCTAssertEqual(daemon.count("StopDiscovery"), 1)
         daemon.loop.advance(by: 2)
@@ -463,22 +441,20 @@ final class AttributeCallTests: XCTestCase {
         daemon.bodies["Get"] = { $0.variant("b") { $0.bool(true) } }
         daemon.answerLate("Connect")
         XCTAssertEqual(daemon.count("StartDiscovery"), 3, "There is a link.")
-        onLoop { [device] in client.connector.connect(device, pausesScans: false) { _ in } }
+        onLoop { [client, device] in client.connector.connect(device, pausesScans: false) { _ in } }
         XCTAssertEqual(daemon.count("StopDiscovery"), 2)
     }
 
     func testAScanThatBeginsDuringAPauseStartsAfterIt() throws {
-        let client = readyClient()
-        let adapter = try XCTUnwrap(ObjectKey(adapter: 0))
         let events = Locked<[ScanEvent]>([])
-        onLoop {
+        onLoop { [client, adapter] in
             client.discovery.setPaused(true, on: adapter)
             _ = client.discovery.start(on: adapter, filter: DiscoveryFilter()) { event in
                 events.withLock { $0.append(event) }
             }
         }
         XCTAssertEqual(daemon.calls, [])
-        onLoop { client.discovery.setPaused(false, on: adapter) }
+        onLoop { [client, adapter] in client.discovery.setPaused(false, on: adapter) }
         XCTAssertEqual(daemon.calls, ["SetDiscoveryFilter", "StartDiscovery"])
         XCTAssertEqual(events.withLock { $0 }, [.started])
     }

@@ -1,6 +1,7 @@
 import BlueCapDBus
 import Foundation
 import TestRandomness
+import TestSupport
 import XCTest
 
 @testable import BlueCapBlueZ

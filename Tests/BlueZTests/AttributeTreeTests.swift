@@ -1,6 +1,7 @@
 import BlueCapDBus
 import Foundation
 import BlueCapGATT
+import TestSupport
 import XCTest
 
 @testable import BlueCapBlueZ
@@ -30,6 +31,8 @@ final class AttributeTreeTests: XCTestCase {
         changes.removeAll()
         return tree
     }
+
+    private func apply(_ message: Message, to tree: inout ObjectTree) { tree.apply(message, into: &changes) }
 
     // MARK: Values
 
@@ -116,7 +119,7 @@ final class AttributeTreeTests: XCTestCase {
         var tree = makeQuietTree()
         for value in [[7], [7], [], [8, 9]] as [[UInt8]] {
             changes.removeAll()
-            tree.apply(BlueZMessages.valueChanged(value), into: &changes)
+            apply(BlueZMessages.valueChanged(value), to: &tree)
             XCTAssertEqual(changes, [.attributeChanged(key(0x2A), .value)])
             XCTAssertEqual(tree.value(of: key(0x2A)), Data(value))
             XCTAssertEqual(tree.attribute(key(0x2A))?.value, Data(value))
@@ -125,7 +128,7 @@ final class AttributeTreeTests: XCTestCase {
 
     func testOtherPropertiesStayWhenTheValueChanges() throws {
         var tree = makeQuietTree()
-        tree.apply(BlueZMessages.valueChanged([7]), into: &changes)
+        apply(BlueZMessages.valueChanged([7]), to: &tree)
         let characteristic = try XCTUnwrap(tree.attribute(key(0x2A)))
         XCTAssertEqual(characteristic.mtu, 517)
         XCTAssertTrue(characteristic.isNotifying)
@@ -133,10 +136,10 @@ final class AttributeTreeTests: XCTestCase {
 
     func testWhatIsInvalidatedHasNoValue() {
         var tree = makeQuietTree()
-        tree.apply(
+        apply(
             BlueZMessages.propertiesChanged(
                 BlueZMessages.characteristic, "org.bluez.GattCharacteristic1", [("Notifying", .bool(false))],
-                invalidated: ["Value", "MTU", "NotifyAcquired"]), into: &changes)
+                invalidated: ["Value", "MTU", "NotifyAcquired"]), to: &tree)
         XCTAssertEqual(
             changes, [.attributeChanged(key(0x2A), [.isNotifying, .value, .mtu, .isNotifyAcquired])])
         let characteristic = tree.attribute(key(0x2A))
@@ -149,10 +152,10 @@ final class AttributeTreeTests: XCTestCase {
 
     func testAPropertyOfAnUnexpectedTypeIsIgnoredAndTheOthersAreNot() {
         var tree = makeQuietTree()
-        tree.apply(
+        apply(
             BlueZMessages.propertiesChanged(
                 BlueZMessages.characteristic, "org.bluez.GattCharacteristic1",
-                [("Value", .string("seven")), ("Flags", .bytes([1])), ("MTU", .uint16(23))]), into: &changes)
+                [("Value", .string("seven")), ("Flags", .bytes([1])), ("MTU", .uint16(23))]), to: &tree)
         XCTAssertEqual(changes, [.attributeChanged(key(0x2A), .mtu)])
         XCTAssertEqual(tree.value(of: key(0x2A)), Data([1, 2]))
     }
@@ -163,7 +166,7 @@ final class AttributeTreeTests: XCTestCase {
             "/org/bluez/hci0/dev_C0_26_DF_12_34_57/service0028/char002a", BlueZMessages.service.appending("char002b"),
             BlueZMessages.device, BlueZMessages.service, "/", "/org/bluez/hci0", "/service0028/char002a",
         ]
-        for path in otherPaths { tree.apply(BlueZMessages.valueChanged([7], of: path), into: &changes) }
+        for path in otherPaths { apply(BlueZMessages.valueChanged([7], of: path), to: &tree) }
         XCTAssertEqual(changes, [])
     }
 
@@ -171,19 +174,18 @@ final class AttributeTreeTests: XCTestCase {
 
     func testAnAttributeThatComesLateTakesItsPlaceInTheOrderOfHandles() {
         var tree = makeQuietTree()
-        tree.apply(
+        apply(
             BlueZMessages.interfacesAdded(
-                BlueZMessages.service.appending("char0029"), BlueZMessages.gattCharacteristic()), into: &changes)
+                BlueZMessages.service.appending("char0029"), BlueZMessages.gattCharacteristic()), to: &tree)
         XCTAssertEqual(changes, [.attributeAdded(key(0x29), .characteristic)])
         XCTAssertEqual(tree.characteristics(of: key(0x28)), [key(0x29), key(0x2A)])
     }
 
     func testAnAttributeThatIsAddedAgainChanges() {
         var tree = makeQuietTree()
-        tree.apply(
+        apply(
             BlueZMessages.interfacesAdded(
-                BlueZMessages.characteristic, [("org.bluez.GattCharacteristic1", [("Value", .bytes([9]))])]),
-            into: &changes)
+                BlueZMessages.characteristic, [("org.bluez.GattCharacteristic1", [("Value", .bytes([9]))])]), to: &tree)
         guard case .attributeChanged(key(0x2A), let fields)? = changes.first, changes.count == 1 else {
             return XCTFail("\(changes)")
         }
@@ -194,9 +196,9 @@ final class AttributeTreeTests: XCTestCase {
 
     func testAHandleThatBecomesAnotherKindIsRemovedAndAdded() {
         var tree = makeQuietTree()
-        tree.apply(
+        apply(
             BlueZMessages.interfacesAdded(
-                BlueZMessages.device.appending("service002a"), BlueZMessages.gattService()), into: &changes)
+                BlueZMessages.device.appending("service002a"), BlueZMessages.gattService()), to: &tree)
         XCTAssertEqual(
             changes, [.attributeRemoved(key(0x2A), .characteristic), .attributeAdded(key(0x2A), .service)])
         XCTAssertEqual(tree.services(of: device), [key(0x28), key(0x2A)])
@@ -204,19 +206,17 @@ final class AttributeTreeTests: XCTestCase {
 
     func testARemovedAttributeCannotBeRead() {
         var tree = makeQuietTree()
-        tree.apply(
-            BlueZMessages.interfacesRemoved(BlueZMessages.descriptor, ["org.bluez.GattDescriptor1"]), into: &changes)
+        apply(BlueZMessages.interfacesRemoved(BlueZMessages.descriptor, ["org.bluez.GattDescriptor1"]), to: &tree)
         XCTAssertEqual(changes, [.attributeRemoved(key(0x2C), .descriptor)])
         XCTAssertNil(tree.attribute(key(0x2C)))
         changes.removeAll()
-        tree.apply(
-            BlueZMessages.interfacesRemoved(BlueZMessages.descriptor, ["org.bluez.GattDescriptor1"]), into: &changes)
+        apply(BlueZMessages.interfacesRemoved(BlueZMessages.descriptor, ["org.bluez.GattDescriptor1"]), to: &tree)
         XCTAssertEqual(changes, [])
     }
 
     func testADeviceTakesItsAttributesAlongTheInnermostFirst() throws {
         var tree = makeQuietTree()
-        tree.apply(BlueZMessages.interfacesRemoved(BlueZMessages.device, ["org.bluez.Device1"]), into: &changes)
+        apply(BlueZMessages.interfacesRemoved(BlueZMessages.device, ["org.bluez.Device1"]), to: &tree)
         XCTAssertEqual(
             changes,
             [
@@ -233,8 +233,7 @@ final class AttributeTreeTests: XCTestCase {
         XCTAssertEqual(tree.attributeCount, 0)
 
         tree = makeQuietTree()
-        tree.apply(
-            BlueZMessages.interfacesRemoved(BlueZMessages.adapterPath, ["org.bluez.Adapter1"]), into: &changes)
+        apply(BlueZMessages.interfacesRemoved(BlueZMessages.adapterPath, ["org.bluez.Adapter1"]), to: &tree)
         XCTAssertEqual(changes.count, 5)
         XCTAssertEqual(tree.attributeCount, 0)
     }
@@ -257,10 +256,10 @@ final class AttributeTreeTests: XCTestCase {
 
     func testAnotherDeviceInTheSamePlaceHasNoneOfThem() {
         var tree = makeQuietTree()
-        tree.apply(BlueZMessages.interfacesRemoved(BlueZMessages.device, ["org.bluez.Device1"]), into: &changes)
+        apply(BlueZMessages.interfacesRemoved(BlueZMessages.device, ["org.bluez.Device1"]), to: &tree)
         tree.sweep()
         let other: ObjectPath = "/org/bluez/hci0/dev_C0_26_DF_12_34_99"
-        tree.apply(BlueZMessages.interfacesAdded(other, [("org.bluez.Device1", [])]), into: &changes)
+        apply(BlueZMessages.interfacesAdded(other, [("org.bluez.Device1", [])]), to: &tree)
         XCTAssertEqual(tree.services(of: Self.deviceKey(other)), [])
     }
 
@@ -286,7 +285,7 @@ final class AttributeTreeTests: XCTestCase {
         var tree = makeQuietTree()
         for path in paths {
             guard let path = ObjectPath(validating: "\(BlueZMessages.device)/\(path)") else { return XCTFail(path) }
-            tree.apply(BlueZMessages.interfacesAdded(path, BlueZMessages.gattCharacteristic()), into: &changes)
+            apply(BlueZMessages.interfacesAdded(path, BlueZMessages.gattCharacteristic()), to: &tree)
         }
         XCTAssertEqual(changes, [])
         XCTAssertEqual(tree.deviceCount, 1)
@@ -298,8 +297,8 @@ final class AttributeTreeTests: XCTestCase {
         var tree = makeQuietTree()
         let path = BlueZMessages.service.appending("char0100")
         for _ in 0..<5_000 {
-            tree.apply(BlueZMessages.interfacesAdded(path, BlueZMessages.gattCharacteristic()), into: &changes)
-            tree.apply(BlueZMessages.interfacesRemoved(path, ["org.bluez.GattCharacteristic1"]), into: &changes)
+            apply(BlueZMessages.interfacesAdded(path, BlueZMessages.gattCharacteristic()), to: &tree)
+            apply(BlueZMessages.interfacesRemoved(path, ["org.bluez.GattCharacteristic1"]), to: &tree)
             changes.removeAll()
         }
         XCTAssertEqual(tree.attributeCount, 3)

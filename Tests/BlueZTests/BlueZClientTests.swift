@@ -8,21 +8,29 @@ import XCTest
 final class BlueZClientTests: XCTestCase {
     private let devicePath: ObjectPath = "/org/bluez/hci0/dev_C0_26_DF_12_34_56"
     private var daemon = FakeDaemon()
+    /// Keeps the client.
+    private var observation: CancelHandle?
     private let observer = RecordingObserver()
 
     override func setUp() { daemon = FakeDaemon() }
 
     private func makeClient() -> BlueZClient { .shared(at: daemon.bus.address) }
 
-    private func readyClient() -> (BlueZClient, CancelHandle) {
+    private func readyClient() -> BlueZClient {
         daemon.appear()
         let client = makeClient()
-        let observation = client.observe(observer)
+        observation = client.observe(observer)
         daemon.loop.run()
         XCTAssertEqual(observer.availabilities.last, .ready)
         observer.forget()
         daemon.forgetCalls()
-        return (client, observation)
+        return client
+    }
+
+    private func start() {
+        daemon.appear()
+        observation = makeClient().observe(observer)
+        daemon.loop.run()
     }
 
     // MARK: Sharing
@@ -46,7 +54,7 @@ final class BlueZClientTests: XCTestCase {
     }
 
     func testAnObservationThatIsCancelledAndThenDroppedLeavesNothingBehind() {
-        let (client, observation) = readyClient()
+        let client = readyClient()
         weak var left: RecordingObserver?
         var other: CancelHandle?
         do {
@@ -62,26 +70,24 @@ final class BlueZClientTests: XCTestCase {
         daemon.loop.run()
 
         XCTAssertNil(left)
-        observation.cancel()
+        observation?.cancel()
     }
 
     // MARK: From the bus to the tree
 
     func testAnObserverReceivesTheObjectsThenReady() {
         daemon.objects.append((devicePath, [("org.bluez.Device1", BlueZMessages.fullDevice)]))
-        daemon.appear()
-        let observation = makeClient().observe(observer)
-        daemon.loop.run()
+        start()
 
         XCTAssertEqual(
             observer.log, ["connecting", "loading", "+/org/bluez/hci0", "+C0:26:DF:12:34:56 received", "ready"])
         XCTAssertGreaterThan(observer.batches, 0)
-        observation.cancel()
+        observation?.cancel()
     }
 
     func testALaterObserverReceivesTheSame() {
         daemon.objects.append((devicePath, [("org.bluez.Device1", BlueZMessages.fullDevice)]))
-        let (client, first) = readyClient()
+        let client = readyClient()
         let newcomer = RecordingObserver()
         let second = client.observe(newcomer)
         daemon.loop.run()
@@ -89,30 +95,28 @@ final class BlueZClientTests: XCTestCase {
         XCTAssertEqual(newcomer.log, ["+/org/bluez/hci0", "+C0:26:DF:12:34:56 received", "ready"])
         XCTAssertEqual(newcomer.batches, 1)
         XCTAssertEqual(observer.log, [])
-        withExtendedLifetime((first, second)) {}
+        withExtendedLifetime(second) {}
     }
 
     func testABusWithoutADaemonSaysSoAndWaitsForOne() {
-        let observation = makeClient().observe(observer)
+        observation = makeClient().observe(observer)
         daemon.loop.run()
         XCTAssertEqual(observer.log, ["connecting", "noDaemon"])
 
         daemon.appear()
         XCTAssertEqual(observer.log, ["connecting", "noDaemon", "loading", "+/org/bluez/hci0", "ready"])
-        withExtendedLifetime(observation) {}
     }
 
     func testADaemonThatDiesAndReturnsIsLoadedAgain() {
-        let (client, observation) = readyClient()
+        _ = readyClient()
         daemon.vanish()
         XCTAssertEqual(observer.log, ["-/org/bluez/hci0", "noDaemon"])
         daemon.appear()
         XCTAssertEqual(observer.log.dropFirst(2), ["loading", "+/org/bluez/hci0", "ready"])
-        withExtendedLifetime((client, observation)) {}
     }
 
     func testALostBusIsOpenedAgainByItself() {
-        let (client, observation) = readyClient()
+        let client = readyClient()
         daemon.bus.close()
         daemon.loop.run()
         XCTAssertEqual(observer.log, ["-/org/bluez/hci0", "noBus"])
@@ -122,40 +126,32 @@ final class BlueZClientTests: XCTestCase {
         daemon.appear()
         XCTAssertTrue(daemon.loop.advance(until: { client.availability == .ready }, limit: 30))
         XCTAssertEqual(observer.log.last, "ready")
-        withExtendedLifetime(observation) {}
     }
 
     func testAnAddressWithoutABusSaysSo() {
         daemon.bus.close()
         daemon.loop.run()
-        let observation = makeClient().observe(observer)
+        observation = makeClient().observe(observer)
         daemon.loop.run()
         XCTAssertEqual(observer.log, ["connecting", "noBus"])
-        withExtendedLifetime(observation) {}
     }
 
     func testAPolicyThatForbidsUsIsARefusal() {
         daemon.errors["GetManagedObjects"] = [DBusError(name: DBusError.Name.accessDenied, message: "no")]
-        daemon.appear()
-        let observation = makeClient().observe(observer)
-        daemon.loop.run()
+        start()
         XCTAssertEqual(observer.log, ["connecting", "loading", "refused"])
-        withExtendedLifetime(observation) {}
     }
 
     func testAnAnswerOfAnotherFormIsAskedForAgain() {
         daemon.errors["GetManagedObjects"] = [DBusError(name: DBusError.Name.failed, message: "starting")]
-        daemon.appear()
-        let observation = makeClient().observe(observer)
-        daemon.loop.run()
+        start()
         XCTAssertEqual(observer.log.last, "notLoaded org.freedesktop.DBus.Error.Failed: starting")
         daemon.loop.advance(by: 1)
         XCTAssertEqual(observer.log.last, "ready")
-        withExtendedLifetime(observation) {}
     }
 
     func testSignalsOfOneBatchEndWithOneCall() {
-        let (client, observation) = readyClient()
+        let client = readyClient()
         for path in [devicePath, "/org/bluez/hci0/dev_C0_26_DF_12_34_57"] as [ObjectPath] {
             daemon.connection?.send(BlueZMessages.interfacesAdded(path, [("org.bluez.Device1", [])]))
         }
@@ -163,23 +159,21 @@ final class BlueZClientTests: XCTestCase {
         XCTAssertEqual(observer.log, ["+C0:26:DF:12:34:56", "+C0:26:DF:12:34:57"])
         XCTAssertLessThanOrEqual(observer.batches, 2)
         XCTAssertEqual(client.withTreeOnLoop(daemon.loop) { $0.deviceCount }, 2)
-        withExtendedLifetime(observation) {}
     }
 
     func testSignalsOfOtherConnectionsAreIgnored() {
-        let (client, observation) = readyClient()
+        _ = readyClient()
         let other = Connection.open(.custom(daemon.bus.address), loop: daemon.loop)
         other.send(BlueZMessages.interfacesAdded(devicePath, [("org.bluez.Device1", [])]))
         daemon.loop.run()
         XCTAssertEqual(observer.log, [])
-        withExtendedLifetime((client, observation)) {}
     }
 
     func testTheLastObservationThatEndsLeavesNothingOnTheBus() {
-        let (client, observation) = readyClient()
+        let client = readyClient()
         let second = client.observe(RecordingObserver())
         daemon.loop.run()
-        observation.cancel()
+        observation?.cancel()
         daemon.loop.run()
         XCTAssertNotNil(client.daemon.connection)
         second.cancel()
@@ -194,8 +188,8 @@ final class BlueZClientTests: XCTestCase {
     }
 
     func testAnObserverMayLeaveInsideACallback() {
-        let (client, observation) = readyClient()
-        observer.whenReported = { observation.cancel() }
+        let client = readyClient()
+        observer.whenReported = { [unowned self] in observation?.cancel() }
         daemon.connection?.send(BlueZMessages.interfacesAdded(devicePath, [("org.bluez.Device1", [])]))
         daemon.connection?.send(BlueZMessages.interfacesRemoved(devicePath, ["org.bluez.Device1"]))
         daemon.loop.advance(by: 2)
@@ -221,7 +215,7 @@ final class BlueZClientTests: XCTestCase {
     }
 
     func testRefusalsKeepTheirName() throws {
-        let (client, observation) = readyClient()
+        let client = readyClient()
         let adapter = try XCTUnwrap(ObjectKey(adapter: 0))
         let results = Locked<[String]>([])
         daemon.errors["Set"] = [DBusError(name: "org.bluez.Error.Blocked", message: "Blocked through rfkill")]
@@ -238,7 +232,6 @@ final class BlueZClientTests: XCTestCase {
         XCTAssertEqual(
             results.withLock { $0 }, ["blocked org.bluez.Error.Blocked: Blocked through rfkill", "ok"])
         XCTAssertEqual(daemon.calls, ["Set", "Set"])
-        withExtendedLifetime(observation) {}
     }
 
     func testACallWithoutABusFailsSoon() throws {

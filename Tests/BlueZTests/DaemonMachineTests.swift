@@ -1,4 +1,5 @@
 import BlueCapDBus
+import TestSupport
 import XCTest
 
 @testable import BlueCapBlueZ
@@ -8,56 +9,19 @@ final class DaemonMachineTests: XCTestCase {
     private let denied = DBusError(name: DBusError.Name.accessDenied, message: "Rejected send message")
     private let noReply = DBusError(name: DBusError.Name.noReply, message: "")
 
-    private func readyMachine() -> DaemonMachine {
+    private func loadingMachine() -> DaemonMachine {
         var machine = DaemonMachine()
         _ = machine.start()
         _ = machine.busOpened()
         _ = machine.ownerChanged(":1.5")
-        _ = machine.loadReplied(1, error: nil)
-        XCTAssertEqual(machine.state, .ready(owner: ":1.5"))
         return machine
     }
 
-    func testFromTheBusToTheDaemonToItsObjects() {
-        var machine = DaemonMachine()
-        XCTAssertEqual(machine.start(), [.openBus, .report(.connecting)])
-        XCTAssertEqual(machine.busOpened(), [.watchDaemon])
-        XCTAssertEqual(machine.ownerChanged(":1.5"), [.cancelTimer, .report(.loading), .load(1)])
-        XCTAssertEqual(machine.loadReplied(1, error: nil), [.report(.ready)])
-    }
-
-    func testABusWithoutADaemonIsWatchedUntilOneComes() {
-        var machine = DaemonMachine()
-        _ = machine.start()
-        _ = machine.busOpened()
-        XCTAssertEqual(machine.ownerChanged(nil), [.cancelTimer, .report(.noDaemon)])
-        XCTAssertEqual(machine.ownerChanged(":1.9"), [.cancelTimer, .report(.loading), .load(1)])
-    }
-
-    func testADaemonThatDiesTakesItsObjectsAlong() {
-        var machine = readyMachine()
-        XCTAssertEqual(machine.ownerChanged(nil), [.clearTree, .cancelTimer, .report(.noDaemon)])
-        XCTAssertEqual(machine.ownerChanged(":1.6"), [.cancelTimer, .report(.loading), .load(2)])
-    }
-
-    func testANewOwnerOfTheNameIsLoadedAgain() {
-        var machine = readyMachine()
-        XCTAssertEqual(machine.ownerChanged(":1.6"), [.clearTree, .cancelTimer, .report(.loading), .load(2)])
-    }
-
-    func testTheSameOwnerReportedTwiceIsLoadedOnce() {
-        var machine = readyMachine()
-        XCTAssertEqual(machine.ownerChanged(":1.5"), [])
-    }
-
-    func testALateAnswerOfADeadDaemonIsIgnored() {
-        var machine = DaemonMachine()
-        _ = machine.start()
-        _ = machine.busOpened()
-        _ = machine.ownerChanged(":1.5")
-        _ = machine.ownerChanged(":1.6")
-        XCTAssertEqual(machine.loadReplied(1, error: nil), [])
-        XCTAssertEqual(machine.loadReplied(2, error: nil), [.report(.ready)])
+    private func readyMachine() -> DaemonMachine {
+        var machine = loadingMachine()
+        _ = machine.loadReplied(1, error: nil)
+        XCTAssertEqual(machine.state, .ready(owner: ":1.5"))
+        return machine
     }
 
     func testABusThatCannotBeReachedIsTriedAgainLessAndLessOften() {
@@ -89,50 +53,49 @@ final class DaemonMachineTests: XCTestCase {
         XCTAssertEqual(machine.busClosed(denied).last, .startTimer(seconds: 0.5))
     }
 
-    func testABusThatIsLostIsOpenedAgain() {
-        var machine = readyMachine()
+    func testTheBusIsOpenedAndTheDaemonLoaded() {
         let lost = DBusError.lost
-        XCTAssertEqual(machine.busClosed(lost), [.clearTree, .report(.noBus(lost)), .startTimer(seconds: 0.5)])
-        XCTAssertEqual(machine.timerFired(), [.openBus])
-        XCTAssertEqual(machine.busOpened(), [.watchDaemon])
-    }
-
-    func testAPolicyThatForbidsTheDaemonIsARefusal() {
-        var machine = DaemonMachine()
-        _ = machine.start()
-        _ = machine.busOpened()
-        _ = machine.ownerChanged(":1.5")
-        XCTAssertEqual(machine.loadReplied(1, error: denied), [.report(.refused(denied))])
-        XCTAssertEqual(machine.timerFired(), [])
-        XCTAssertEqual(machine.ownerChanged(":1.6"), [.cancelTimer, .report(.loading), .load(2)])
-    }
-
-    func testABusThatDoesNotLetUsInIsARefusal() {
-        var machine = DaemonMachine()
-        _ = machine.start()
-        XCTAssertEqual(machine.busClosed(denied), [.report(.refused(denied)), .startTimer(seconds: 0.5)])
-    }
-
-    func testADaemonThatDoesNotAnswerIsAskedAgain() {
-        var machine = DaemonMachine()
-        _ = machine.start()
-        _ = machine.busOpened()
-        _ = machine.ownerChanged(":1.5")
-        XCTAssertEqual(
-            machine.loadReplied(1, error: noReply), [.report(.notLoaded(noReply)), .startTimer(seconds: 1)])
-        XCTAssertEqual(machine.timerFired(), [.load(2)])
-        XCTAssertEqual(machine.loadReplied(2, error: noReply), [.startTimer(seconds: 2)])
-        XCTAssertEqual(machine.availability, .notLoaded(noReply))
-        XCTAssertEqual(machine.timerFired(), [.load(3)])
-        XCTAssertEqual(machine.loadReplied(3, error: nil), [.report(.ready)])
-    }
-
-    func testStoppingLeavesNothingBehindFromAnyState() {
-        var machine = readyMachine()
-        XCTAssertEqual(machine.stop(), [.clearTree, .cancelTimer, .closeBus])
-        XCTAssertEqual(machine.stop(), [])
-        XCTAssertEqual(machine.busClosed(.closed), [])
-        XCTAssertEqual(machine.ownerChanged(":1.5"), [])
-        XCTAssertEqual(machine.start(), [.openBus, .report(.connecting)])
+        check(
+            "from the bus to the daemon to its objects", DaemonMachine(), (.start, [.openBus, .report(.connecting)]),
+            (.busOpened, [.watchDaemon]), (.ownerChanged(":1.5"), [.cancelTimer, .report(.loading), .load(1)]),
+            (.loadReplied(1), [.report(.ready)]))
+        check(
+            "a bus without a daemon is watched until one comes", DaemonMachine(), (.start, nil), (.busOpened, nil),
+            (.ownerChanged(nil), [.cancelTimer, .report(.noDaemon)]),
+            (.ownerChanged(":1.9"), [.cancelTimer, .report(.loading), .load(1)]))
+        check(
+            "a daemon that dies takes its objects along", readyMachine(),
+            (.ownerChanged(nil), [.clearTree, .cancelTimer, .report(.noDaemon)]),
+            (.ownerChanged(":1.6"), [.cancelTimer, .report(.loading), .load(2)]))
+        check(
+            "a new owner of the name is loaded again", readyMachine(),
+            (.ownerChanged(":1.6"), [.clearTree, .cancelTimer, .report(.loading), .load(2)]))
+        check(
+            "the same owner reported twice is loaded once", readyMachine(), (.ownerChanged(":1.5"), []))
+        check(
+            "a late answer of a dead daemon is ignored", loadingMachine(), (.ownerChanged(":1.6"), nil),
+            (.loadReplied(1), []),
+            (.loadReplied(2), [.report(.ready)]))
+        check(
+            "a bus that is lost is opened again", readyMachine(),
+            (.busClosed(lost), [.clearTree, .report(.noBus(lost)), .startTimer(seconds: 0.5)]),
+            (.timerFired, [.openBus]), (.busOpened, [.watchDaemon]))
+        check(
+            "a policy that forbids the daemon is a refusal", loadingMachine(),
+            (.loadReplied(1, denied), [.report(.refused(denied))]), (.timerFired, []),
+            (.ownerChanged(":1.6"), [.cancelTimer, .report(.loading), .load(2)]))
+        check(
+            "a bus that does not let us in is a refusal", DaemonMachine(), (.start, nil),
+            (.busClosed(denied), [.report(.refused(denied)), .startTimer(seconds: 0.5)]))
+        check(
+            "a daemon that does not answer is asked again", loadingMachine(),
+            (.loadReplied(1, noReply), [.report(.notLoaded(noReply)), .startTimer(seconds: 1)]),
+            (.timerFired, [.load(2)]), (.loadReplied(2, noReply), [.startTimer(seconds: 2)]),
+            (.holds { [self] in $0.availability == .notLoaded(noReply) }, nil), (.timerFired, [.load(3)]),
+            (.loadReplied(3), [.report(.ready)]))
+        check(
+            "stopping leaves nothing behind from any state", readyMachine(),
+            (.stop, [.clearTree, .cancelTimer, .closeBus]), (.stop, []), (.busClosed(.closed), []),
+            (.ownerChanged(":1.5"), []), (.start, [.openBus, .report(.connecting)]))
     }
 }

@@ -1,5 +1,6 @@
 import BlueCapGATT
 import TestRandomness
+import TestSupport
 import XCTest
 
 @testable import BlueCapBlueZ
@@ -27,113 +28,32 @@ final class DiscoveryMachineTests: RandomTestCase {
         return machine
     }
 
+    /// A powered adapter that is called for one scan: it sets the filter.
+    private var asked: Machine {
+        var machine = Machine()
+        _ = machine.poweredOn()
+        _ = machine.scanAdded(scan(a, all))
+        return machine
+    }
+
+    /// The same when the filter is set: it starts discovery.
+    private var starting: Machine {
+        var machine = asked
+        _ = machine.replied(1, error: nil)
+        return machine
+    }
+
     private func scan(_ id: ScanID, _ filter: DiscoveryFilter) -> Machine.Scan {
         Machine.Scan(id, filter, watchdogSeconds: nil)
     }
 
     // MARK: Starting and stopping
 
-    func testAScanSetsTheFilterThenStartsDiscovery() {
-        var machine = Machine()
-        XCTAssertEqual(machine.poweredOn(), [])
-
-        XCTAssertEqual(machine.scanAdded(scan(a, heartRate)), [.setFilter(1, heartRate)])
-        XCTAssertEqual(machine.replied(1, error: nil), [.startDiscovery(2)])
-        XCTAssertEqual(machine.replied(2, error: nil), [.report(a, .started)])
-        XCTAssertEqual(machine.session, .running(heartRate))
-    }
-
     func testTheLastScanThatEndsStopsDiscoveryAndTakesTheFilterBack() {
-        var machine = runningMachine()
-
-        XCTAssertEqual(machine.scanRemoved(a), [.cancelTimer(.watchdog), .stopDiscovery(3)])
-        XCTAssertEqual(machine.replied(3, error: nil), [.clearFilter(4)])
-        XCTAssertFalse(machine.isAtRest)
-        XCTAssertEqual(machine.replied(4, error: nil), [])
-        XCTAssertTrue(machine.isAtRest)
-    }
-
-    func testAScanThatComesWhileTheFilterIsTakenBackStartsAfterIt() {
-        var machine = runningMachine()
-        _ = machine.scanRemoved(a)
-        _ = machine.replied(3, error: nil)
-
-        XCTAssertEqual(machine.scanAdded(scan(b, all)), [])
-        XCTAssertEqual(machine.replied(4, error: nil), [.setFilter(5, all)])
-    }
-
-    func testASecondScanWidensTheFilterWithoutASecondStart() {
-        var machine = runningMachine(heartRate)
-        let union = DiscoveryFilter.union([heartRate, battery])
-
-        XCTAssertEqual(machine.scanAdded(scan(b, battery)), [.setFilter(3, union)])
-        XCTAssertEqual(machine.replied(3, error: nil), [.report(b, .started)])
-        XCTAssertEqual(machine.session, .running(union))
-    }
-
-    func testASecondScanThatNeedsNoMoreJoinsAtOnce() {
-        var machine = runningMachine(all)
-        XCTAssertEqual(machine.scanAdded(scan(b, heartRate)), [.report(b, .started)])
-    }
-
-    func testEndingOneOfTwoScansNarrowsTheFilterAndGoesOn() {
-        var machine = runningMachine(heartRate)
-        _ = machine.scanAdded(scan(b, battery))
-        _ = machine.replied(3, error: nil)
-
-        XCTAssertEqual(machine.scanRemoved(a), [.setFilter(4, battery)])
-        XCTAssertEqual(machine.replied(4, error: nil), [])
-        XCTAssertEqual(machine.session, .running(battery))
-    }
-
-    func testChangesDuringACallAreMadeUpForAfterIt() {
-        var machine = runningMachine(heartRate)
-        _ = machine.scanAdded(scan(b, battery))
-        XCTAssertEqual(machine.scanRemoved(b), [])
-
-        XCTAssertEqual(machine.replied(3, error: nil), [.setFilter(4, heartRate)])
-    }
-
-    func testAStopDuringAPendingStartWaitsForItsAnswer() {
-        var machine = Machine()
-        _ = machine.poweredOn()
-        _ = machine.scanAdded(scan(a, all))
-        _ = machine.replied(1, error: nil)
-
-        XCTAssertEqual(machine.scanRemoved(a), [])
-        XCTAssertEqual(machine.replied(2, error: nil), [.cancelTimer(.watchdog), .stopDiscovery(3)])
-    }
-
-    func testAScanThatEndsWhileItsFilterIsBeingSetStartsNothing() {
-        var machine = Machine()
-        _ = machine.poweredOn()
-        _ = machine.scanAdded(scan(a, all))
-        XCTAssertEqual(machine.scanRemoved(a), [])
-        XCTAssertEqual(machine.replied(1, error: nil), [.clearFilter(2)])
-        XCTAssertEqual(machine.replied(2, error: nil), [])
-        XCTAssertTrue(machine.isAtRest)
-    }
-
-    func testAStartDuringAPendingStopWaitsForItsAnswer() {
-        var machine = runningMachine()
-        _ = machine.scanRemoved(a)
-
-        XCTAssertEqual(machine.scanAdded(scan(b, all)), [])
-        XCTAssertEqual(machine.replied(3, error: nil), [.setFilter(4, all)])
-    }
-
-    func testAStopThatSaysThereWasNothingToStopIsAStop() {
-        var machine = runningMachine()
-        _ = machine.scanRemoved(a)
-        XCTAssertEqual(machine.replied(3, error: failed), [.clearFilter(4)])
-    }
-
-    func testAStopThatIsRefusedAsBusyIsTriedAgain() {
-        var machine = runningMachine()
-        _ = machine.scanRemoved(a)
-        XCTAssertEqual(machine.replied(3, error: inProgress), [.startTimer(.retry, seconds: 0.1)])
-        XCTAssertEqual(machine.timerFired(.retry), [.cancelTimer(.watchdog), .stopDiscovery(4)])
-        XCTAssertEqual(machine.replied(4, error: nil), [.clearFilter(5)])
+        check(
+            "the last scan that ends stops discovery and takes the filter back", runningMachine(),
+            (.scanRemoved(a), [.cancelTimer(.watchdog), .stopDiscovery(3)]), (.replied(3), [.clearFilter(4)]),
+            (.holds { !$0.isAtRest }, nil), (.replied(4), []), (.holds { $0.isAtRest }, nil))
     }
 
     func testAStopIsTriedAgainUntilItIsNotRefused() {
@@ -149,9 +69,7 @@ final class DiscoveryMachineTests: RandomTestCase {
     }
 
     func testASessionWhoseStartIsRefusedAsBusyIsStoppedAfterTheScanHasFailed() {
-        var machine = Machine()
-        _ = machine.poweredOn()
-        _ = machine.scanAdded(scan(a, all))
+        var machine = asked
         var effects: [Machine.Effect] = [.setFilter(1, all)]
         _ = secondsOfRefusedStarts(&machine, &effects, stopError: inProgress, from: 1)
         XCTAssertEqual(effects.first, .report(a, .failed(inProgress)))
@@ -159,48 +77,61 @@ final class DiscoveryMachineTests: RandomTestCase {
         XCTAssertEqual(machine.replied(request, error: nil), [.clearFilter(request + 1)])
     }
 
-    func testADaemonWithoutFiltersIsUsedWithoutFilters() {
-        var machine = Machine()
-        _ = machine.poweredOn()
-        _ = machine.scanAdded(scan(a, heartRate))
+    func testScansStartAndStopWithTheirFilters() {
+        let union = DiscoveryFilter.union([heartRate, battery])
         let unknown = BlueZError(name: "org.freedesktop.DBus.Error.UnknownMethod")
-        XCTAssertEqual(machine.replied(1, error: unknown), [.startDiscovery(2)])
-    }
-
-    func testAnswersToCallsOfAnEarlierTimeAreIgnored() {
-        var machine = Machine()
-        _ = machine.poweredOn()
-        _ = machine.scanAdded(scan(a, all))
-        _ = machine.adapterLost()
-        XCTAssertEqual(machine.poweredOn(), [.setFilter(2, all)])
-
-        XCTAssertEqual(machine.replied(1, error: nil), [])
-        XCTAssertEqual(machine.replied(1, error: nil), [])
-        XCTAssertEqual(machine.session, .settingFilter(all))
+        check(
+            "a scan sets the filter then starts discovery", Machine(), (.poweredOn, []),
+            (.scanAdded(scan(a, heartRate)), [.setFilter(1, heartRate)]), (.replied(1), [.startDiscovery(2)]),
+            (.replied(2), [.report(a, .started)]), (.holds { [self] in $0.session == .running(heartRate) }, nil))
+        check(
+            "a scan that comes while the filter is taken back starts after it", runningMachine(),
+            (.scanRemoved(a), nil), (.replied(3), nil), (.scanAdded(scan(b, all)), []),
+            (.replied(4), [.setFilter(5, all)]))
+        check(
+            "a second scan widens the filter without a second start", runningMachine(heartRate),
+            (.scanAdded(scan(b, battery)), [.setFilter(3, union)]), (.replied(3), [.report(b, .started)]),
+            (.holds { $0.session == .running(union) }, nil))
+        check(
+            "a second scan that needs no more joins at once", runningMachine(all),
+            (.scanAdded(scan(b, heartRate)), [.report(b, .started)]))
+        check(
+            "ending one of two scans narrows the filter and goes on", runningMachine(heartRate),
+            (.scanAdded(scan(b, battery)), nil), (.replied(3), nil), (.scanRemoved(a), [.setFilter(4, battery)]),
+            (.replied(4), []), (.holds { [self] in $0.session == .running(battery) }, nil))
+        check(
+            "changes during a call are made up for after it", runningMachine(heartRate),
+            (.scanAdded(scan(b, battery)), nil), (.scanRemoved(b), []), (.replied(3), [.setFilter(4, heartRate)]))
+        check(
+            "a stop during a pending start waits for its answer", starting, (.scanRemoved(a), []),
+            (.replied(2), [.cancelTimer(.watchdog), .stopDiscovery(3)]))
+        check(
+            "a scan that ends while its filter is being set starts nothing", asked, (.scanRemoved(a), []),
+            (.replied(1), [.clearFilter(2)]),
+            (.replied(2), []), (.holds { $0.isAtRest }, nil))
+        check(
+            "a start during a pending stop waits for its answer", runningMachine(), (.scanRemoved(a), nil),
+            (.scanAdded(scan(b, all)), []), (.replied(3), [.setFilter(4, all)]))
+        check(
+            "a stop that says there was nothing to stop is a stop", runningMachine(), (.scanRemoved(a), nil),
+            (.replied(3, failed), [.clearFilter(4)]))
+        check(
+            "a stop that is refused as busy is tried again", runningMachine(), (.scanRemoved(a), nil),
+            (.replied(3, inProgress), [.startTimer(.retry, seconds: 0.1)]),
+            (.timerFired(.retry), [.cancelTimer(.watchdog), .stopDiscovery(4)]), (.replied(4), [.clearFilter(5)]))
+        check(
+            "a daemon without filters is used without filters", Machine(), (.poweredOn, nil),
+            (.scanAdded(scan(a, heartRate)), nil), (.replied(1, unknown), [.startDiscovery(2)]))
+        check(
+            "answers to calls of an earlier time are ignored", asked, (.adapterLost, nil),
+            (.poweredOn, [.setFilter(2, all)]),
+            (.replied(1), []), (.replied(1), []), (.holds { [self] in $0.session == .settingFilter(all) }, nil))
     }
 
     // MARK: Refusals (A3)
 
-    func testABusyAdapterIsClearedOnceThenTriedAgain() {
-        var machine = Machine()
-        _ = machine.poweredOn()
-        _ = machine.scanAdded(scan(a, all))
-        _ = machine.replied(1, error: nil)
-
-        XCTAssertEqual(machine.replied(2, error: inProgress), [.cancelTimer(.watchdog), .stopDiscovery(3)])
-        XCTAssertEqual(machine.replied(3, error: failed), [.startTimer(.retry, seconds: 0.1)])
-        XCTAssertEqual(machine.timerFired(.retry), [.setFilter(4, all)])
-        XCTAssertEqual(machine.replied(4, error: nil), [.startDiscovery(5)])
-        XCTAssertEqual(machine.replied(5, error: inProgress), [.startTimer(.retry, seconds: 0.25)])
-        _ = machine.timerFired(.retry)
-        _ = machine.replied(6, error: nil)
-        XCTAssertEqual(machine.replied(7, error: nil), [.report(a, .started)])
-    }
-
     func testAnAdapterThatStaysBusyFailsTheScansWithinTwoSecondsWithTheNameOfTheError() {
-        var machine = Machine()
-        _ = machine.poweredOn()
-        _ = machine.scanAdded(scan(a, all))
+        var machine = asked
         _ = machine.scanAdded(scan(b, all))
         var effects = machine.replied(1, error: nil)
         var waited = 0.0
@@ -227,67 +158,35 @@ final class DiscoveryMachineTests: RandomTestCase {
         XCTAssertTrue(machine.isAtRest)
     }
 
-    func testAnotherScanSucceedsAfterAFailedOne() {
-        var machine = Machine()
-        _ = machine.poweredOn()
-        _ = machine.scanAdded(scan(a, all))
-        _ = machine.replied(1, error: nil)
+    func testARefusedStartIsRepeatedOrFails() {
         let refused = BlueZError(name: "org.freedesktop.DBus.Error.AccessDenied")
-        XCTAssertEqual(machine.replied(2, error: refused), [.report(a, .failed(refused)), .clearFilter(3)])
-        _ = machine.replied(3, error: nil)
-
-        XCTAssertEqual(machine.scanAdded(scan(b, all)), [.setFilter(4, all)])
-    }
-
-    func testAStartWithoutAnswerIsClearedLestItSucceedLater() {
-        var machine = Machine()
-        _ = machine.poweredOn()
-        _ = machine.scanAdded(scan(a, all))
-        _ = machine.replied(1, error: nil)
-        _ = machine.scanRemoved(a)
-        XCTAssertEqual(machine.replied(2, error: noReply), [.cancelTimer(.watchdog), .stopDiscovery(3)])
-    }
-
-    func testGivingUpDuringTheWaitCancelsIt() {
-        var machine = Machine()
-        _ = machine.poweredOn()
-        _ = machine.scanAdded(scan(a, all))
-        _ = machine.replied(1, error: nil)
-        _ = machine.replied(2, error: inProgress)
-        _ = machine.replied(3, error: failed)
-
-        XCTAssertEqual(machine.scanRemoved(a), [.cancelTimer(.retry), .clearFilter(4)])
-        XCTAssertEqual(machine.timerFired(.retry), [])
-    }
-
-    func testAFilterThatTheRunningSessionRefusesIsGivenToANewOne() {
-        var machine = runningMachine(heartRate)
-        _ = machine.scanAdded(scan(b, battery))
-        XCTAssertEqual(machine.replied(3, error: inProgress), [.cancelTimer(.watchdog), .stopDiscovery(4)])
         let union = DiscoveryFilter.union([heartRate, battery])
-        XCTAssertEqual(machine.replied(4, error: nil), [.setFilter(5, union)])
-        _ = machine.replied(5, error: nil)
-        XCTAssertEqual(
-            machine.replied(6, error: nil), [.report(a, .restarted(.filterRefused)), .report(b, .started)])
+        check(
+            "a busy adapter is cleared once then tried again", starting,
+            (.replied(2, inProgress), [.cancelTimer(.watchdog), .stopDiscovery(3)]),
+            (.replied(3, failed), [.startTimer(.retry, seconds: 0.1)]), (.timerFired(.retry), [.setFilter(4, all)]),
+            (.replied(4), [.startDiscovery(5)]), (.replied(5, inProgress), [.startTimer(.retry, seconds: 0.25)]),
+            (.timerFired(.retry), nil), (.replied(6), nil), (.replied(7), [.report(a, .started)]))
+        check(
+            "another scan succeeds after a failed one", asked,
+            (.replied(1), nil), (.replied(2, refused), [.report(a, .failed(refused)), .clearFilter(3)]),
+            (.replied(3), nil), (.scanAdded(scan(b, all)), [.setFilter(4, all)]))
+        check(
+            "a start without answer is cleared lest it succeed later", starting, (.scanRemoved(a), nil),
+            (.replied(2, noReply), [.cancelTimer(.watchdog), .stopDiscovery(3)]))
+        check(
+            "giving up during the wait cancels it", asked,
+            (.replied(1), nil), (.replied(2, inProgress), nil), (.replied(3, failed), nil),
+            (.scanRemoved(a), [.cancelTimer(.retry), .clearFilter(4)]), (.timerFired(.retry), []))
+        check(
+            "a filter that the running session refuses is given to a new one", runningMachine(heartRate),
+            (.scanAdded(scan(b, battery)), nil),
+            (.replied(3, inProgress), [.cancelTimer(.watchdog), .stopDiscovery(4)]),
+            (.replied(4), [.setFilter(5, union)]), (.replied(5), nil),
+            (.replied(6), [.report(a, .restarted(.filterRefused)), .report(b, .started)]))
     }
 
     // MARK: Power, adapter, daemon
-
-    func testAScanBeforeTheAdapterIsOnWaitsForIt() {
-        var machine = Machine()
-        XCTAssertEqual(machine.scanAdded(scan(a, all)), [])
-        XCTAssertEqual(machine.poweredOn(), [.setFilter(1, all)])
-    }
-
-    func testAScanGoesOnWhenTheAdapterReturns() {
-        var machine = runningMachine()
-        XCTAssertEqual(machine.adapterLost(), [.cancelTimer(.retry), .cancelTimer(.watchdog)])
-        XCTAssertEqual(machine.session, .unavailable)
-
-        XCTAssertEqual(machine.poweredOn(), [.setFilter(3, all)])
-        XCTAssertEqual(machine.replied(3, error: nil), [.startDiscovery(4)])
-        XCTAssertEqual(machine.replied(4, error: nil), [.report(a, .restarted(.adapterReturned))])
-    }
 
     func testAScanThatRanBearsABusyAdapterUntilTheKernelHasForgottenTheDeadDaemon() {
         var machine = runningMachine()
@@ -296,9 +195,7 @@ final class DiscoveryMachineTests: RandomTestCase {
     }
 
     func testAScanThatWasStartingBearsABusyAdapterAsLong() {
-        var machine = Machine()
-        _ = machine.poweredOn()
-        _ = machine.scanAdded(scan(a, all))
+        var machine = asked
         XCTAssertEqual(machine.replied(1, error: nil), [.startDiscovery(2)])
         _ = machine.adapterLost()
         assertOutlastsTheKernelsDiscovery(&machine)
@@ -346,28 +243,8 @@ final class DiscoveryMachineTests: RandomTestCase {
         XCTAssertEqual(effects.first, .report(a, .failed(inProgress)))
     }
 
-    func testAScanThatEndsWhileTheAdapterIsOffNeedsNoCall() {
-        var machine = runningMachine()
-        _ = machine.adapterLost()
-        XCTAssertEqual(machine.scanRemoved(a), [])
-        XCTAssertEqual(machine.poweredOn(), [])
-        XCTAssertTrue(machine.isAtRest)
-    }
-
-    func testAnAdapterThatIsNotReadyYetIsAskedAgain() {
-        var machine = Machine()
-        _ = machine.poweredOn()
-        _ = machine.scanAdded(scan(a, all))
-        let notReady = BlueZError(name: "org.bluez.Error.NotReady")
-        XCTAssertEqual(machine.replied(1, error: notReady), [.startTimer(.retry, seconds: 0.1)])
-        XCTAssertEqual(machine.timerFired(.retry), [.setFilter(2, all)])
-    }
-
     func testADaemonThatDiesDuringAStartFailsNothing() {
-        var machine = Machine()
-        _ = machine.poweredOn()
-        _ = machine.scanAdded(scan(a, all))
-        _ = machine.replied(1, error: nil)
+        var machine = starting
         XCTAssertEqual(machine.replied(2, error: BlueZError(name: "org.freedesktop.DBus.Error.NoReply")).count, 2)
         _ = machine.adapterLost()
         XCTAssertEqual(machine.poweredOn(), [.setFilter(4, all)])
@@ -375,27 +252,26 @@ final class DiscoveryMachineTests: RandomTestCase {
         XCTAssertEqual(machine.replied(5, error: nil), [.report(a, .started)])
     }
 
+    func testScansOutliveTheAdapterAndTheDaemon() {
+        let notReady = BlueZError(name: "org.bluez.Error.NotReady")
+        check(
+            "a scan before the adapter is on waits for it", Machine(), (.scanAdded(scan(a, all)), []),
+            (.poweredOn, [.setFilter(1, all)]))
+        check(
+            "a scan goes on when the adapter returns", runningMachine(),
+            (.adapterLost, [.cancelTimer(.retry), .cancelTimer(.watchdog)]),
+            (.holds { $0.session == .unavailable }, nil), (.poweredOn, [.setFilter(3, all)]),
+            (.replied(3), [.startDiscovery(4)]), (.replied(4), [.report(a, .restarted(.adapterReturned))]))
+        check(
+            "a scan that ends while the adapter is off needs no call", runningMachine(), (.adapterLost, nil),
+            (.scanRemoved(a), []), (.poweredOn, []), (.holds { $0.isAtRest }, nil))
+        check(
+            "an adapter that is not ready yet is asked again", asked,
+            (.replied(1, notReady), [.startTimer(.retry, seconds: 0.1)]),
+            (.timerFired(.retry), [.setFilter(2, all)]))
+    }
+
     // MARK: Sessions that end without a request (A4)
-
-    func testDiscoveringThatEndsByItselfIsStartedAgain() {
-        var machine = runningMachine()
-        XCTAssertEqual(machine.discoveringChanged(true), [])
-        XCTAssertEqual(machine.discoveringChanged(false), [.cancelTimer(.watchdog), .stopDiscovery(3)])
-        XCTAssertEqual(machine.replied(3, error: failed), [.setFilter(4, all)])
-        _ = machine.replied(4, error: nil)
-        XCTAssertEqual(machine.replied(5, error: nil), [.report(a, .restarted(.discoveringEnded))])
-    }
-
-    func testTheEchoOfTheLastSessionDoesNotEndTheNext() {
-        var machine = runningMachine()
-        _ = machine.scanRemoved(a)
-        _ = machine.scanAdded(scan(b, all))
-        _ = machine.replied(3, error: nil)
-        XCTAssertEqual(machine.discoveringChanged(false), [])
-        _ = machine.replied(4, error: nil)
-        XCTAssertEqual(machine.discoveringChanged(false), [])
-        XCTAssertEqual(machine.replied(5, error: nil), [.report(b, .started)])
-    }
 
     func testSessionsThatDieAgainAndAgainAreNotStartedInALoop() {
         var machine = runningMachine()
@@ -414,24 +290,6 @@ final class DiscoveryMachineTests: RandomTestCase {
             request += 3
         }
         XCTAssertEqual(delays, [1, 2, 4, 8, 16, 30, 30])
-    }
-
-    func testSilenceRestartsTheSessionAfterTheWatchdogsTime() {
-        var machine = Machine()
-        _ = machine.poweredOn()
-        _ = machine.scanAdded(Machine.Scan(a, all, watchdogSeconds: 90))
-        _ = machine.replied(1, error: nil)
-        XCTAssertEqual(
-            machine.replied(2, error: nil), [.startTimer(.watchdog, seconds: 30), .report(a, .started)])
-
-        XCTAssertEqual(machine.timerFired(.watchdog), [.startTimer(.watchdog, seconds: 30)])
-        XCTAssertEqual(machine.timerFired(.watchdog), [.startTimer(.watchdog, seconds: 30)])
-        XCTAssertEqual(machine.timerFired(.watchdog), [.cancelTimer(.watchdog), .stopDiscovery(3)])
-        _ = machine.replied(3, error: nil)
-        _ = machine.replied(4, error: nil)
-        XCTAssertEqual(
-            machine.replied(5, error: nil),
-            [.startTimer(.watchdog, seconds: 30), .report(a, .restarted(.silence))])
     }
 
     func testADiscoveredDeviceResetsTheWatchdog() {
@@ -461,19 +319,34 @@ final class DiscoveryMachineTests: RandomTestCase {
         XCTAssertEqual(ticksUntilRestart, [3, 6, 12, 24, 24])
     }
 
-    func testTheWatchdogCanBeOff() {
-        var machine = Machine()
-        _ = machine.poweredOn()
-        _ = machine.scanAdded(scan(a, all))
-        _ = machine.replied(1, error: nil)
-        XCTAssertEqual(machine.replied(2, error: nil), [.report(a, .started)])
-    }
-
-    func testAScanWithAWatchdogBringsItAlong() {
-        var machine = runningMachine()
-        XCTAssertEqual(
-            machine.scanAdded(Machine.Scan(b, all, watchdogSeconds: 9)),
-            [.report(b, .started), .startTimer(.watchdog, seconds: 3)])
+    func testASessionThatEndsIsStartedAgain() {
+        check(
+            "discovering that ends by itself is started again", runningMachine(), (.discoveringChanged(true), []),
+            (.discoveringChanged(false), [.cancelTimer(.watchdog), .stopDiscovery(3)]),
+            (.replied(3, failed), [.setFilter(4, all)]), (.replied(4), nil),
+            (.replied(5), [.report(a, .restarted(.discoveringEnded))]))
+        check(
+            "the echo of the last session does not end the next", runningMachine(), (.scanRemoved(a), nil),
+            (.scanAdded(scan(b, all)), nil), (.replied(3), nil), (.discoveringChanged(false), []), (.replied(4), nil),
+            (.discoveringChanged(false), []), (.replied(5), [.report(b, .started)]))
+        check(
+            "silence restarts the session after the watchdogs time", Machine(), (.poweredOn, nil),
+            (.scanAdded(Machine.Scan(a, all, watchdogSeconds: 90)), nil), (.replied(1), nil),
+            (.replied(2), [.startTimer(.watchdog, seconds: 30), .report(a, .started)]),
+            (.timerFired(.watchdog), [.startTimer(.watchdog, seconds: 30)]),
+            (.timerFired(.watchdog), [.startTimer(.watchdog, seconds: 30)]),
+            (.timerFired(.watchdog), [.cancelTimer(.watchdog), .stopDiscovery(3)]), (.replied(3), nil),
+            (.replied(4), nil),
+            (.replied(5), [.startTimer(.watchdog, seconds: 30), .report(a, .restarted(.silence))]))
+        check(
+            "the watchdog can be off", asked,
+            (.replied(1), nil), (.replied(2), [.report(a, .started)]))
+        check(
+            "a scan with a watchdog brings it along", runningMachine(),
+            (
+                .scanAdded(Machine.Scan(b, all, watchdogSeconds: 9)),
+                [.report(b, .started), .startTimer(.watchdog, seconds: 3)]
+            ))
     }
 
     // MARK: A law

@@ -1,3 +1,4 @@
+import TestSupport
 import XCTest
 
 @testable import BlueCapBlueZ
@@ -19,79 +20,37 @@ final class DiscoveryPauseTests: XCTestCase {
         return machine
     }
 
-    func testAPauseStopsTheSessionAndKeepsScansAndFilter() {
-        var machine = runningMachine()
-        XCTAssertEqual(machine.paused(true), [.cancelTimer(.watchdog), .stopDiscovery(3)])
-        XCTAssertEqual(machine.replied(3, error: nil), [])
-        XCTAssertTrue(machine.isSettled)
-        XCTAssertFalse(machine.isAtRest)
-        XCTAssertEqual(machine.discoveringChanged(false), [])
-    }
-
-    func testTheEndOfAPauseStartsTheSessionAgainInSilence() {
-        var machine = runningMachine()
-        _ = machine.paused(true)
-        _ = machine.replied(3, error: nil)
-        XCTAssertEqual(machine.paused(false), [.setFilter(4, all)])
-        XCTAssertEqual(machine.replied(4, error: nil), [.startDiscovery(5)])
-        XCTAssertEqual(machine.replied(5, error: nil), [.startTimer(.watchdog, seconds: 30)])
-        XCTAssertEqual(machine.session, .running(all))
-    }
-
-    func testAPauseDuringAPauseChangesNothing() {
-        var machine = runningMachine()
-        XCTAssertEqual(machine.paused(false), [])
-        _ = machine.paused(true)
-        XCTAssertEqual(machine.paused(true), [])
-        _ = machine.replied(3, error: nil)
-        XCTAssertEqual(machine.paused(false), [.setFilter(4, all)])
-        XCTAssertEqual(machine.paused(false), [])
-    }
-
-    func testAPauseThatEndsBeforeTheStopIsAnsweredStartsAgainAfterIt() {
-        var machine = runningMachine()
-        _ = machine.paused(true)
-        XCTAssertEqual(machine.paused(false), [])
-        XCTAssertEqual(machine.replied(3, error: nil), [.setFilter(4, all)])
-    }
-
-    func testAPauseDuringAStartStopsWhatHasStarted() {
-        var machine = Machine()
-        _ = machine.poweredOn()
-        _ = machine.scanAdded(Machine.Scan(a, all, watchdogSeconds: nil))
-        XCTAssertEqual(machine.paused(true), [])
-        XCTAssertEqual(machine.replied(1, error: nil), [])
-        XCTAssertEqual(machine.session, .idle)
-        XCTAssertEqual(machine.paused(false), [.setFilter(2, all)])
-        _ = machine.replied(2, error: nil)
-        XCTAssertEqual(machine.paused(true), [])
-        XCTAssertEqual(
-            machine.replied(3, error: nil), [.report(a, .started), .cancelTimer(.watchdog), .stopDiscovery(4)])
-    }
-
-    func testARefusedStopIsTriedAgainWhileThePauseLasts() {
-        var machine = runningMachine()
-        _ = machine.paused(true)
-        XCTAssertEqual(
-            machine.replied(3, error: inProgress), [.startTimer(.retry, seconds: Machine.retryDelays[0])])
-        XCTAssertEqual(machine.timerFired(.retry), [.cancelTimer(.watchdog), .stopDiscovery(4)])
-    }
-
-    func testScansThatEndDuringAPauseLeaveNothingBehind() {
-        var machine = runningMachine()
-        _ = machine.paused(true)
-        _ = machine.replied(3, error: nil)
-        XCTAssertEqual(machine.scanRemoved(a), [.clearFilter(4)])
-        _ = machine.replied(4, error: nil)
-        XCTAssertTrue(machine.isAtRest)
-        XCTAssertEqual(machine.paused(false), [])
-    }
-
-    func testAnAdapterThatComesBackDuringAPauseIsLeftAlone() {
-        var machine = runningMachine()
-        _ = machine.paused(true)
-        _ = machine.adapterLost()
-        XCTAssertEqual(machine.poweredOn(), [])
-        XCTAssertEqual(machine.paused(false), [.setFilter(4, all)])
+    func testScansRestDuringAPause() {
+        check(
+            "a pause stops the session and keeps scans and filter", runningMachine(),
+            (.paused(true), [.cancelTimer(.watchdog), .stopDiscovery(3)]), (.replied(3), []),
+            (.holds { $0.isSettled }, nil), (.holds { !$0.isAtRest }, nil), (.discoveringChanged(false), []))
+        check(
+            "the end of a pause starts the session again in silence", runningMachine(), (.paused(true), nil),
+            (.replied(3), nil), (.paused(false), [.setFilter(4, all)]), (.replied(4), [.startDiscovery(5)]),
+            (.replied(5), [.startTimer(.watchdog, seconds: 30)]),
+            (.holds { [self] in $0.session == .running(all) }, nil))
+        check(
+            "a pause during a pause changes nothing", runningMachine(), (.paused(false), []), (.paused(true), nil),
+            (.paused(true), []), (.replied(3), nil), (.paused(false), [.setFilter(4, all)]), (.paused(false), []))
+        check(
+            "a pause that ends before the stop is answered starts again after it", runningMachine(),
+            (.paused(true), nil), (.paused(false), []), (.replied(3), [.setFilter(4, all)]))
+        check(
+            "a pause during a start stops what has started", Machine(), (.poweredOn, nil),
+            (.scanAdded(Machine.Scan(a, all, watchdogSeconds: nil)), nil), (.paused(true), []), (.replied(1), []),
+            (.holds { $0.session == .idle }, nil), (.paused(false), [.setFilter(2, all)]), (.replied(2), nil),
+            (.paused(true), []), (.replied(3), [.report(a, .started), .cancelTimer(.watchdog), .stopDiscovery(4)]))
+        check(
+            "a refused stop is tried again while the pause lasts", runningMachine(), (.paused(true), nil),
+            (.replied(3, inProgress), [.startTimer(.retry, seconds: Machine.retryDelays[0])]),
+            (.timerFired(.retry), [.cancelTimer(.watchdog), .stopDiscovery(4)]))
+        check(
+            "scans that end during a pause leave nothing behind", runningMachine(), (.paused(true), nil),
+            (.replied(3), nil), (.scanRemoved(a), [.clearFilter(4)]), (.replied(4), nil),
+            (.holds { $0.isAtRest }, nil), (.paused(false), []))
+        check(
+            "an adapter that comes back during a pause is left alone", runningMachine(), (.paused(true), nil),
+            (.adapterLost, nil), (.poweredOn, []), (.paused(false), [.setFilter(4, all)]))
     }
 }

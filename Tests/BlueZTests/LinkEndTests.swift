@@ -9,16 +9,18 @@ import XCTest
 final class LinkEndTests: XCTestCase {
     private let devicePath: ObjectPath = "/org/bluez/hci0/dev_C0_26_DF_12_34_56"
     private let daemon = FakeDaemon()
+    /// Keeps the client.
+    private var observation: CancelHandle?
     private let results = Locked<[String]>([])
 
-    private func readyClient(_ observer: RecordingObserver = RecordingObserver()) -> (BlueZClient, CancelHandle) {
+    private func readyClient(_ observer: RecordingObserver = RecordingObserver()) -> BlueZClient {
         daemon.objects.append((devicePath, [("org.bluez.Device1", BlueZMessages.fullDevice)]))
         daemon.appear()
         let client = BlueZClient.shared(at: daemon.bus.address)
-        let observation = client.observe(observer)
+        observation = client.observe(observer)
         daemon.loop.run()
         daemon.forgetCalls()
-        return (client, observation)
+        return client
     }
 
     private func device() throws -> ObjectKey {
@@ -46,7 +48,7 @@ final class LinkEndTests: XCTestCase {
     // MARK: Disconnected
 
     func testTheReasonIsThereWhenTheLinkIsDown() throws {
-        let (client, observation) = readyClient()
+        let client = readyClient()
         change([("ServicesResolved", .bool(false))])
         disconnected("org.bluez.Reason.Remote", "Connection terminated by remote user")
         change([("Connected", .bool(false))])
@@ -54,19 +56,17 @@ final class LinkEndTests: XCTestCase {
         let end = try XCTUnwrap(linkEnd(client))
         XCTAssertEqual(end.name, "org.bluez.Reason.Remote")
         XCTAssertEqual(end.message, "Connection terminated by remote user")
-        withExtendedLifetime(observation) {}
     }
 
     func testBefore583ThereIsNone() throws {
-        let (client, observation) = readyClient()
+        let client = readyClient()
         change([("ServicesResolved", .bool(false))])
         change([("Connected", .bool(false))])
         XCTAssertNil(try linkEnd(client))
-        withExtendedLifetime(observation) {}
     }
 
     func testTheReasonOfAnEarlierLinkIsForgotten() throws {
-        let (client, observation) = readyClient()
+        let client = readyClient()
         for news in [("Connected", TestValue.bool(true)), ("ServicesResolved", .bool(true))] {
             change([("ServicesResolved", .bool(false))])
             disconnected("org.bluez.Reason.Timeout", "Connection timeout")
@@ -76,11 +76,10 @@ final class LinkEndTests: XCTestCase {
             change([news])
             XCTAssertNil(try linkEnd(client))
         }
-        withExtendedLifetime(observation) {}
     }
 
     func testAReasonOfAnUnknownDeviceIsPassedOver() {
-        let (client, observation) = readyClient()
+        let client = readyClient()
         daemon.send(
             .signal(
                 path: "/org/bluez/hci0/dev_00_00_00_00_00_01", interface: "org.bluez.Device1", member: "Disconnected"
@@ -91,7 +90,6 @@ final class LinkEndTests: XCTestCase {
         daemon.send(
             .signal(path: devicePath, interface: "org.bluez.Device1", member: "Disconnected") { $0.uint32(1) })
         XCTAssertTrue(client.daemon.objects.linkEnds.isEmpty)
-        withExtendedLifetime(observation) {}
     }
 
     // MARK: RemoveDevice
@@ -106,39 +104,35 @@ final class LinkEndTests: XCTestCase {
     }
 
     func testTheLinkIsEndedBeforeADeviceIsRemoved() throws {
-        let (client, observation) = readyClient()
+        let client = readyClient()
         try remove(client)
         XCTAssertEqual(daemon.calls, ["Disconnect", "RemoveDevice"])
         XCTAssertEqual(results.withLock { $0 }, ["done"])
-        withExtendedLifetime(observation) {}
     }
 
     func testADeviceWithoutALinkIsRemoved() throws {
-        let (client, observation) = readyClient()
+        let client = readyClient()
         daemon.errors["Disconnect"] = [DBusError(name: "org.bluez.Error.NotConnected", message: "Not Connected")]
         try remove(client)
         XCTAssertEqual(daemon.calls, ["Disconnect", "RemoveDevice"])
         XCTAssertEqual(results.withLock { $0 }, ["done"])
-        withExtendedLifetime(observation) {}
     }
 
     func testADeviceWhoseLinkCannotBeEndedIsRemovedByADaemonThatIsNot587() throws {
         daemon.objects = [(BlueZMessages.adapterPath, BlueZMessages.adapter(82))]
-        let (client, observation) = readyClient()
+        let client = readyClient()
         daemon.silent = ["Disconnect"]
         try remove(client)
         XCTAssertEqual(daemon.calls, ["Disconnect", "RemoveDevice"])
         XCTAssertEqual(results.withLock { $0 }, ["done"])
-        withExtendedLifetime(observation) {}
     }
 
     func testADeviceWhoseLinkCannotBeEndedIsNotRemoved() throws {
         daemon.objects = [(BlueZMessages.adapterPath, BlueZMessages.adapter(87))]
-        let (client, observation) = readyClient()
+        let client = readyClient()
         daemon.silent = ["Disconnect"]
         try remove(client)
         XCTAssertEqual(daemon.calls, ["Disconnect"])
         XCTAssertEqual(results.withLock { $0 }, ["org.freedesktop.DBus.Error.NoReply"])
-        withExtendedLifetime(observation) {}
     }
 }

@@ -1,4 +1,5 @@
 import TestRandomness
+import TestSupport
 import XCTest
 
 @testable import BlueCapBlueZ
@@ -20,61 +21,6 @@ final class LinkMachineTests: RandomTestCase {
         var path = "/org/bluez/hci0/dev_00_00_00_00_00_0\(String(number, radix: 16, uppercase: true))"
         guard let key = path.withUTF8({ ObjectKey(path: $0) }) else { preconditionFailure(path) }
         return key
-    }
-
-    func testAnAttemptGoesOutAtOnceAndItsAnswerEndsIt() {
-        XCTAssertEqual(machine.requested(one, a), [.connect(one, a), turn])
-        XCTAssertEqual(machine.connectReplied(one, a, error: nil), [.cancelTimer, .complete(one, nil)])
-        XCTAssertEqual(machine, LinkMachine())
-    }
-
-    func testTheOthersWaitInTheirOrder() {
-        _ = machine.requested(one, a)
-        XCTAssertEqual(machine.requested(two, b), [])
-        XCTAssertEqual(machine.requested(three, a), [])
-        XCTAssertEqual(
-            machine.connectReplied(one, a, error: refused),
-            [.cancelTimer, .complete(one, refused), .connect(two, b), turn])
-        XCTAssertEqual(
-            machine.connectReplied(two, b, error: nil), [.cancelTimer, .complete(two, nil), .connect(three, a), turn])
-    }
-
-    func testAnAttemptThatWaitsIsTakenOutWithoutACall() {
-        _ = machine.requested(one, a)
-        _ = machine.requested(two, b)
-        XCTAssertEqual(machine.cancelled(two), [.complete(two, .connectCancelled)])
-        XCTAssertEqual(machine.connectReplied(one, a, error: nil), [.cancelTimer, .complete(one, nil)])
-        XCTAssertEqual(machine.cancelled(one), [])
-    }
-
-    func testAnAttemptUnderWayKeepsItsTurnUntilBlueZHasEndedIt() {
-        _ = machine.requested(one, a)
-        _ = machine.requested(two, b)
-        XCTAssertEqual(machine.cancelled(one), [.disconnect(a), end])
-        XCTAssertEqual(machine.attempt?.reason, .connectCancelled)
-        XCTAssertEqual(machine.cancelled(one), [])
-        XCTAssertEqual(machine.disconnectReplied(a, error: nil, isConnected: false), [.disconnected(a, nil)])
-        XCTAssertEqual(
-            machine.connectReplied(one, a, error: refused),
-            [.cancelTimer, .complete(one, .connectCancelled), .connect(two, b), turn])
-    }
-
-    func testASuccessThatCrossesTheCancellationIsCancelledAllTheSame() {
-        _ = machine.requested(one, a)
-        _ = machine.cancelled(one)
-        XCTAssertEqual(machine.connectReplied(one, a, error: nil), [])
-        XCTAssertEqual(machine.disconnectReplied(a, error: nil, isConnected: true), [])
-        XCTAssertEqual(
-            machine.linkEnded(a), [.disconnected(a, nil), .cancelTimer, .complete(one, .connectCancelled)])
-    }
-
-    func testTheWaitForADaemonThatNeverRepliesEnds() {
-        _ = machine.requested(one, a)
-        _ = machine.cancelled(one)
-        XCTAssertEqual(machine.timerFired(), [.cancelTimer, .complete(one, .connectCancelled)])
-        XCTAssertEqual(machine.disconnectReplied(a, error: refused, isConnected: false), [.disconnected(a, refused)])
-        XCTAssertEqual(machine, LinkMachine())
-        XCTAssertEqual(machine.connectReplied(one, a, error: refused), [])
     }
 
     func testALinkThatComesAfterItsAttemptWasGivenUpIsEnded() {
@@ -113,6 +59,42 @@ final class LinkMachineTests: RandomTestCase {
             machine.disconnectReplied(a, error: nil, isConnected: false).last, .complete(one, .connectCancelled))
     }
 
+    func testAttemptsTakeTurns() {
+        check(
+            "an attempt goes out at once and its answer ends it", LinkMachine(),
+            (.requested(one, a), [.connect(one, a), turn]),
+            (.connectReplied(one, a, nil), [.cancelTimer, .complete(one, nil)]),
+            (.holds { $0 == LinkMachine() }, nil))
+        check(
+            "the others wait in their order", LinkMachine(), (.requested(one, a), nil), (.requested(two, b), []),
+            (.requested(three, a), []),
+            (.connectReplied(one, a, refused), [.cancelTimer, .complete(one, refused), .connect(two, b), turn]),
+            (.connectReplied(two, b, nil), [.cancelTimer, .complete(two, nil), .connect(three, a), turn]))
+        check(
+            "an attempt that waits is taken out without a call", LinkMachine(), (.requested(one, a), nil),
+            (.requested(two, b), nil), (.cancelled(two), [.complete(two, .connectCancelled)]),
+            (.connectReplied(one, a, nil), [.cancelTimer, .complete(one, nil)]), (.cancelled(one), []))
+        check(
+            "an attempt under way keeps its turn until BlueZ has ended it", LinkMachine(), (.requested(one, a), nil),
+            (.requested(two, b), nil), (.cancelled(one), [.disconnect(a), end]),
+            (.holds { $0.attempt?.reason == .connectCancelled }, nil), (.cancelled(one), []),
+            (.disconnectReplied(a, nil, isConnected: false), [.disconnected(a, nil)]),
+            (
+                .connectReplied(one, a, refused),
+                [.cancelTimer, .complete(one, .connectCancelled), .connect(two, b), turn]
+            ))
+        check(
+            "a success that crosses the cancellation is cancelled all the same", LinkMachine(),
+            (.requested(one, a), nil), (.cancelled(one), nil), (.connectReplied(one, a, nil), []),
+            (.disconnectReplied(a, nil, isConnected: true), []),
+            (.linkEnded(a), [.disconnected(a, nil), .cancelTimer, .complete(one, .connectCancelled)]))
+        check(
+            "the wait for a daemon that never replies ends", LinkMachine(), (.requested(one, a), nil),
+            (.cancelled(one), nil), (.timerFired, [.cancelTimer, .complete(one, .connectCancelled)]),
+            (.disconnectReplied(a, refused, isConnected: false), [.disconnected(a, refused)]),
+            (.holds { $0 == LinkMachine() }, nil), (.connectReplied(one, a, refused), []))
+    }
+
     // MARK: Fairness
 
     func testAnAbsentDeviceGivesItsTurnToThoseWhoWait() {
@@ -126,47 +108,16 @@ final class LinkMachineTests: RandomTestCase {
         XCTAssertEqual(BlueZError.turnEnded.connectCause, .transient)
     }
 
-    func testWhoComesInOvertimeEndsIt() {
-        _ = machine.requested(one, a)
-        _ = machine.timerFired()
-        XCTAssertEqual(machine.requested(two, b), [.disconnect(a), end])
-    }
-
-    func testASuccessInOvertimeIsASuccess() {
-        _ = machine.requested(one, a)
-        _ = machine.timerFired()
-        XCTAssertEqual(machine.connectReplied(one, a, error: nil), [.cancelTimer, .complete(one, nil)])
+    func testAnAttemptIsCalledOffForThoseThatWait() {
+        check(
+            "who comes in overtime ends it", LinkMachine(), (.requested(one, a), nil), (.timerFired, nil),
+            (.requested(two, b), [.disconnect(a), end]))
+        check(
+            "a success in overtime is a success", LinkMachine(), (.requested(one, a), nil), (.timerFired, nil),
+            (.connectReplied(one, a, nil), [.cancelTimer, .complete(one, nil)]))
     }
 
     // MARK: Devices that are being disconnected
-
-    func testADeviceThatIsBeingDisconnectedWaitsAndLetsOthersPass() {
-        XCTAssertEqual(machine.disconnectAsked(a), [.disconnect(a)])
-        XCTAssertEqual(machine.requested(one, a), [])
-        XCTAssertEqual(machine.requested(two, b), [.connect(two, b), turn])
-        XCTAssertEqual(machine.disconnectReplied(a, error: nil, isConnected: false), [.disconnected(a, nil)])
-        XCTAssertEqual(
-            machine.connectReplied(two, b, error: nil), [.cancelTimer, .complete(two, nil), .connect(one, a), turn])
-    }
-
-    func testADisconnectionJoinsTheOneUnderWay() {
-        _ = machine.disconnectAsked(a)
-        XCTAssertEqual(machine.disconnectAsked(a), [])
-        XCTAssertEqual(machine.linkEnded(a), [], "The reply follows.")
-        XCTAssertEqual(machine.disconnectReplied(a, error: nil, isConnected: true), [])
-        XCTAssertEqual(machine.linkEnded(a), [.disconnected(a, nil)])
-        XCTAssertEqual(machine.linkEnded(a), [])
-        XCTAssertEqual(machine, LinkMachine())
-    }
-
-    func testAnswersAndTimersThatComeLateChangeNothing() {
-        XCTAssertEqual(machine.timerFired(), [])
-        XCTAssertEqual(machine.connectReplied(one, a, error: refused), [])
-        _ = machine.requested(two, a)
-        XCTAssertEqual(machine.connectReplied(one, a, error: nil), [])
-        XCTAssertEqual(machine.disconnectReplied(a, error: nil, isConnected: false), [])
-        XCTAssertEqual(machine.attempt, LinkMachine.Attempt(id: two, device: a))
-    }
 
     /// Whatever happens in whatever order: each attempt and each disconnection is completed exactly once, no two attempts
     /// are under way, and none to a device that is being disconnected begins.
@@ -235,5 +186,24 @@ final class LinkMachineTests: RandomTestCase {
             XCTAssertEqual(open, [])
             XCTAssertEqual(falling, [])
         }
+    }
+    func testADeviceThatIsBeingDisconnectedWaits() {
+        check(
+            "a device that is being disconnected waits and lets others pass", LinkMachine(),
+            (.disconnectAsked(a), [.disconnect(a)]), (.requested(one, a), []),
+            (.requested(two, b), [.connect(two, b), turn]),
+            (.disconnectReplied(a, nil, isConnected: false), [.disconnected(a, nil)]),
+            (.connectReplied(two, b, nil), [.cancelTimer, .complete(two, nil), .connect(one, a), turn]))
+        check(
+            "a disconnection joins the one under way", LinkMachine(), (.disconnectAsked(a), nil),
+            (.disconnectAsked(a), []),
+            // The reply follows.
+            (.linkEnded(a), []), (.disconnectReplied(a, nil, isConnected: true), []),
+            (.linkEnded(a), [.disconnected(a, nil)]), (.linkEnded(a), []), (.holds { $0 == LinkMachine() }, nil))
+        check(
+            "answers and timers that come late change nothing", LinkMachine(), (.timerFired, []),
+            (.connectReplied(one, a, refused), []), (.requested(two, a), nil), (.connectReplied(one, a, nil), []),
+            (.disconnectReplied(a, nil, isConnected: false), []),
+            (.holds { [self] in $0.attempt == LinkMachine.Attempt(id: two, device: a) }, nil))
     }
 }

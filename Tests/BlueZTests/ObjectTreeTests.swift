@@ -36,10 +36,12 @@ final class ObjectTreeTests: XCTestCase {
 
     private func change(_ tree: inout ObjectTree, _ properties: TestProperties, invalidated: [String] = []) {
         changes.removeAll()
-        tree.apply(
+        apply(
             BlueZMessages.propertiesChanged(
-                devicePath, "org.bluez.Device1", properties, invalidated: invalidated), into: &changes)
+                devicePath, "org.bluez.Device1", properties, invalidated: invalidated), to: &tree)
     }
+
+    private func apply(_ message: Message, to tree: inout ObjectTree) { tree.apply(message, into: &changes) }
 
     // MARK: Loading
 
@@ -104,7 +106,7 @@ final class ObjectTreeTests: XCTestCase {
 
     func testSignalsBeforeTheAnswerAreSupersededByIt() {
         var tree = ObjectTree()
-        tree.apply(BlueZMessages.interfacesAdded(devicePath, [("org.bluez.Device1", [])]), into: &changes)
+        apply(BlueZMessages.interfacesAdded(devicePath, [("org.bluez.Device1", [])]), to: &tree)
         XCTAssertEqual(changes, [])
         XCTAssertEqual(tree.deviceCount, 0)
     }
@@ -200,9 +202,9 @@ final class ObjectTreeTests: XCTestCase {
             ])
         XCTAssertEqual(changes, [])
 
-        tree.apply(
+        apply(
             BlueZMessages.propertiesChanged(devicePath, "org.bluez.MediaControl1", [("Percentage", .byte(9))]),
-            into: &changes)
+            to: &tree)
         XCTAssertEqual(changes, [])
     }
 
@@ -223,14 +225,13 @@ final class ObjectTreeTests: XCTestCase {
         var tree = makeTreeWithDevice()
         for member in ["PropertiesChanged", "InterfacesAdded", "InterfacesRemoved"] {
             for interface in ["org.freedesktop.DBus.Properties", "org.freedesktop.DBus.ObjectManager"] {
-                tree.apply(.signal(path: devicePath, interface: interface, member: member), into: &changes)
-                tree.apply(
-                    .signal(path: devicePath, interface: interface, member: member) { $0.uint32(7) }, into: &changes)
-                tree.apply(
+                apply(.signal(path: devicePath, interface: interface, member: member), to: &tree)
+                apply(.signal(path: devicePath, interface: interface, member: member) { $0.uint32(7) }, to: &tree)
+                apply(
                     .signal(path: devicePath, interface: interface, member: member) {
                         $0.string("org.bluez.Device1")
                         $0.string("and no dictionary")
-                    }, into: &changes)
+                    }, to: &tree)
             }
         }
         XCTAssertEqual(changes, [])
@@ -239,11 +240,11 @@ final class ObjectTreeTests: XCTestCase {
     func testAnAdapterThatIsSwitchedOffSaysSo() throws {
         var tree = makeTree()
         changes.removeAll()
-        tree.apply(
+        apply(
             BlueZMessages.propertiesChanged(
                 BlueZMessages.adapterPath, "org.bluez.Adapter1",
                 [("Powered", .bool(false)), ("Discovering", .bool(false)), ("PowerState", .string("off-blocked"))]),
-            into: &changes)
+            to: &tree)
         let hci0 = try XCTUnwrap(hci0)
         // That there is a PowerState is news as well.
         XCTAssertEqual(
@@ -276,20 +277,20 @@ final class ObjectTreeTests: XCTestCase {
     func testADeviceComesWithItsFirstAdvertisement() throws {
         var tree = makeTree()
         changes.removeAll()
-        tree.apply(
+        apply(
             BlueZMessages.interfacesAdded(
                 devicePath,
                 [
                     ("org.freedesktop.DBus.Introspectable", []), ("org.bluez.Device1", BlueZMessages.fullDevice),
                     ("org.freedesktop.DBus.Properties", []),
-                ]), into: &changes)
+                ]), to: &tree)
         XCTAssertEqual(changes, [.deviceAdded(key(devicePath), isAdvertised: true)])
     }
 
     func testARemovedDeviceCanBeReadUntilTheSweepAndItsPlaceIsUsedAgain() throws {
         let device = key(devicePath)
         var tree = makeTreeWithDevice()
-        tree.apply(BlueZMessages.interfacesRemoved(devicePath, ["org.bluez.Device1"]), into: &changes)
+        apply(BlueZMessages.interfacesRemoved(devicePath, ["org.bluez.Device1"]), to: &tree)
 
         XCTAssertEqual(changes, [.deviceRemoved(device)])
         XCTAssertEqual(tree.read(device) { $0.name }, "Heart of Gold")
@@ -299,17 +300,15 @@ final class ObjectTreeTests: XCTestCase {
         tree.sweep()
         XCTAssertNil(tree.read(device) { $0.address })
 
-        tree.apply(BlueZMessages.interfacesAdded(devicePath, [("org.bluez.Device1", [])]), into: &changes)
+        apply(BlueZMessages.interfacesAdded(devicePath, [("org.bluez.Device1", [])]), to: &tree)
         XCTAssertEqual(tree.devices.count, 1)
         XCTAssertNil(try self.device(in: tree).name)
     }
 
     func testADeviceThatReturnsBeforeTheSweepStays() throws {
         var tree = makeTreeWithDevice()
-        tree.apply(BlueZMessages.interfacesRemoved(devicePath, ["org.bluez.Device1"]), into: &changes)
-        tree.apply(
-            BlueZMessages.interfacesAdded(devicePath, [("org.bluez.Device1", [("Name", .string("x"))])]),
-            into: &changes)
+        apply(BlueZMessages.interfacesRemoved(devicePath, ["org.bluez.Device1"]), to: &tree)
+        apply(BlueZMessages.interfacesAdded(devicePath, [("org.bluez.Device1", [("Name", .string("x"))])]), to: &tree)
         tree.sweep()
         XCTAssertEqual(try device(in: tree).name, "x")
         XCTAssertEqual(tree.deviceCount, 1)
@@ -318,7 +317,7 @@ final class ObjectTreeTests: XCTestCase {
 
     func testLosingAnotherInterfaceIsNotLosingTheDevice() {
         var tree = makeTreeWithDevice()
-        tree.apply(BlueZMessages.interfacesRemoved(devicePath, ["org.bluez.MediaControl1"]), into: &changes)
+        apply(BlueZMessages.interfacesRemoved(devicePath, ["org.bluez.MediaControl1"]), to: &tree)
         XCTAssertEqual(changes, [])
         XCTAssertEqual(tree.deviceCount, 1)
     }
@@ -326,10 +325,10 @@ final class ObjectTreeTests: XCTestCase {
     func testAnAdapterTakesItsDevicesAlong() throws {
         let other: ObjectPath = "/org/bluez/hci1/dev_C0_26_DF_12_34_56"
         var tree = makeTree([(devicePath, BlueZMessages.fullDevice), (other, [])])
-        tree.apply(BlueZMessages.interfacesAdded("/org/bluez/hci1", BlueZMessages.adapter()), into: &changes)
+        apply(BlueZMessages.interfacesAdded("/org/bluez/hci1", BlueZMessages.adapter()), to: &tree)
         changes.removeAll()
 
-        tree.apply(BlueZMessages.interfacesRemoved("/org/bluez/hci0", ["org.bluez.Adapter1"]), into: &changes)
+        apply(BlueZMessages.interfacesRemoved("/org/bluez/hci0", ["org.bluez.Adapter1"]), to: &tree)
 
         XCTAssertEqual(changes, [.deviceRemoved(key(devicePath)), .adapterRemoved(try XCTUnwrap(hci0))])
         XCTAssertTrue(tree.contains(key(other)))
@@ -364,8 +363,8 @@ final class ObjectTreeTests: XCTestCase {
         for index in 0..<20_000 as Range<Int> {
             let address = String(format: "%02X_%02X_%02X", index >> 16 & 255, index >> 8 & 255, index & 255)
             guard let path = ObjectPath(validating: "/org/bluez/hci0/dev_C0_00_00_\(address)") else { return }
-            tree.apply(BlueZMessages.interfacesAdded(path, [("org.bluez.Device1", [])]), into: &changes)
-            tree.apply(BlueZMessages.interfacesRemoved(path, ["org.bluez.Device1"]), into: &changes)
+            apply(BlueZMessages.interfacesAdded(path, [("org.bluez.Device1", [])]), to: &tree)
+            apply(BlueZMessages.interfacesRemoved(path, ["org.bluez.Device1"]), to: &tree)
             tree.sweep()
             changes.removeAll()
         }

@@ -7,8 +7,24 @@ import XCTest
 
 /// The agent on a bus: its registration, and the calls of BlueZ and of other programs.
 final class PairingAgentTests: XCTestCase {
-    private let scene = PairingScene()
+    private var scene = PairingScene()
     private var daemon: FakeDaemon { scene.daemon }
+
+    /// A manager that wants the agent, which is registered.
+    private func registered(_ client: BlueZClient? = nil) -> FakeManager {
+        let manager = FakeManager()
+        _ = client ?? scene.start()
+        scene.want(.keyboardDisplay, manager)
+        return manager
+    }
+
+    /// The same while it displays a passkey on a link.
+    private func displaying() -> FakeManager {
+        let manager = registered()
+        scene.change([("Connected", .bool(true))])
+        _ = scene.call("DisplayPasskey", [.uint32(4711), .uint16(0)])
+        return manager
+    }
 
     // MARK: Registration
 
@@ -40,9 +56,8 @@ final class PairingAgentTests: XCTestCase {
     }
 
     func testANewDaemonIsAskedAgain() {
-        let manager = FakeManager()
         let client = scene.start()
-        scene.want(.keyboardDisplay, manager)
+        _ = registered(client)
         daemon.vanish()
         XCTAssertEqual(client.pairings.agentState, .absent)
         daemon.appear()
@@ -73,27 +88,19 @@ final class PairingAgentTests: XCTestCase {
             ["org.bluez.Error.Rejected", "org.freedesktop.DBus.Error.AccessDenied", "registered"])
     }
 
-    func testTheClientLeavesWhenTheAgentIsUnregistered() {
-        let manager = FakeManager()
-        let client = scene.start()
-        scene.want(.keyboardDisplay, manager)
-        daemon.silent = ["UnregisterAgent"]
-        scene.observation?.cancel()
-        daemon.loop.advance(by: 0.5)
-        XCTAssertEqual(daemon.calls.last, "UnregisterAgent")
-        XCTAssertNotNil(client.daemon.connection)
-        daemon.answerLate("UnregisterAgent")
-        XCTAssertNil(client.daemon.connection)
-    }
-
-    func testTheClientLeavesAfterASecondWithoutAReply() {
-        let manager = FakeManager()
-        let client = scene.start()
-        scene.want(.keyboardDisplay, manager)
-        daemon.silent = ["UnregisterAgent"]
-        scene.observation?.cancel()
-        daemon.loop.advance(by: 3)
-        XCTAssertNil(client.daemon.connection)
+    func testTheClientLeavesWhenTheAgentIsUnregisteredOrAfterASecondWithoutAReply() {
+        for isAnswered in [true, false] {
+            scene = PairingScene()
+            let client = scene.start()
+            _ = registered(client)
+            daemon.silent = ["UnregisterAgent"]
+            scene.observation?.cancel()
+            daemon.loop.advance(by: 0.5)
+            XCTAssertEqual(daemon.calls.last, "UnregisterAgent")
+            XCTAssertNotNil(client.daemon.connection)
+            if isAnswered { daemon.answerLate("UnregisterAgent") } else { daemon.loop.advance(by: 2.5) }
+            XCTAssertNil(client.daemon.connection, "\(isAnswered)")
+        }
     }
 
     // MARK: Requests
@@ -110,9 +117,7 @@ final class PairingAgentTests: XCTestCase {
             ("RequestPasskey", [], .enterPasskey, .accept, "org.bluez.Error.Rejected"),
             ("RequestConfirmation", [.uint32(7)], .confirm(7), .passkey(7), "org.bluez.Error.Rejected"),
         ]
-        let manager = FakeManager()
-        _ = scene.start()
-        scene.want(.keyboardDisplay, manager)
+        let manager = registered()
         for (method, arguments, kind, answer, expected) in cases {
             let reply = scene.call(method, arguments)
             let request = try XCTUnwrap(manager.requests.last)
@@ -132,9 +137,7 @@ final class PairingAgentTests: XCTestCase {
     }
 
     func testWhatIsNotOfLowEnergyIsRejected() {
-        let manager = FakeManager()
-        _ = scene.start()
-        scene.want(.keyboardDisplay, manager)
+        let manager = registered()
         for (method, arguments) in [
             ("RequestPinCode", []), ("DisplayPinCode", [.string("0000")]),
             ("AuthorizeService", [.string("0000110b-0000-1000-8000-00805f9b34fb")]),
@@ -145,9 +148,7 @@ final class PairingAgentTests: XCTestCase {
     }
 
     func testAProgramThatIsNotTheDaemonIsRefused() {
-        let manager = FakeManager()
-        _ = scene.start()
-        scene.want(.keyboardDisplay, manager)
+        let manager = registered()
         let other = Connection.open(.custom(daemon.bus.address), loop: daemon.loop)
         for (method, arguments) in PairingScene.methods {
             let reply = scene.call(method, arguments, from: other)
@@ -164,9 +165,7 @@ final class PairingAgentTests: XCTestCase {
     }
 
     func testACallOfAnotherFormIsUnknown() {
-        let manager = FakeManager()
-        _ = scene.start()
-        scene.want(.keyboardDisplay, manager)
+        let manager = registered()
         XCTAssertEqual(
             scene.call("RequestConfirmation", [.string("1")]).withLock { $0 },
             "org.freedesktop.DBus.Error.UnknownMethod")
@@ -187,9 +186,7 @@ final class PairingAgentTests: XCTestCase {
     }
 
     func testARequestOfAnUnknownDeviceIsRejected() {
-        let manager = FakeManager()
-        _ = scene.start()
-        scene.want(.keyboardDisplay, manager)
+        _ = registered()
         let reply = scene.call("RequestAuthorization", device: "/org/bluez/hci0/dev_00_00_00_00_00_01")
         XCTAssertEqual(reply.withLock { $0 }, "org.bluez.Error.Rejected")
     }
@@ -218,9 +215,7 @@ final class PairingAgentTests: XCTestCase {
     }
 
     func testASecondRequestIsRejectedWhileOneIsOpen() {
-        let manager = FakeManager()
-        _ = scene.start()
-        scene.want(.keyboardDisplay, manager)
+        let manager = registered()
         let first = scene.call("RequestAuthorization")
         XCTAssertEqual(scene.call("RequestPasskey").withLock { $0 }, "org.bluez.Error.Rejected")
         XCTAssertEqual(manager.requests.count, 1)
@@ -230,9 +225,7 @@ final class PairingAgentTests: XCTestCase {
     }
 
     func testAnAnswerInsideTheRequestIsSent() {
-        let manager = FakeManager()
-        _ = scene.start()
-        scene.want(.keyboardDisplay, manager)
+        let manager = registered()
         manager.whenRequested = { $0.answer(.accept) }
         XCTAssertEqual(scene.call("RequestAuthorization").withLock { $0 }, "()")
         XCTAssertEqual(manager.ends.map(\.end), [.answered(.accept)])
@@ -241,9 +234,7 @@ final class PairingAgentTests: XCTestCase {
     // MARK: Ends
 
     func testCancelEndsTheOpenRequest() {
-        let manager = FakeManager()
-        _ = scene.start()
-        scene.want(.keyboardDisplay, manager)
+        let manager = registered()
         XCTAssertEqual(scene.call("Cancel", device: nil).withLock { $0 }, "()")
         let reply = scene.call("RequestPasskey")
         XCTAssertEqual(scene.call("Cancel", device: nil).withLock { $0 }, "()")
@@ -266,18 +257,15 @@ final class PairingAgentTests: XCTestCase {
     }
 
     func testADaemonThatLeavesEndsTheRequest() {
-        let manager = FakeManager()
-        _ = scene.start()
-        scene.want(.keyboardDisplay, manager)
+        let manager = registered()
         _ = scene.call("RequestAuthorization")
         daemon.vanish()
         XCTAssertEqual(manager.ends.map(\.end), [.cancelled])
     }
 
     func testAReleasedAgentIsRegisteredAgain() {
-        let manager = FakeManager()
         let client = scene.start()
-        scene.want(.keyboardDisplay, manager)
+        let manager = registered(client)
         _ = scene.call("RequestAuthorization")
         XCTAssertEqual(scene.call("Release", device: nil).withLock { $0 }, "()")
         XCTAssertEqual(manager.ends.map(\.end), [.cancelled])
@@ -302,9 +290,7 @@ final class PairingAgentTests: XCTestCase {
     // MARK: Displayed passkeys
 
     func testADisplayIsAnsweredAtOnceAndEndsWithTheBond() {
-        let manager = FakeManager()
-        _ = scene.start()
-        scene.want(.keyboardDisplay, manager)
+        let manager = registered()
         XCTAssertEqual(scene.call("DisplayPasskey", [.uint32(4711), .uint16(0)]).withLock { $0 }, "()")
         XCTAssertEqual(manager.requests.map(\.kind), [.display(4711, entered: 0)])
         scene.change([("Connected", .bool(true))])
@@ -314,19 +300,13 @@ final class PairingAgentTests: XCTestCase {
     }
 
     func testADisplayEndsWithTheLink() {
-        let manager = FakeManager()
-        _ = scene.start()
-        scene.want(.keyboardDisplay, manager)
-        scene.change([("Connected", .bool(true))])
-        _ = scene.call("DisplayPasskey", [.uint32(4711), .uint16(0)])
+        let manager = displaying()
         scene.change([("Connected", .bool(false))])
         XCTAssertEqual(manager.ends.map(\.end), [.ended])
     }
 
     func testADisplayOfAnotherPairingIsRejectedByEndingTheLink() {
-        let manager = FakeManager()
-        _ = scene.start()
-        scene.want(.keyboardDisplay, manager)
+        let manager = registered()
         _ = scene.call("DisplayPasskey", [.uint32(4711), .uint16(0)])
         manager.requests[0].answer(.reject(.rejectedByUser))
         daemon.loop.run()
@@ -336,11 +316,7 @@ final class PairingAgentTests: XCTestCase {
 
     /// A rejection comes from any thread: the pairing may succeed before it reaches the loop.
     func testADisplayThatIsRejectedWhenItsPairingHasSucceededLeavesNoBond() {
-        let manager = FakeManager()
-        _ = scene.start()
-        scene.want(.keyboardDisplay, manager)
-        scene.change([("Connected", .bool(true))])
-        _ = scene.call("DisplayPasskey", [.uint32(4711), .uint16(0)])
+        let manager = displaying()
         XCTAssertTrue(manager.requests[0].answer(.reject(.rejectedByUser)))
         scene.change([("Paired", .bool(true)), ("Bonded", .bool(true))])
         XCTAssertEqual(manager.ends.map(\.end), [.answered(.reject(.rejectedByUser))])
@@ -380,11 +356,7 @@ final class PairingAgentTests: XCTestCase {
     }
 
     func testADisplayThatHasEndedIsNotRejectedAfterTheNextRequest() {
-        let manager = FakeManager()
-        _ = scene.start()
-        scene.want(.keyboardDisplay, manager)
-        scene.change([("Connected", .bool(true))])
-        _ = scene.call("DisplayPasskey", [.uint32(4711), .uint16(0)])
+        let manager = displaying()
         scene.change([("Connected", .bool(false))])
         scene.change([("Connected", .bool(true))])
         _ = scene.call("RequestAuthorization")

@@ -1,4 +1,5 @@
 import TestRandomness
+import TestSupport
 import XCTest
 
 @testable import BlueCapBlueZ
@@ -23,134 +24,80 @@ final class PairingMachineTests: RandomTestCase {
         return machine
     }
 
+    /// A machine that waits for the agent.
+    private func asked(_ status: LinkStatus) -> Machine {
+        var machine = Machine()
+        _ = machine.statusChanged(status)
+        _ = machine.asked(1, limit: 60)
+        return machine
+    }
+
     private func settled(
         _ outcome: PairingOutcome, _ waiters: [PairingMachine.WaiterID] = [1]
     ) -> [PairingMachine.Order] {
         waiters.flatMap { [.cancelTimer(.limit($0)), .settle($0, outcome)] }
     }
 
-    /// BlueZ asks, and the answer rejects that.
-    private func refuse(
-        _ machine: inout PairingMachine, _ cause: PairingCause = .rejectedByUser
-    ) -> [PairingMachine.Order] {
-        XCTAssertEqual(machine.requested(9, isDisplay: false, isReceived: true), [.receive(9)])
-        let orders = machine.answered(9, .reject(cause))
-        XCTAssertEqual(orders.first, .endRequest(9, .answered(.reject(cause))))
-        return Array(orders.dropFirst())
-    }
-
-    /// BlueZ displays a passkey, and the answer rejects that.
-    private func refuseDisplay(_ machine: inout PairingMachine) -> [PairingMachine.Order] {
-        XCTAssertEqual(
-            machine.requested(8, isDisplay: true, isReceived: true), [.startTimer(.display, seconds: 35), .receive(8)])
-        let orders = machine.answered(8, .reject(.rejectedByUser))
-        XCTAssertEqual(
-            orders.prefix(2), [.cancelTimer(.display), .endRequest(8, .answered(.reject(.rejectedByUser)))])
-        return Array(orders.dropFirst(2))
-    }
-
     // MARK: Success
 
-    func testABondedDeviceNeedsNoCall() {
-        var machine = Machine()
-        _ = machine.statusChanged(bonded)
-        XCTAssertEqual(
-            machine.asked(1, limit: 60), [.startTimer(.limit(1), seconds: 60)] + settled(.bonded))
-    }
-
-    func testAPairedDeviceWithoutStoredKeysIsNotPairedAgain() {
-        var machine = Machine()
-        _ = machine.statusChanged(paired)
-        XCTAssertEqual(
-            machine.asked(1, limit: 60), [.startTimer(.limit(1), seconds: 60)] + settled(.paired))
-    }
-
-    func testTheAgentIsRegisteredBeforePairIsCalled() {
-        var machine = Machine()
-        XCTAssertEqual(machine.asked(1, limit: 60), [.startTimer(.limit(1), seconds: 60), .wantAgent])
-        XCTAssertFalse(machine.isPairing)
-        XCTAssertEqual(machine.agentReady(error: nil, mustRelink: false), [.callPair])
-        XCTAssertTrue(machine.isPairing)
-        XCTAssertFalse(machine.isCalling)
-        machine.pairSent()
-        XCTAssertEqual(machine.statusChanged(bonded), settled(.bonded))
-        XCTAssertEqual(machine.pairReplied(nil), [])
-    }
-
-    /// Up to 5.86 there is no reply if BlueZ is discovering services when the pairing ends.
-    func testABondIsASuccessWithoutAReply() {
-        var machine = pairing(linked)
-        XCTAssertEqual(machine.statusChanged(bonded), settled(.bonded))
-        XCTAssertEqual(machine.pairReplied(error("Failed")), [])
-        XCTAssertEqual(machine.timerFired(.limit(1)), [])
-    }
-
-    func testWithoutAnAgentPairIsNotCalled() {
-        var machine = Machine()
-        _ = machine.asked(1, limit: 60)
+    func testAPairingThatBondsSucceeds() {
         let denied = BlueZError(name: "org.freedesktop.DBus.Error.AccessDenied")
-        XCTAssertEqual(
-            machine.agentReady(error: denied, mustRelink: false), settled(.failed(.noAgent, denied)))
-    }
-
-    func testABondCountsWhateverTheError() {
+        check(
+            "a bonded device needs no call", Machine(), (.statusChanged(bonded), nil),
+            (.asked(1, limit: 60), [.startTimer(.limit(1), seconds: 60)] + settled(.bonded)))
+        check(
+            "a paired device without stored keys is not paired again", Machine(), (.statusChanged(paired), nil),
+            (.asked(1, limit: 60), [.startTimer(.limit(1), seconds: 60)] + settled(.paired)))
+        check(
+            "the agent is registered before pair is called", Machine(),
+            (.asked(1, limit: 60), [.startTimer(.limit(1), seconds: 60), .wantAgent]),
+            (.holds { !$0.isPairing }, nil), (.agentReady(nil, mustRelink: false), [.callPair]),
+            (.holds { $0.isPairing }, nil), (.holds { !$0.isCalling }, nil), (.pairSent, nil),
+            (.statusChanged(bonded), settled(.bonded)), (.pairReplied(), []))
+        // Up to 5.86 there is no reply if BlueZ is discovering services when the pairing ends.
+        check(
+            "a bond is a success without a reply", pairing(linked), (.statusChanged(bonded), settled(.bonded)),
+            (.pairReplied(error("Failed")), []), (.timerFired(.limit(1)), []))
+        check(
+            "without an agent pair is not called", Machine(), (.asked(1, limit: 60), nil),
+            (.agentReady(denied, mustRelink: false), settled(.failed(.noAgent, denied))))
         for name in ["Failed", "AuthenticationFailed", "AuthenticationCanceled", "AlreadyExists"] {
-            var machine = pairing()
-            XCTAssertEqual(machine.statusChanged(bonded), settled(.bonded), name)
-            XCTAssertEqual(machine.pairReplied(error(name)), [], name)
+            check(
+                "a bond counts whatever the error: \(name)", pairing(), (.statusChanged(bonded), settled(.bonded)),
+                (.pairReplied(error(name)), []))
         }
-    }
-
-    func testAPairingThatStoresNoKeysIsReportedAsPaired() {
-        var machine = pairing()
-        XCTAssertEqual(machine.statusChanged(paired), [.startTimer(.bond, seconds: 3)])
-        XCTAssertEqual(machine.pairReplied(nil), [])
-        XCTAssertEqual(machine.timerFired(.bond), [.cancelTimer(.bond)] + settled(.paired))
-    }
-
-    func testABondAfterTheReplyIsAwaited() {
-        var machine = pairing()
-        _ = machine.pairReplied(nil)
-        XCTAssertEqual(machine.statusChanged(bonded), [.cancelTimer(.bond)] + settled(.bonded))
-    }
-
-    func testABondOfAnotherProgramEndsTheWaitForATurn() {
-        var machine = Machine()
-        _ = machine.asked(1, limit: 60)
-        _ = machine.agentReady(error: nil, mustRelink: false)
-        XCTAssertEqual(machine.statusChanged(bonded), [.leaveQueue] + settled(.bonded))
-    }
-
-    func testTwoWaitersShareOneCall() {
-        var machine = pairing(waiters: [1, 2])
-        XCTAssertEqual(machine.statusChanged(bonded), settled(.bonded, [1, 2]))
+        check(
+            "a pairing that stores no keys is reported as paired", pairing(),
+            (.statusChanged(paired), [.startTimer(.bond, seconds: 3)]), (.pairReplied(), []),
+            (.timerFired(.bond), [.cancelTimer(.bond)] + settled(.paired)))
+        check(
+            "a bond after the reply is awaited", pairing(), (.pairReplied(), nil),
+            (.statusChanged(bonded), [.cancelTimer(.bond)] + settled(.bonded)))
+        check(
+            "a bond of another program ends the wait for a turn", Machine(), (.asked(1, limit: 60), nil),
+            (.agentReady(nil, mustRelink: false), nil), (.statusChanged(bonded), [.leaveQueue] + settled(.bonded)))
+        check(
+            "two waiters share one call", pairing(waiters: [1, 2]),
+            (.statusChanged(bonded), settled(.bonded, [1, 2])))
     }
 
     // MARK: The capability of the link
 
-    func testALinkWithAnotherCapabilityIsMadeAgain() {
-        var machine = Machine()
-        _ = machine.statusChanged(linked)
-        _ = machine.asked(1, limit: 60)
-        XCTAssertEqual(machine.agentReady(error: nil, mustRelink: true), [.callDisconnect])
-        _ = machine.statusChanged(LinkStatus())
-        XCTAssertEqual(machine.disconnected(), [.callPair])
-    }
-
-    func testABondThatComesWhileTheLinkEndsIsASuccess() {
-        var machine = Machine()
-        _ = machine.statusChanged(linked)
-        _ = machine.asked(1, limit: 60)
-        _ = machine.agentReady(error: nil, mustRelink: true)
-        XCTAssertEqual(machine.statusChanged(bonded), [])
-        XCTAssertEqual(machine.disconnected(), settled(.bonded))
-    }
-
     func testASharedLinkIsKept() {
-        var machine = Machine()
-        _ = machine.statusChanged(linked)
-        _ = machine.asked(1, limit: 60, mayEndLink: false)
-        XCTAssertEqual(machine.agentReady(error: nil, mustRelink: true), [.callPair])
+        check(
+            "a shared link is kept", Machine(), (.statusChanged(linked), nil),
+            (.asked(1, limit: 60, mayEndLink: false), nil), (.agentReady(nil, mustRelink: true), [.callPair]))
+    }
+
+    func testALinkWithoutTheCapabilityIsMadeAgain() {
+        check(
+            "a link with another capability is made again", asked(linked),
+            (.agentReady(nil, mustRelink: true), [.callDisconnect]),
+            (.statusChanged(LinkStatus()), nil), (.disconnected, [.callPair]))
+        check(
+            "a bond that comes while the link ends is a success", asked(linked),
+            (.agentReady(nil, mustRelink: true), nil), (.statusChanged(bonded), []),
+            (.disconnected, settled(.bonded)))
     }
 
     // MARK: Failures
@@ -174,88 +121,10 @@ final class PairingMachineTests: RandomTestCase {
     }
 
     func testALinkThatThePairingMadeIsEnded() {
-        var machine = pairing()
-        _ = machine.statusChanged(linked)
         let failure = error("AuthenticationFailed")
-        XCTAssertEqual(machine.pairReplied(failure), [.callDisconnect])
-        XCTAssertEqual(machine.disconnected(), settled(.failed(.failed, failure)))
-    }
-
-    func testALinkThatIsLostIsNotACancellation() {
-        let canceled = error("AuthenticationCanceled")
-        var machine = pairing(linked)
-        _ = machine.statusChanged(LinkStatus())
-        XCTAssertEqual(machine.pairReplied(canceled), settled(.failed(.linkLost, canceled)))
-
-        // BlueZ does not always signal that a device is connected.
-        machine = pairing()
-        _ = machine.requested(9, isDisplay: false, isReceived: true)
-        XCTAssertEqual(machine.pairReplied(canceled), [.callDisconnect])
-        XCTAssertEqual(machine.disconnected(), settled(.failed(.linkLost, canceled)))
-    }
-
-    func testTheAnswerOfThisProcessNamesTheCause() {
-        let failure = error("AuthenticationFailed")
-        for cause in [PairingCause.rejectedByUser, .rejectedByPolicy, .timedOut] {
-            var machine = pairing(linked)
-            XCTAssertEqual(refuse(&machine, cause), [])
-            // The link is of no use after a refusal.
-            XCTAssertEqual(machine.pairReplied(failure), [.noteRefusal, .callDisconnect])
-            XCTAssertEqual(machine.disconnected(), settled(.failed(cause, failure)))
-        }
-        var machine = pairing(linked)
-        _ = machine.requested(9, isDisplay: false, isReceived: true)
-        XCTAssertEqual(machine.answered(9, .accept), [.endRequest(9, .answered(.accept))])
-        XCTAssertEqual(machine.pairReplied(failure), settled(.failed(.rejectedByPeer, failure)))
-    }
-
-    /// BlueZ asks about a pairing that an operation has begun; `Pair` has not been called, or waits for the end of that pairing.
-    func testARefusalHoldsForAPairThatWaits() {
-        var machine = Machine()
-        _ = machine.statusChanged(linked)
-        _ = machine.asked(1, limit: 60)
-        _ = machine.agentReady(error: nil, mustRelink: false)
-        XCTAssertEqual(refuse(&machine), [.leaveQueue] + settled(.failed(.rejectedByUser, nil)))
-
-        machine = pairing(linked)
-        _ = machine.pairReplied(error("InProgress"))
-        XCTAssertEqual(refuse(&machine, .timedOut), settled(.failed(.timedOut, nil)))
-
-        machine = pairing(linked)
-        _ = refuse(&machine)
-        XCTAssertEqual(
-            machine.pairReplied(error("InProgress")), settled(.failed(.rejectedByUser, error("InProgress"))))
-    }
-
-    func testAPasskeyThatIsRejectedWhileItIsDisplayedCancels() {
-        var machine = pairing(linked)
-        XCTAssertEqual(refuseDisplay(&machine), [.noteRefusal, .callCancelPairing])
-        XCTAssertEqual(machine.pairReplied(error("AuthenticationCanceled")), [])
-        XCTAssertEqual(machine.cancelReplied(), [.callDisconnect])
-        XCTAssertEqual(machine.disconnected(), settled(.failed(.rejectedByUser, nil)))
-        XCTAssertTrue(machine.isIdle)
-    }
-
-    func testAPasskeyThatIsRejectedWhenThePairingHasSucceededFailsIt() {
-        var machine = pairing(linked)
-        _ = machine.pairReplied(nil)
-        XCTAssertTrue(machine.isPairing)
-        XCTAssertEqual(refuseDisplay(&machine), [.noteRefusal, .cancelTimer(.bond), .callDisconnect])
-        XCTAssertEqual(machine.statusChanged(bonded), [])
-        XCTAssertEqual(machine.disconnected(), settled(.failed(.rejectedByUser, nil)))
-    }
-
-    func testARejectedPasskeyFailsEachPairThatWaitsAndEndsTheLink() {
-        var machine = Machine()
-        _ = machine.statusChanged(linked)
-        XCTAssertEqual(refuseDisplay(&machine), [.noteRefusal, .callDisconnect])
-        XCTAssertFalse(machine.isIdle)
-        // What is requested meanwhile is for the next link.
-        XCTAssertEqual(machine.asked(1, limit: 60), [.startTimer(.limit(1), seconds: 60)])
-        XCTAssertEqual(machine.disconnected(), [.wantAgent])
-        XCTAssertEqual(machine.agentReady(error: nil, mustRelink: false), [.callPair])
-        XCTAssertEqual(refuseDisplay(&machine), [.noteRefusal, .leaveQueue, .callDisconnect])
-        XCTAssertEqual(machine.disconnected(), settled(.failed(.rejectedByUser, nil)))
+        check(
+            "a link that the pairing made is ended", pairing(), (.statusChanged(linked), nil),
+            (.pairReplied(failure), [.callDisconnect]), (.disconnected, settled(.failed(.failed, failure))))
     }
 
     /// Otherwise a device with the address of a bonded one could end the bond.
@@ -270,7 +139,7 @@ final class PairingMachineTests: RandomTestCase {
         }
         var machine = Machine()
         _ = machine.statusChanged(bonded)
-        XCTAssertEqual(refuseDisplay(&machine), [.noteRefusal, .callDisconnect])
+        XCTAssertEqual(machine.refuseDisplay(), [.noteRefusal, .callDisconnect])
     }
 
     func testADisplayEndsWithItsPairing() {
@@ -298,156 +167,169 @@ final class PairingMachineTests: RandomTestCase {
         XCTAssertTrue(machine.isIdle)
     }
 
-    func testALostTurnToConnectIsTakenAgain() {
-        var machine = pairing()
-        XCTAssertEqual(machine.pairReplied(error("AuthenticationCanceled"), hasLostTurn: true), [.callPair])
-        machine.pairSent()
-        XCTAssertTrue(machine.isCalling)
+    func testAFailureHasItsCauseAndEndsTheLink() {
+        let canceled = error("AuthenticationCanceled")
+        check(
+            "a link that is lost is not a cancellation", pairing(linked), (.statusChanged(LinkStatus()), nil),
+            (.pairReplied(canceled), settled(.failed(.linkLost, canceled))))
+        // BlueZ does not always signal that a device is connected.
+        check(
+            "a link that is lost is not a cancellation", pairing(),
+            (.requested(9, isDisplay: false, isReceived: true), nil), (.pairReplied(canceled), [.callDisconnect]),
+            (.disconnected, settled(.failed(.linkLost, canceled))))
+        // BlueZ asks about a pairing that an operation has begun; `Pair` has not been called, or waits for the end of that pairing.
+        check(
+            "a refusal holds for a pair that waits", asked(linked), (.agentReady(nil, mustRelink: false), nil),
+            (.refuse(), [.leaveQueue] + settled(.failed(.rejectedByUser, nil))))
+        check(
+            "a refusal holds for a pair that waits", pairing(linked), (.pairReplied(error("InProgress")), nil),
+            (.refuse(.timedOut), settled(.failed(.timedOut, nil))))
+        check(
+            "a refusal holds for a pair that waits", pairing(linked), (.refuse(), nil),
+            (.pairReplied(error("InProgress")), settled(.failed(.rejectedByUser, error("InProgress")))))
+        check(
+            "a passkey that is rejected while it is displayed cancels", pairing(linked),
+            (.refuseDisplay, [.noteRefusal, .callCancelPairing]), (.pairReplied(error("AuthenticationCanceled")), []),
+            (.cancelReplied, [.callDisconnect]), (.disconnected, settled(.failed(.rejectedByUser, nil))),
+            (.holds { $0.isIdle }, nil))
+        check(
+            "a passkey that is rejected when the pairing has succeeded fails it", pairing(linked),
+            (.pairReplied(), nil), (.holds { $0.isPairing }, nil),
+            (.refuseDisplay, [.noteRefusal, .cancelTimer(.bond), .callDisconnect]), (.statusChanged(bonded), []),
+            (.disconnected, settled(.failed(.rejectedByUser, nil))))
+        check(
+            "a rejected passkey fails each pair that waits and ends the link", Machine(),
+            (.statusChanged(linked), nil), (.refuseDisplay, [.noteRefusal, .callDisconnect]),
+            (.holds { !$0.isIdle }, nil),
+            // What is requested meanwhile is for the next link.
+            (.asked(1, limit: 60), [.startTimer(.limit(1), seconds: 60)]), (.disconnected, [.wantAgent]),
+            (.agentReady(nil, mustRelink: false), [.callPair]),
+            (.refuseDisplay, [.noteRefusal, .leaveQueue, .callDisconnect]),
+            (.disconnected, settled(.failed(.rejectedByUser, nil))))
+        check(
+            "a lost turn to connect is taken again", pairing(),
+            (.pairReplied(error("AuthenticationCanceled"), hasLostTurn: true), [.callPair]), (.pairSent, nil),
+            (.holds { $0.isCalling }, nil))
+        for facts in [LinkStatus(), linked] {
+            check(
+                "a device that goes fails the pairing: \(facts)", pairing(facts),
+                (.deviceGone(.noSuchObject), settled(.failed(.notFound, .noSuchObject))),
+                (.pairReplied(error("DoesNotExist")), []))
+        }
     }
 
-    func testADeviceThatGoesFailsThePairing() {
-        for facts in [LinkStatus(), linked] {
-            var machine = pairing(facts)
-            XCTAssertEqual(machine.deviceGone(.noSuchObject), settled(.failed(.notFound, .noSuchObject)))
-            XCTAssertEqual(machine.pairReplied(error("DoesNotExist")), [])
+    func testTheAnswerOfThisProcessNamesTheCause() {
+        let failure = error("AuthenticationFailed")
+        for cause in [PairingCause.rejectedByUser, .rejectedByPolicy, .timedOut] {
+            check(
+                "the answer of this process names the cause: \(cause)", pairing(linked), (.refuse(cause), []),
+                // The link is of no use after a refusal.
+                (.pairReplied(failure), [.noteRefusal, .callDisconnect]),
+                (.disconnected, settled(.failed(cause, failure))))
         }
+        check(
+            "the answer of this process names the cause", pairing(linked),
+            (.requested(9, isDisplay: false, isReceived: true), nil),
+            (.answered(9, .accept), [.endRequest(9, .answered(.accept))]),
+            (.pairReplied(failure), settled(.failed(.rejectedByPeer, failure))))
     }
 
     // MARK: Cancelling
 
     func testThereIsNoCancelPairingWithoutAnUnansweredPair() {
-        var machine = Machine()
-        _ = machine.asked(1, limit: 60)
-        XCTAssertEqual(machine.cancelAsked(1), settled(.failed(.cancelled, nil)))
-
-        _ = machine.asked(1, limit: 60)
-        _ = machine.agentReady(error: nil, mustRelink: false)
-        XCTAssertEqual(machine.cancelAsked(1), [.leaveQueue] + settled(.failed(.cancelled, nil)))
-
-        machine = pairing()
-        _ = machine.pairReplied(nil)
-        XCTAssertEqual(machine.cancelAsked(1), [.noteRefusal, .cancelTimer(.bond), .callDisconnect])
-
-        machine = pairing(linked)
-        _ = machine.pairReplied(error("InProgress"))
-        XCTAssertEqual(machine.cancelAsked(1), settled(.failed(.cancelled, nil)))
-    }
-
-    func testACancelledPairingEndsItsLinkAndThenSettles() {
-        var machine = pairing()
-        XCTAssertEqual(machine.cancelAsked(1), [.noteRefusal, .callCancelPairing])
-        XCTAssertEqual(machine.cancelAsked(1), [])
-        XCTAssertEqual(machine.pairReplied(error("AuthenticationCanceled")), [])
-        XCTAssertEqual(machine.cancelReplied(), [.callDisconnect])
-        XCTAssertEqual(machine.disconnected(), settled(.failed(.cancelled, nil)))
+        check(
+            "there is no cancel pairing without an unanswered pair", Machine(), (.asked(1, limit: 60), nil),
+            (.cancelAsked(1), settled(.failed(.cancelled, nil))), (.asked(1, limit: 60), nil),
+            (.agentReady(nil, mustRelink: false), nil),
+            (.cancelAsked(1), [.leaveQueue] + settled(.failed(.cancelled, nil))))
+        check(
+            "there is no cancel pairing without an unanswered pair", pairing(), (.pairReplied(), nil),
+            (.cancelAsked(1), [.noteRefusal, .cancelTimer(.bond), .callDisconnect]))
+        check(
+            "there is no cancel pairing without an unanswered pair", pairing(linked),
+            (.pairReplied(error("InProgress")), nil), (.cancelAsked(1), settled(.failed(.cancelled, nil))))
     }
 
     func testABondThatComesAfterTheCancellationIsRemoved() {
-        var machine = pairing(linked)
-        XCTAssertEqual(machine.cancelAsked(1), [.noteRefusal, .callCancelPairing])
-        _ = machine.cancelReplied()
-        XCTAssertEqual(machine.statusChanged(bonded), [])
-        // The note makes that certain.
-        XCTAssertEqual(machine.disconnected(), settled(.failed(.cancelled, nil)))
+        check(
+            "a bond that comes after the cancellation is removed", pairing(linked),
+            (.cancelAsked(1), [.noteRefusal, .callCancelPairing]), (.cancelReplied, nil),
+            (.statusChanged(bonded), []),
+            // The note makes that certain.
+            (.disconnected, settled(.failed(.cancelled, nil))))
+    }
+
+    func testACancelledPairingLeavesNoBond() {
+        check(
+            "a cancelled pairing ends its link and then settles", pairing(),
+            (.cancelAsked(1), [.noteRefusal, .callCancelPairing]), (.cancelAsked(1), []),
+            (.pairReplied(error("AuthenticationCanceled")), []), (.cancelReplied, [.callDisconnect]),
+            (.disconnected, settled(.failed(.cancelled, nil))))
+        check(
+            "a waiter that leaves does not end the pairing of the others", pairing(waiters: [1, 2]),
+            (.cancelAsked(1), [.cancelTimer(.limit(1)), .settle(1, .failed(.cancelled, nil))]),
+            (.timerFired(.limit(1)), []), (.statusChanged(bonded), settled(.bonded, [2])))
+        check(
+            "a waiter that comes during the cancellation gets a new pairing", pairing(linked), (.cancelAsked(1), nil),
+            (.asked(2, limit: 30), [.startTimer(.limit(2), seconds: 30)]), (.cancelReplied, nil),
+            (.statusChanged(LinkStatus()), nil),
+            (.disconnected, [.cancelTimer(.limit(1)), .settle(1, .failed(.cancelled, nil)), .wantAgent]),
+            (.agentReady(nil, mustRelink: false), [.callPair]))
+        check(
+            "a waiter of the next pairing may leave", pairing(linked), (.cancelAsked(1), nil),
+            (.asked(2, limit: 30), nil),
+            (.timerFired(.limit(2)), [.cancelTimer(.limit(2)), .settle(2, .failed(.timedOut, nil))]),
+            (.cancelReplied, nil), (.disconnected, settled(.failed(.cancelled, nil))))
     }
 
     func testABondThatCrossesTheCancellationIsRemoved() {
-        var machine = pairing(linked)
-        _ = machine.cancelAsked(1)
-        _ = machine.statusChanged(bonded)
-        _ = machine.pairReplied(nil)
-        XCTAssertEqual(machine.cancelReplied(), [.callDisconnect])
-        // The removal is signalled before the link's end.
-        XCTAssertEqual(machine.deviceGone(.noSuchObject), settled(.failed(.cancelled, nil)))
-        XCTAssertEqual(machine.disconnected(), [])
-    }
-
-    func testAWaiterThatLeavesDoesNotEndThePairingOfTheOthers() {
-        var machine = pairing(waiters: [1, 2])
-        XCTAssertEqual(machine.cancelAsked(1), [.cancelTimer(.limit(1)), .settle(1, .failed(.cancelled, nil))])
-        XCTAssertEqual(
-            machine.timerFired(.limit(1)), [])
-        XCTAssertEqual(machine.statusChanged(bonded), settled(.bonded, [2]))
-    }
-
-    func testAWaiterThatComesDuringTheCancellationGetsANewPairing() {
-        var machine = pairing(linked)
-        _ = machine.cancelAsked(1)
-        XCTAssertEqual(machine.asked(2, limit: 30), [.startTimer(.limit(2), seconds: 30)])
-        _ = machine.cancelReplied()
-        _ = machine.statusChanged(LinkStatus())
-        XCTAssertEqual(
-            machine.disconnected(),
-            [.cancelTimer(.limit(1)), .settle(1, .failed(.cancelled, nil)), .wantAgent])
-        XCTAssertEqual(machine.agentReady(error: nil, mustRelink: false), [.callPair])
-    }
-
-    func testAWaiterOfTheNextPairingMayLeave() {
-        var machine = pairing(linked)
-        _ = machine.cancelAsked(1)
-        _ = machine.asked(2, limit: 30)
-        XCTAssertEqual(machine.timerFired(.limit(2)), [.cancelTimer(.limit(2)), .settle(2, .failed(.timedOut, nil))])
-        _ = machine.cancelReplied()
-        XCTAssertEqual(machine.disconnected(), settled(.failed(.cancelled, nil)))
+        check(
+            "a bond that crosses the cancellation is removed", pairing(linked), (.cancelAsked(1), nil),
+            (.statusChanged(bonded), nil), (.pairReplied(), nil), (.cancelReplied, [.callDisconnect]),
+            // The removal is signalled before the link's end.
+            (.deviceGone(.noSuchObject), settled(.failed(.cancelled, nil))), (.disconnected, []))
     }
 
     // MARK: Time
 
-    func testATimeLimitCancels() {
-        var machine = pairing(linked)
-        XCTAssertEqual(machine.timerFired(.limit(1)), [.noteRefusal, .callCancelPairing])
-        _ = machine.cancelReplied()
-        XCTAssertEqual(machine.disconnected(), settled(.failed(.timedOut, nil)))
-    }
-
-    func testATimeLimitWithoutAnAgentFailsWithItsProblem() {
-        var machine = Machine()
-        _ = machine.asked(1, limit: 60)
-        XCTAssertEqual(machine.obstacle(error("Failed")), .failed(.noAgent, error("Failed")))
-        XCTAssertEqual(
-            machine.timerFired(.limit(1), agentProblem: error("Failed")), settled(.failed(.noAgent, error("Failed"))))
-        machine = pairing(linked)
-        XCTAssertNil(machine.obstacle(nil))
-    }
-
-    func testAPairThatIsNotAllowedIsNoFailedPairing() {
+    func testATimeLimitEndsThePairing() {
+        check(
+            "a time limit cancels", pairing(linked), (.timerFired(.limit(1)), [.noteRefusal, .callCancelPairing]),
+            (.cancelReplied, nil), (.disconnected, settled(.failed(.timedOut, nil))))
+        check(
+            "a time limit without an agent fails with its problem", Machine(), (.asked(1, limit: 60), nil),
+            (.holds { [self] in $0.obstacle(error("Failed")) == .failed(.noAgent, error("Failed")) }, nil),
+            (.timerFired(.limit(1), agentProblem: error("Failed")), settled(.failed(.noAgent, error("Failed")))))
+        check(
+            "a time limit without an agent fails with its problem", pairing(linked),
+            (.holds { $0.obstacle(nil) == nil }, nil))
         for name in ["org.freedesktop.DBus.Error.AccessDenied", "org.bluez.Error.NotAuthorized"] {
-            var machine = pairing(linked)
             let denied = BlueZError(name: name)
-            XCTAssertEqual(machine.pairReplied(denied), settled(.failed(.denied, denied)))
+            check(
+                "a pair that is not allowed is no failed pairing: \(name)", pairing(linked),
+                (.pairReplied(denied), settled(.failed(.denied, denied))))
         }
-    }
-
-    func testATimeLimitAfterTheBondIsASuccess() {
-        var machine = pairing(linked)
-        XCTAssertEqual(machine.statusChanged(bonded), settled(.bonded))
-        XCTAssertEqual(machine.timerFired(.limit(1)), [])
+        check(
+            "a time limit after the bond is a success", pairing(linked), (.statusChanged(bonded), settled(.bonded)),
+            (.timerFired(.limit(1)), []))
     }
 
     // MARK: Other programs
 
     func testAPairingOfAnotherProgramIsJoined() {
-        var machine = pairing(linked)
-        XCTAssertEqual(machine.pairReplied(error("InProgress")), [])
-        XCTAssertFalse(machine.isPairing)
-        XCTAssertEqual(machine.statusChanged(bonded), settled(.bonded))
-    }
-
-    func testAPairingOfAnotherProgramThatFails() {
         let busy = error("InProgress")
-        var machine = pairing(linked)
-        _ = machine.pairReplied(busy)
-        XCTAssertEqual(machine.statusChanged(LinkStatus()), settled(.failed(.busy, busy)))
-
-        machine = pairing(linked)
-        _ = machine.pairReplied(busy)
-        XCTAssertEqual(machine.timerFired(.limit(1)), settled(.failed(.busy, busy)))
-    }
-
-    func testPairIsCalledAgainAfterAnotherProgramHasConnected() {
-        var machine = pairing()
-        XCTAssertEqual(machine.pairReplied(error("InProgress")), [])
-        XCTAssertEqual(machine.statusChanged(linked), [.callPair])
+        check(
+            "a pairing of another program is joined", pairing(linked), (.pairReplied(error("InProgress")), []),
+            (.holds { !$0.isPairing }, nil), (.statusChanged(bonded), settled(.bonded)))
+        check(
+            "a pairing of another program that fails", pairing(linked), (.pairReplied(busy), nil),
+            (.statusChanged(LinkStatus()), settled(.failed(.busy, busy))))
+        check(
+            "a pairing of another program that fails", pairing(linked), (.pairReplied(busy), nil),
+            (.timerFired(.limit(1)), settled(.failed(.busy, busy))))
+        check(
+            "pair is called again after another program has connected", pairing(),
+            (.pairReplied(error("InProgress")), []), (.statusChanged(linked), [.callPair]))
     }
 
     // MARK: Any order

@@ -40,10 +40,23 @@ final class PairingsTests: XCTestCase {
         return waiter.withLock { $0 }
     }
 
+    /// Starts a client that waits for the reply to `Pair`.
+    private func pairing(_ minor: Int = 82, _ properties: TestProperties = []) throws -> BlueZClient {
+        let client = start(minor, properties)
+        daemon.silent = ["Pair"]
+        _ = try pair(client)
+        return client
+    }
+
     private func cancel(_ client: BlueZClient, _ waiter: Pairings.WaiterID?) throws {
         let (waiter, device) = (try XCTUnwrap(waiter), try scene.device())
         client.loop.post { client.pairings.cancel(waiter, of: device) }
         daemon.loop.run()
+    }
+
+    private func answerPair(_ error: DBusError) {
+        daemon.answerLate("Pair", error: error)
+        daemon.loop.advance(by: 1)
     }
 
     private var result: [PairingOutcome] { outcomes.withLock { $0 } }
@@ -55,9 +68,7 @@ final class PairingsTests: XCTestCase {
     // MARK: Success
 
     func testPairConnectsAndBonds() throws {
-        let client = start()
-        daemon.silent = ["Pair"]
-        _ = try pair(client)
+        let client = try pairing()
         XCTAssertEqual(daemon.calls, ["Pair"])
         XCTAssertEqual(client.pairings.isPairing(try scene.device()), true)
         scene.change([("Connected", .bool(true))])
@@ -76,9 +87,7 @@ final class PairingsTests: XCTestCase {
     }
 
     func testTwoManagersShareOnePairing() throws {
-        let client = start()
-        daemon.silent = ["Pair"]
-        _ = try pair(client)
+        let client = try pairing()
         _ = try pair(client)
         scene.change(bonded)
         daemon.answerLate("Pair")
@@ -119,22 +128,18 @@ final class PairingsTests: XCTestCase {
             _ = scene.call("RequestConfirmation", [.uint32(1)])
             try XCTUnwrap(manager.requests.last).answer(.reject(cause))
             daemon.loop.run()
-            daemon.answerLate("Pair", error: failed)
-            daemon.loop.advance(by: 1)
+            answerPair(failed)
             XCTAssertEqual(causes().last, cause)
             XCTAssertEqual(daemon.calls.last, "Disconnect")
         }
     }
 
     func testANumberThatThisSideHadConfirmedIsRejectedByThePeer() throws {
-        let client = start()
-        daemon.silent = ["Pair"]
-        _ = try pair(client)
+        _ = try pairing()
         _ = scene.call("RequestConfirmation", [.uint32(1)])
         manager.requests[0].answer(.accept)
         daemon.loop.run()
-        daemon.answerLate("Pair", error: failed)
-        daemon.loop.advance(by: 1)
+        answerPair(failed)
         XCTAssertEqual(causes(), [.rejectedByPeer])
     }
 
@@ -144,15 +149,12 @@ final class PairingsTests: XCTestCase {
         daemon.silent = ["Pair"]
         _ = try pair(client)
         _ = scene.call("RequestAuthorization")
-        daemon.answerLate("Pair", error: failed)
-        daemon.loop.advance(by: 1)
+        answerPair(failed)
         XCTAssertEqual(causes(), [.rejectedByPolicy])
     }
 
     func testADisplayEndsWithTheReplyOfPair() throws {
-        let client = start()
-        daemon.silent = ["Pair"]
-        _ = try pair(client)
+        _ = try pairing()
         _ = scene.call("DisplayPasskey", [.uint32(1), .uint16(0)])
         XCTAssertTrue(manager.ends.isEmpty)
         daemon.answerLate("Pair", error: failed)
@@ -160,14 +162,11 @@ final class PairingsTests: XCTestCase {
     }
 
     func testADisplayThatIsRejectedCancelsThePairing() throws {
-        let client = start()
-        daemon.silent = ["Pair"]
-        _ = try pair(client)
+        _ = try pairing()
         _ = scene.call("DisplayPasskey", [.uint32(1), .uint16(0)])
         manager.requests[0].answer(.reject(.rejectedByUser))
         daemon.loop.run()
-        daemon.answerLate("Pair", error: canceled)
-        daemon.loop.advance(by: 1)
+        answerPair(canceled)
         XCTAssertEqual(daemon.calls, ["Pair", "CancelPairing", "Disconnect"])
         XCTAssertEqual(causes(), [.rejectedByUser])
     }
@@ -311,18 +310,14 @@ final class PairingsTests: XCTestCase {
     }
 
     func testADaemonThatEndsFailsThePairing() throws {
-        let client = start()
-        daemon.silent = ["Pair"]
-        _ = try pair(client)
+        _ = try pairing()
         daemon.vanish()
         XCTAssertEqual(causes(), [.notFound])
         XCTAssertFalse(daemon.calls.contains("CancelPairing"))
     }
 
     func testADeviceThatIsRemovedFailsThePairing() throws {
-        let client = start()
-        daemon.silent = ["Pair"]
-        _ = try pair(client)
+        _ = try pairing()
         daemon.send(BlueZMessages.interfacesRemoved(PairingScene.devicePath, ["org.bluez.Device1"]))
         XCTAssertEqual(causes(), [.notFound])
     }
@@ -353,27 +348,26 @@ final class PairingsTests: XCTestCase {
         let client = start()
         let path: ObjectPath = "/org/bluez/hci0/dev_C0_26_DF_12_34_57"
         daemon.send(BlueZMessages.interfacesAdded(path, [("org.bluez.Device1", [("Connected", .bool(false))])]))
+        daemon.silent = ["Pair", "Connect"]
         return (client, path)
     }
 
     func testAPairThatHasToConnectWaitsForItsTurn() throws {
         let (client, neighbour) = startWithNeighbour()
-        daemon.silent = ["Pair", "Connect"]
         connect(client, neighbour)
         _ = try pair(client)
         XCTAssertEqual(daemon.calls, ["Connect"])
-        daemon.answerLate("Connect", error: DBusError(name: "org.bluez.Error.Failed", message: "x"))
+        daemon.answerLate("Connect", error: failed)
         XCTAssertEqual(daemon.calls, ["Connect", "Pair"])
     }
 
     func testAPairThatWaitsForItsTurnIsCancelledWithoutACall() throws {
         let (client, neighbour) = startWithNeighbour()
-        daemon.silent = ["Pair", "Connect"]
         connect(client, neighbour)
         let waiter = try pair(client)
         try cancel(client, waiter)
         XCTAssertEqual(causes(), [.cancelled])
-        daemon.answerLate("Connect", error: DBusError(name: "org.bluez.Error.Failed", message: "x"))
+        daemon.answerLate("Connect", error: failed)
         daemon.loop.advance(by: 1)
         XCTAssertEqual(daemon.calls, ["Connect"])
     }
@@ -382,7 +376,6 @@ final class PairingsTests: XCTestCase {
         for isSignalled in [true, false] {
             (scene, manager) = (PairingScene(), FakeManager())
             let (client, neighbour) = startWithNeighbour()
-            daemon.silent = ["Pair", "Connect"]
             _ = try pair(client)
             connect(client, neighbour)
             XCTAssertEqual(daemon.calls, ["Pair"])
@@ -400,7 +393,6 @@ final class PairingsTests: XCTestCase {
 
     func testAnAbsentDeviceGivesItsTurnToThoseThatWaitAndTakesAnother() throws {
         let (client, neighbour) = startWithNeighbour()
-        daemon.silent = ["Pair", "Connect"]
         _ = try pair(client)
         connect(client, neighbour)
         daemon.loop.advance(by: 11)
@@ -408,7 +400,7 @@ final class PairingsTests: XCTestCase {
         daemon.answerLate("Pair", error: canceled)
         XCTAssertEqual(daemon.calls, ["Pair", "Disconnect", "Connect"])
         XCTAssertEqual(result, [])
-        daemon.answerLate("Connect", error: DBusError(name: "org.bluez.Error.Failed", message: "x"))
+        daemon.answerLate("Connect", error: failed)
         XCTAssertEqual(daemon.calls.last, "Pair")
         scene.change(bonded)
         daemon.answerLate("Pair")
@@ -417,11 +409,10 @@ final class PairingsTests: XCTestCase {
 
     func testALinkThatComesUpDuringTheWaitDoesNotBlockTheQueue() throws {
         let (client, neighbour) = startWithNeighbour()
-        daemon.silent = ["Pair", "Connect"]
         connect(client, neighbour)
         _ = try pair(client)
         scene.change([("Connected", .bool(true))])
-        daemon.answerLate("Connect", error: DBusError(name: "org.bluez.Error.Failed", message: "x"))
+        daemon.answerLate("Connect", error: failed)
         XCTAssertEqual(daemon.calls, ["Connect", "Pair"])
         connect(client, neighbour)
         XCTAssertEqual(daemon.calls, ["Connect", "Pair", "Connect"])
@@ -432,9 +423,7 @@ final class PairingsTests: XCTestCase {
     func testALinkThatIsOlderThanTheAgentIsMadeAgainFrom581On() throws {
         for (minor, calls) in [(66, ["Pair"]), (80, ["Pair"]), (82, ["Disconnect", "Pair"])] {
             (scene, manager) = (PairingScene(), FakeManager())
-            let client = start(minor, [("Connected", .bool(true))])
-            daemon.silent = ["Pair"]
-            _ = try pair(client)
+            _ = try pairing(minor, [("Connected", .bool(true))])
             scene.change([("Connected", .bool(false))])
             daemon.loop.advance(by: 1)
             XCTAssertEqual(daemon.calls, calls, "5.\(minor)")

@@ -11,20 +11,31 @@ final class SharedDiscoveryTests: XCTestCase {
     private let devicePath: ObjectPath = "/org/bluez/hci0/dev_C0_26_DF_12_34_56"
     private let events = Locked<[String]>([])
     private var daemon = FakeDaemon()
+    /// Keeps the client.
+    private var observation: CancelHandle?
     private let observer = RecordingObserver()
+
+    private let refusal = DBusError(
+        name: "org.bluez.Error.InvalidArguments", message: "Invalid arguments in method call")
+    private let busy = DBusError(name: "org.bluez.Error.InProgress", message: "Operation already in progress")
 
     override func setUp() {
         daemon = FakeDaemon()
         events.withLock { $0 = [] }
     }
 
-    private func readyClient() -> (BlueZClient, CancelHandle) {
+    private func startedClient() -> BlueZClient {
         daemon.appear()
         let client = BlueZClient.shared(at: daemon.bus.address)
-        let observation = client.observe(observer)
+        observation = client.observe(observer)
         daemon.loop.run()
+        return client
+    }
+
+    private func readyClient() -> BlueZClient {
+        let client = startedClient()
         daemon.forgetCalls()
-        return (client, observation)
+        return client
     }
 
     private func onLoop<R: Sendable>(_ body: @escaping @Sendable () -> R) -> R {
@@ -57,7 +68,7 @@ final class SharedDiscoveryTests: XCTestCase {
     private func stop(_ client: BlueZClient, _ id: ScanID) { onLoop { client.discovery.stop(id) } }
 
     func testTwoScansStartDiscoveryOnceAndTheLastOneStopsItOnce() {
-        let (client, observation) = readyClient()
+        let client = readyClient()
         let a = scan(client, "a", DiscoveryFilter(uuids: [CBUUID(string: "180D")]))
         let b = scan(client, "b", DiscoveryFilter(uuids: [CBUUID(string: "180F")]))
         XCTAssertEqual(events.withLock { $0 }, ["a started", "b started"])
@@ -71,11 +82,10 @@ final class SharedDiscoveryTests: XCTestCase {
                 "SetDiscoveryFilter", "StartDiscovery", "SetDiscoveryFilter", "SetDiscoveryFilter", "StopDiscovery",
                 "SetDiscoveryFilter",
             ])
-        withExtendedLifetime(observation) {}
     }
 
     func testTheFilterHasExactlyTheKeysThatWereAskedFor() {
-        let (client, observation) = readyClient()
+        let client = readyClient()
         let plain = scan(client, "plain")
         // Without Pathloss BlueZ after 5.87 reports the strength of a device that stands still no more, and from 5.67 on an adapter
         // for LE alone takes the filter for none.
@@ -87,7 +97,6 @@ final class SharedDiscoveryTests: XCTestCase {
         _ = scan(client, "everything", everything)
         XCTAssertEqual(
             daemon.filter, ["Transport": "s", "UUIDs": "as", "RSSI": "n", "Pattern": "s", "DuplicateData": "b"])
-        withExtendedLifetime(observation) {}
     }
 
     func testServicesAreAskedForWhereTheDaemonSurvivesIt() {
@@ -101,12 +110,11 @@ final class SharedDiscoveryTests: XCTestCase {
             daemon.objects = [
                 (BlueZMessages.adapterPath, BlueZMessages.adapter(version.minor, modalias: version.modalias))
             ]
-            let (client, observation) = readyClient()
+            let client = readyClient()
             _ = scan(client, "a", DiscoveryFilter(uuids: [CBUUID(string: "180D")]))
             XCTAssertEqual(daemon.filter["UUIDs"] != nil, version.takesServices, "\(version)")
             XCTAssertEqual(daemon.filter["Pathloss"], "q")
             XCTAssertEqual(daemon.count("StartDiscovery"), 1)
-            withExtendedLifetime((client, observation)) {}
         }
     }
 
@@ -117,10 +125,7 @@ final class SharedDiscoveryTests: XCTestCase {
                 (BlueZMessages.adapterPath, BlueZMessages.adapter(minor, modalias: "usb:v0000p0000d0001"))
             ]
             daemon.bodies["GetDiscoveryFilters"] = { $0.strings(keys) }
-            daemon.appear()
-            let client = BlueZClient.shared(at: daemon.bus.address)
-            let observation = client.observe(observer)
-            daemon.loop.run()
+            let client = startedClient()
             XCTAssertEqual(daemon.count("GetDiscoveryFilters"), 1)
             _ = scan(client, "a", DiscoveryFilter(uuids: [CBUUID(string: "180D")]))
             XCTAssertEqual(daemon.filter["UUIDs"] != nil, minor == 82)
@@ -128,7 +133,6 @@ final class SharedDiscoveryTests: XCTestCase {
             daemon.vanish()
             daemon.appear()
             XCTAssertEqual(daemon.count("GetDiscoveryFilters"), 2)
-            withExtendedLifetime((client, observation)) {}
         }
     }
 
@@ -136,10 +140,7 @@ final class SharedDiscoveryTests: XCTestCase {
         daemon.objects = [(BlueZMessages.adapterPath, BlueZMessages.adapter(82, modalias: "usb:v0000p0000d0001"))]
         daemon.bodies["GetDiscoveryFilters"] = { $0.strings(["UUIDs", "Pathloss"]) }
         daemon.errors["GetDiscoveryFilters"] = [DBusError(name: "org.freedesktop.DBus.Error.NoReply", message: "")]
-        daemon.appear()
-        let client = BlueZClient.shared(at: daemon.bus.address)
-        let observation = client.observe(observer)
-        daemon.loop.run()
+        _ = startedClient()
         XCTAssertEqual(daemon.count("GetDiscoveryFilters"), 1)
         for isPairable in [false, true] {
             daemon.send(
@@ -147,24 +148,19 @@ final class SharedDiscoveryTests: XCTestCase {
                     BlueZMessages.adapterPath, "org.bluez.Adapter1", [("Pairable", .bool(isPairable))]))
             XCTAssertEqual(daemon.count("GetDiscoveryFilters"), 2)
         }
-        withExtendedLifetime((client, observation)) {}
     }
 
     func testADaemonThatSaysItsVersionIsNotAskedForItsFilters() {
         for minor in [66, 72, 82, 87] {
             daemon = FakeDaemon()
             daemon.objects = [(BlueZMessages.adapterPath, BlueZMessages.adapter(minor))]
-            daemon.appear()
-            let observation = BlueZClient.shared(at: daemon.bus.address).observe(observer)
-            daemon.loop.run()
+            _ = startedClient()
             XCTAssertEqual(daemon.calls, ["GetManagedObjects"])
-            withExtendedLifetime(observation) {}
         }
     }
 
     func testAFilterThatIsRefusedIsTriedWithoutPathloss() {
-        let (client, observation) = readyClient()
-        let refusal = DBusError(name: "org.bluez.Error.InvalidArguments", message: "Invalid arguments in method call")
+        let client = readyClient()
         daemon.errors["SetDiscoveryFilter"] = [refusal]
         let first = scan(client, "a")
         XCTAssertEqual(events.withLock { $0 }, ["a started"])
@@ -178,73 +174,62 @@ final class SharedDiscoveryTests: XCTestCase {
         daemon.vanish()
         daemon.appear()
         XCTAssertEqual(daemon.filter, ["Transport": "s", "Pathloss": "q"])
-        withExtendedLifetime((client, observation)) {}
     }
 
     func testAFilterThatIsRefusedWhileScanningIsTriedWithoutPathloss() {
-        let (client, observation) = readyClient()
+        let client = readyClient()
         _ = scan(client, "a")
-        let refusal = DBusError(name: "org.bluez.Error.InvalidArguments", message: "Invalid arguments in method call")
         daemon.errors["SetDiscoveryFilter"] = [refusal]
         _ = scan(client, "b", DiscoveryFilter(reportsDuplicateData: true))
         XCTAssertEqual(events.withLock { $0 }, ["a started", "b started"])
         XCTAssertEqual(daemon.filter, ["Transport": "s", "DuplicateData": "b"])
         XCTAssertEqual(daemon.count("StopDiscovery"), 0)
-        withExtendedLifetime((client, observation)) {}
     }
 
     func testAFilterThatIsRefusedForAnotherReasonFailsTheScan() {
-        let (client, observation) = readyClient()
-        let refusal = DBusError(name: "org.bluez.Error.InvalidArguments", message: "Invalid arguments in method call")
+        let client = readyClient()
         daemon.errors["SetDiscoveryFilter"] = [refusal, refusal]
         _ = scan(client, "a")
         XCTAssertEqual(events.withLock { $0 }, ["a failed org.bluez.Error.InvalidArguments"])
-        withExtendedLifetime((client, observation)) {}
     }
 
     func testABusyAdapterIsTriedAgainAndSucceeds() {
-        let (client, observation) = readyClient()
-        let busy = DBusError(name: "org.bluez.Error.InProgress", message: "Operation already in progress")
+        let client = readyClient()
         daemon.errors["StartDiscovery"] = [busy, busy]
         _ = scan(client, "a")
         daemon.loop.advance(by: 1)
         XCTAssertEqual(events.withLock { $0 }, ["a started"])
         XCTAssertEqual(daemon.count("StartDiscovery"), 3)
         XCTAssertEqual(daemon.count("StopDiscovery"), 1)
-        withExtendedLifetime(observation) {}
     }
 
     func testAnAdapterThatIsAlwaysBusyFailsTheScanWithinTwoSeconds() {
-        let (client, observation) = readyClient()
-        let busy = DBusError(name: "org.bluez.Error.InProgress", message: "Operation already in progress")
+        let client = readyClient()
         daemon.errors["StartDiscovery"] = Array(repeating: busy, count: 100)
         _ = scan(client, "a")
         daemon.loop.advance(by: 2)
         XCTAssertEqual(events.withLock { $0 }, ["a failed org.bluez.Error.InProgress"])
         XCTAssertEqual(client.discovery.scanCount, 0)
-        withExtendedLifetime(observation) {}
     }
 
     func testAStartWithoutAnswerFailsInTheEnd() {
-        let (client, observation) = readyClient()
+        let client = readyClient()
         daemon.silent = ["StartDiscovery"]
         _ = scan(client, "a")
         daemon.loop.advance(by: 120)
         XCTAssertEqual(events.withLock { $0 }, ["a failed org.freedesktop.DBus.Error.NoReply"])
-        withExtendedLifetime(observation) {}
     }
 
     func testAScanSurvivesTheDaemon() {
-        let (client, observation) = readyClient()
+        let client = readyClient()
         _ = scan(client, "a")
         daemon.vanish()
         daemon.appear()
         XCTAssertEqual(events.withLock { $0 }, ["a started", "a restarted adapterReturned"])
-        withExtendedLifetime((client, observation)) {}
     }
 
     func testAScanSurvivesTheBus() {
-        let (client, observation) = readyClient()
+        let client = readyClient()
         _ = scan(client, "a")
         daemon.bus.close()
         daemon.loop.advance(by: 3)
@@ -252,30 +237,27 @@ final class SharedDiscoveryTests: XCTestCase {
         daemon.appear()
         daemon.loop.advance(by: 30)
         XCTAssertEqual(events.withLock { $0 }, ["a started", "a restarted adapterReturned"])
-        withExtendedLifetime((client, observation)) {}
     }
 
     func testAScanSurvivesThatTheAdapterIsOff() {
-        let (client, observation) = readyClient()
+        let client = readyClient()
         _ = scan(client, "a")
         daemon.set([("Powered", .bool(false)), ("Discovering", .bool(false))])
         daemon.set([("Powered", .bool(true))])
         XCTAssertEqual(events.withLock { $0 }, ["a started", "a restarted adapterReturned"])
         XCTAssertEqual(daemon.count("StopDiscovery"), 0)
-        withExtendedLifetime((client, observation)) {}
     }
 
     func testDiscoveringThatEndsByItselfIsStartedAgain() {
-        let (client, observation) = readyClient()
+        let client = readyClient()
         _ = scan(client, "a")
         daemon.set([("Discovering", .bool(true))])
         daemon.set([("Discovering", .bool(false))])
         XCTAssertEqual(events.withLock { $0 }, ["a started", "a restarted discoveringEnded"])
-        withExtendedLifetime((client, observation)) {}
     }
 
     func testSilenceIsEndedByTheWatchdogAndReportsKeepItQuiet() {
-        let (client, observation) = readyClient()
+        let client = readyClient()
         _ = scan(client, "a", watchdog: 90)
         daemon.send(BlueZMessages.interfacesAdded(devicePath, [("org.bluez.Device1", BlueZMessages.fullDevice)]))
         for _ in 0..<10 {
@@ -285,21 +267,19 @@ final class SharedDiscoveryTests: XCTestCase {
         XCTAssertEqual(events.withLock { $0 }, ["a started"])
         daemon.loop.advance(by: 121)
         XCTAssertEqual(events.withLock { $0 }, ["a started", "a restarted silence"])
-        withExtendedLifetime((client, observation)) {}
     }
 
     func testAScanOnAnAdapterThatIsNotThereYetWaitsForIt() {
         daemon.objects = []
-        let (client, observation) = readyClient()
+        let client = readyClient()
         _ = scan(client, "a")
         XCTAssertEqual(daemon.calls, [])
         daemon.send(BlueZMessages.interfacesAdded(BlueZMessages.adapterPath, BlueZMessages.adapter()))
         XCTAssertEqual(events.withLock { $0 }, ["a started"])
-        withExtendedLifetime((client, observation)) {}
     }
 
     func testStoppingIsCompletedWhenTheDaemonHasConfirmedIt() {
-        let (client, observation) = readyClient()
+        let client = readyClient()
         let id = scan(client, "a")
         daemon.silent = ["StopDiscovery"]
         let events = events
@@ -308,13 +288,12 @@ final class SharedDiscoveryTests: XCTestCase {
         daemon.silent = []
         daemon.loop.advance(by: 11)
         XCTAssertEqual(events.withLock { $0 }, ["a started", "confirmed"])
-        withExtendedLifetime(observation) {}
     }
 
     func testTheLastObservationThatEndsStopsDiscovery() {
-        let (client, observation) = readyClient()
+        let client = readyClient()
         _ = scan(client, "a")
-        observation.cancel()
+        observation?.cancel()
         daemon.loop.advance(by: 2)
         XCTAssertEqual(daemon.count("StopDiscovery"), 1)
         XCTAssertNil(client.daemon.connection)

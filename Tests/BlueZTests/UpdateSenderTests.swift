@@ -27,6 +27,16 @@ final class UpdateSenderTests: XCTestCase {
 
     private func pings(_ scene: ServerScene) -> Int { scene.daemon.count("Ping") }
 
+    /// Waits until the socket of a subscriber is closed.
+    private func waitForEnd(of subscriber: Int, _ scene: ServerScene) {
+        scene.daemon.loop.wait(
+            until: { scene.delegate.subscribers(of: 2)[subscriber].directWay == .closed }, limit: 5)
+    }
+
+    private func waitForLastEnd(_ scene: ServerScene) {
+        XCTAssertTrue(scene.daemon.loop.wait(until: { scene.delegate.log.last == "-2" }, limit: 5))
+    }
+
     func testAValueForAllIsOneSignalWhateverSocketsAreOpen() throws {
         for minor: UInt8? in [nil, 66, 72, 76, 82] {
             let (scene, sockets) = try subscribed(minor: minor)
@@ -44,11 +54,11 @@ final class UpdateSenderTests: XCTestCase {
         XCTAssertEqual(scene.delegate.subscribers(of: 2).map(\.peer?.device), [key(1), key(2)])
         XCTAssertEqual(scene.delegate.subscribers(of: 2).map(\.directWay), [.open, .open])
         sockets[0].close()
-        scene.daemon.loop.wait(until: { scene.delegate.subscribers(of: 2)[0].directWay == .closed }, limit: 5)
+        waitForEnd(of: 0, scene)
         scene.daemon.loop.advance(by: 1)
         XCTAssertEqual(scene.delegate.log, ["+2", "+2", "left 2"])
         sockets[1].close()
-        XCTAssertTrue(scene.daemon.loop.wait(until: { scene.delegate.log.last == "-2" }, limit: 5))
+        waitForLastEnd(scene)
         scene.notify(2, [1])
         XCTAssertEqual(scene.values, [])
         XCTAssertEqual(scene.source.outcomes, [])
@@ -77,7 +87,7 @@ final class UpdateSenderTests: XCTestCase {
         scene.meet(1, isBonded: true)
         sockets[0].close()
         scene.setLink(of: 1, isUp: false)
-        XCTAssertTrue(scene.daemon.loop.wait(until: { scene.delegate.log.last == "-2" }, limit: 5))
+        waitForLastEnd(scene)
         scene.setLink(of: 1, isUp: true)
         XCTAssertEqual(scene.delegate.log, ["+2", "-2"])
         scene.daemon.loop.advance(by: SubscriberTable.returningTime)
@@ -91,7 +101,7 @@ final class UpdateSenderTests: XCTestCase {
         scene.meet(1, isBonded: true)
         sockets[0].close()
         scene.setLink(of: 1, isUp: false)
-        XCTAssertTrue(scene.daemon.loop.wait(until: { scene.delegate.log.last == "-2" }, limit: 5))
+        waitForLastEnd(scene)
         scene.daemon.send(BlueZMessages.interfacesRemoved(ServerScene.device(1), ["org.bluez.Device1"]))
         scene.meet(1, isUp: false)
         scene.setLink(of: 1, isUp: true)
@@ -157,7 +167,7 @@ final class UpdateSenderTests: XCTestCase {
         scene.notify(2, [3], for: [key(1), key(2)])
         scene.notify(2, [4])
         sockets[0].close()
-        scene.daemon.loop.wait(until: { scene.delegate.subscribers(of: 2)[0].directWay == .closed }, limit: 5)
+        waitForEnd(of: 0, scene)
         scene.daemon.answerLate("Ping")
         XCTAssertEqual(try ServerScene.packets(sockets[1]), [[3]])
         scene.daemon.answerLate("Ping")
@@ -183,7 +193,7 @@ final class UpdateSenderTests: XCTestCase {
         scene.notify(2, [1])
         scene.notify(2, [2])
         sockets[1].close()
-        scene.daemon.loop.wait(until: { scene.delegate.subscribers(of: 2)[1].directWay == .closed }, limit: 5)
+        waitForEnd(of: 1, scene)
         scene.setLink(of: 2, isUp: false)
         XCTAssertEqual(scene.values, [[1]])
         scene.send("/service0/char0", "Confirm")
@@ -276,7 +286,7 @@ final class UpdateSenderTests: XCTestCase {
     func testOneThatHasJustUnsubscribedNeedNotConfirm() throws {
         let (scene, sockets) = try subscribed(.indicate)
         sockets[1].close()
-        scene.daemon.loop.wait(until: { scene.delegate.subscribers(of: 2)[1].directWay == .closed }, limit: 5)
+        waitForEnd(of: 1, scene)
         scene.notify(2, [1])
         scene.notify(2, [2])
         scene.send("/service0/char0", "Confirm")
@@ -354,7 +364,7 @@ final class UpdateSenderTests: XCTestCase {
         scene.notify(2, [2])
         scene.notify(2, [3], for: [key(1)])
         sockets[0].close()
-        XCTAssertTrue(scene.daemon.loop.wait(until: { scene.delegate.log.last == "-2" }, limit: 5))
+        waitForLastEnd(scene)
         scene.daemon.answerLate("Ping")
         XCTAssertEqual(scene.source.outcomes, ["sent [1]"])
         XCTAssertEqual(scene.values, [])

@@ -125,11 +125,11 @@ final class AdvertisingTests: XCTestCase {
         let (_, program) = scene([("Type", .string("peripheral"))])
         _ = program.client.takeLog()
         XCTAssertNil(program.advertise())
-        XCTAssertEqual(program.takeCalls(), ["advert GetManagedObjects", "advert GetAll", "advert Set TxPower 0"])
-        XCTAssertEqual(program.client.takeLog(), ["hci0 SupportedInstances=2 ActiveInstances=1"])
+        program.expectCalls("advert GetManagedObjects", "advert GetAll", "advert Set TxPower 0")
+        program.client.expectLog("hci0 SupportedInstances=2 ActiveInstances=1")
         XCTAssertEqual(program.advertise()?.name, "org.bluez.Error.AlreadyExists")
         XCTAssertNil(program.stopAdvertising())
-        XCTAssertEqual(program.client.takeLog(), ["hci0 SupportedInstances=3 ActiveInstances=0"])
+        program.client.expectLog("hci0 SupportedInstances=3 ActiveInstances=0")
         XCTAssertEqual(program.stopAdvertising()?.name, "org.bluez.Error.DoesNotExist")
     }
 
@@ -151,8 +151,8 @@ final class AdvertisingTests: XCTestCase {
         _ = program.takeCalls()
         _ = program.client.takeLog()
         simulator.advance(by: 6)
-        XCTAssertEqual(program.takeCalls(), ["advert Release"])
-        XCTAssertEqual(program.client.takeLog(), ["hci0 SupportedInstances=3 ActiveInstances=0"])
+        program.expectCalls("advert Release")
+        program.client.expectLog("hci0 SupportedInstances=3 ActiveInstances=0")
         XCTAssertEqual(simulator.advertisements, [])
     }
 
@@ -161,8 +161,7 @@ final class AdvertisingTests: XCTestCase {
         XCTAssertNil(program.advertise())
         _ = program.takeCalls()
         simulator.simulateAdapterRemoval()
-        simulator.run()
-        XCTAssertEqual(program.takeCalls(), ["advert Release"])
+        program.expectCalls("advert Release")
     }
 
     func testChangedPropertiesAreAdvertised() {

@@ -6,23 +6,10 @@ import XCTest
 
 /// Reading, writing and subscriptions as clients see them.
 final class AttributeTests: XCTestCase {
-    private func scene(_ strap: VirtualPeripheral = GattCast.strap) -> (Simulator, BusClient) {
-        let simulator = Simulator.inProcess(room: Room(peripherals: [strap]), bluez: .v5_66)
-        let client = BusClient(simulator)
-        client.startScanning()
-        simulator.advance(by: 1)
-        XCTAssertNil(client.error(of: "Connect", on: "org.bluez.Device1", at: GattCast.path))
-        simulator.advance(by: 1)
-        _ = client.error(of: "StopDiscovery")
-        simulator.run()
-        _ = client.takeLog()
-        return (simulator, client)
-    }
-
     // MARK: Objects
 
     func testEachKindOfObjectHasThePropertiesOfTheRadioLab() {
-        let (_, client) = scene()
+        let (_, client) = GattCast.scene()
         XCTAssertEqual(
             client.properties(of: "org.bluez.GattService1", at: "/org/bluez/hci0/dev_C0_00_00_00_00_01/service000a"),
             [
@@ -61,7 +48,7 @@ final class AttributeTests: XCTestCase {
     }
 
     func testAReadTakesTheTimeOfOneRequestForEachPacket() {
-        let (simulator, client) = scene()
+        let (simulator, client) = GattCast.scene()
         simulator.setValue(Array(repeating: 7, count: 500), of: "2A38", at: GattCast.strap.address)
         let begin = simulator.seconds
         XCTAssertEqual(client.read(GattCast.place), Array(repeating: 7, count: 500))
@@ -69,10 +56,10 @@ final class AttributeTests: XCTestCase {
     }
 
     func testAReadFromAnOffsetSignalsAllThatIsKnownAndReturnsTheRest() {
-        let (simulator, client) = scene()
+        let (simulator, client) = GattCast.scene()
         simulator.setValue([1, 2, 3, 4], of: "2A38", at: GattCast.strap.address)
         XCTAssertEqual(client.read(GattCast.place, offset: 2), [3, 4])
-        XCTAssertEqual(client.takeLog(), ["char000e Value=00000304"])
+        client.expectLog("char000e Value=00000304")
         XCTAssertEqual(client.read(GattCast.place), [1, 2, 3, 4])
         XCTAssertEqual(
             client.error(of: "ReadValue", on: characteristic, at: GattCast.place) { $0.options(offset: 5) },
@@ -80,7 +67,7 @@ final class AttributeTests: XCTestCase {
     }
 
     func testReadsOfTheSameAreOneRequest() {
-        let (simulator, client) = scene()
+        let (simulator, client) = GattCast.scene()
         let first = client.begin("ReadValue", on: characteristic, at: GattCast.place) { $0.options() }
         let second = client.begin("ReadValue", on: characteristic, at: GattCast.place) { $0.options() }
         let other = client.begin("ReadValue", on: characteristic, at: GattCast.place) { $0.options(offset: 1) }
@@ -92,7 +79,7 @@ final class AttributeTests: XCTestCase {
     }
 
     func testWhatCannotBeReadIsNotPermitted() {
-        let (_, client) = scene()
+        let (_, client) = GattCast.scene()
         XCTAssertEqual(
             client.error(of: "ReadValue", on: characteristic, at: GattCast.rate) { $0.options() },
             DBusError(name: "org.bluez.Error.NotPermitted", message: "Read not permitted"))
@@ -101,7 +88,7 @@ final class AttributeTests: XCTestCase {
     // MARK: Writing
 
     func testAWriteIsStoredAndReadBack() {
-        let (simulator, client) = scene()
+        let (simulator, client) = GattCast.scene()
         XCTAssertNil(client.write([1, 2, 3], to: GattCast.control, type: "request"))
         XCTAssertEqual(simulator.value(of: "2A39", at: GattCast.strap.address), [1, 2, 3])
         XCTAssertEqual(client.read(GattCast.control), [1, 2, 3])
@@ -111,7 +98,7 @@ final class AttributeTests: XCTestCase {
     }
 
     func testOneWriteIsUnderWayAtATime() {
-        let (simulator, client) = scene()
+        let (simulator, client) = GattCast.scene()
         let first = client.begin("WriteValue", on: characteristic, at: GattCast.control) { writer in
             writer.bytes([1])
             writer.options()
@@ -122,7 +109,7 @@ final class AttributeTests: XCTestCase {
     }
 
     func testErrorsOfWritesHaveBlueZsNamesAndTexts() {
-        let (_, client) = scene()
+        let (_, client) = GattCast.scene()
         let table: [(ObjectPath, Int, String?, DBusError)] = [
             (
                 GattCast.place, 1, "request",
@@ -151,7 +138,7 @@ final class AttributeTests: XCTestCase {
     }
 
     func testADescriptorIsReadAndTheOneForSubscriptionsIsNotWritten() {
-        let (_, client) = scene()
+        let (_, client) = GattCast.scene()
         XCTAssertEqual(client.read(GattCast.controlText, on: descriptor), Array("Control".utf8))
         let error = client.error(
             of: "WriteValue", on: descriptor, at: "/org/bluez/hci0/dev_C0_00_00_00_00_01/service000a/char000b/desc000d"
@@ -165,28 +152,24 @@ final class AttributeTests: XCTestCase {
     // MARK: Subscriptions
 
     func testNotificationsComeAsChangesOfTheValueEachOneAndInOrder() {
-        let (simulator, client) = scene()
+        let (simulator, client) = GattCast.scene()
         XCTAssertFalse(simulator.notify(GattCast.strap.address, characteristic: "2A37", value: [0]))
         XCTAssertNil(client.error(of: "StartNotify", on: characteristic, at: GattCast.rate))
-        XCTAssertEqual(client.takeLog(), ["char000b Notifying=true"])
+        client.expectLog("char000b Notifying=true")
         for number: UInt8 in 1...5 {
             XCTAssertTrue(simulator.notify(GattCast.strap.address, characteristic: "2A37", value: [0, number / 2]))
         }
-        simulator.run()
-        XCTAssertEqual(
-            client.takeLog(),
-            [
-                "char000b Value=0000", "char000b Value=0001", "char000b Value=0001", "char000b Value=0002",
-                "char000b Value=0002",
-            ])
+        client.expectLog(
+            "char000b Value=0000", "char000b Value=0001", "char000b Value=0001", "char000b Value=0002",
+            "char000b Value=0002")
         XCTAssertNil(client.error(of: "StopNotify", on: characteristic, at: GattCast.rate))
-        XCTAssertEqual(client.takeLog(), ["char000b Notifying=false"])
+        client.expectLog("char000b Notifying=false")
         simulator.advance(by: 1)
         XCTAssertFalse(simulator.notify(GattCast.strap.address, characteristic: "2A37", value: [0]))
     }
 
     func testASessionBelongsToItsClientAndEndsWithIt() {
-        let (simulator, client) = scene()
+        let (simulator, client) = GattCast.scene()
         let other = BusClient(simulator)
         XCTAssertNil(client.error(of: "StartNotify", on: characteristic, at: GattCast.rate))
         XCTAssertNil(client.error(of: "StartNotify", on: characteristic, at: GattCast.rate))
@@ -203,7 +186,7 @@ final class AttributeTests: XCTestCase {
     }
 
     func testSessionsComeBackWithTheLinkAndMayBeginWithoutOne() {
-        let (simulator, client) = scene()
+        let (simulator, client) = GattCast.scene()
         XCTAssertNil(client.error(of: "StartNotify", on: characteristic, at: GattCast.rate))
         simulator.simulateLinkLoss(of: GattCast.strap.address)
         simulator.run()
@@ -220,16 +203,14 @@ final class AttributeTests: XCTestCase {
     func testASourceSendsByItselfWhileSomebodyListens() {
         var strap = GattCast.strap
         strap.services[0].characteristics[0].notifications = .counter(size: 2, every: 0.5)
-        let (simulator, client) = scene(strap)
+        let (simulator, client) = GattCast.scene(strap)
         XCTAssertNil(client.error(of: "StartNotify", on: characteristic, at: GattCast.rate))
         simulator.advance(by: 1.6)
-        XCTAssertEqual(
-            client.takeLog(),
-            ["char000b Notifying=true", "char000b Value=0000", "char000b Value=0100", "char000b Value=0200"])
+        client.expectLog("char000b Notifying=true", "char000b Value=0000", "char000b Value=0100", "char000b Value=0200")
     }
 
     func testWithoutALinkAndWithoutASessionBlueZSaysSo() {
-        let (simulator, client) = scene()
+        let (simulator, client) = GattCast.scene()
         XCTAssertEqual(
             client.error(of: "StopNotify", on: characteristic, at: GattCast.rate),
             DBusError(name: "org.bluez.Error.Failed", message: "No notify session started"))

@@ -46,6 +46,12 @@ final class BusClient: Sendable {
         }
     }
 
+    /// Lets happen what is due, and compares the signals since the last call.
+    func expectLog(_ lines: String..., note: String = "", file: StaticString = #filePath, line: UInt = #line) {
+        simulator.run()
+        XCTAssertEqual(takeLog(), lines, note, file: file, line: line)
+    }
+
     // MARK: Calls
 
     /// Calls a method and drives the loop until its reply arrives.

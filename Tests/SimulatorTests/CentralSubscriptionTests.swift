@@ -4,20 +4,8 @@ import XCTest
 
 /// Centrals that subscribe to a program's characteristics: which calls BlueZ makes, and which centrals get the values.
 final class CentralSubscriptionTests: XCTestCase {
-    private func scene(mtu: Int = 100) -> (Simulator, ServingProgram, CentralLink) {
-        let simulator = Simulator.inProcess(room: .empty, bluez: .v5_66)
-        let program = ServingProgram(simulator, ServingProgram.heart + [ServingProgram.connectable])
-        XCTAssertNil(program.register())
-        XCTAssertNil(program.advertise())
-        let link = simulator.connect(VirtualCentral("C0:FF:EE:00:CE:01", mtu: mtu))
-        simulator.advance(by: 1)
-        XCTAssertEqual(link.state, .connected)
-        _ = program.takeCalls()
-        return (simulator, program, link)
-    }
-
     func testTheFirstSubscriberStartsAndTheLastOneStops() {
-        let (simulator, program, link) = scene()
+        let (simulator, program, link) = ServingProgram.scene()
         let other = simulator.connect(VirtualCentral("C0:FF:EE:00:CE:02"))
         simulator.advance(by: 1)
         link.subscribe(to: "2A37")
@@ -25,38 +13,36 @@ final class CentralSubscriptionTests: XCTestCase {
         other.subscribe(to: "2A37")
         simulator.run()
         // 5.66 asks again for each central.
-        XCTAssertEqual(program.takeCalls(), ["c0 StartNotify", "c0 StartNotify"])
+        program.expectCalls("c0 StartNotify", "c0 StartNotify")
         program.notify("/app/s0/c0", [1, 2])
         program.notify("/app/s0/c0", [1, 2])
         XCTAssertEqual(link.values.map(\.bytes), [[1, 2], [1, 2]])
         XCTAssertEqual(other.values.map(\.bytes), [[1, 2], [1, 2]])
         link.unsubscribe(from: "2A37")
-        simulator.run()
-        XCTAssertEqual(program.takeCalls(), [])
+        program.expectCalls()
         program.notify("/app/s0/c0", [3])
         XCTAssertEqual(link.values.count, 2)
         XCTAssertEqual(other.values.count, 3)
         other.disconnect()
-        simulator.run()
-        XCTAssertEqual(program.takeCalls(), ["c0 StopNotify"])
+        program.expectCalls("c0 StopNotify")
     }
 
     func testIndicationsGoOneByOneAndAreConfirmedToTheProgram() {
-        let (simulator, program, link) = scene()
+        let (simulator, program, link) = ServingProgram.scene()
         link.subscribe(to: "2A37", indications: true)
         simulator.run()
         program.notify("/app/s0/c0", [1])
         program.notify("/app/s0/c0", [2])
         XCTAssertEqual(link.values.map(\.bytes), [[1]])
-        XCTAssertEqual(program.takeCalls(), ["c0 StartNotify"])
+        program.expectCalls("c0 StartNotify")
         simulator.advance(by: 0.1)
         XCTAssertEqual(link.values.map(\.bytes), [[1], [2]])
         XCTAssertEqual(link.values.map(\.isIndication), [true, true])
-        XCTAssertEqual(program.takeCalls(), ["c0 Confirm", "c0 Confirm"])
+        program.expectCalls("c0 Confirm", "c0 Confirm")
     }
 
     func testACentralThatConfirmsNothingLosesItsLink() {
-        let (simulator, program, _) = scene()
+        let (simulator, program, _) = ServingProgram.scene()
         let mute = simulator.connect(VirtualCentral("C0:FF:EE:00:CE:02", confirmsIndications: false))
         simulator.advance(by: 1)
         mute.subscribe(to: "2A37", indications: true)
@@ -66,11 +52,11 @@ final class CentralSubscriptionTests: XCTestCase {
         XCTAssertEqual(mute.state, .connected)
         simulator.advance(by: 2)
         XCTAssertEqual(mute.state, .disconnected)
-        XCTAssertEqual(program.takeCalls(), ["c0 StartNotify", "c0 StopNotify"])
+        program.expectCalls("c0 StartNotify", "c0 StopNotify")
     }
 
     func testValuesAreCutToThePacketAndAnInvalidatedOneIsEmpty() {
-        let (simulator, program, link) = scene(mtu: 23)
+        let (simulator, program, link) = ServingProgram.scene(central: VirtualCentral("C0:FF:EE:00:CE:01", mtu: 23))
         link.subscribe(to: "2A37")
         simulator.run()
         program.notify("/app/s0/c0", [UInt8](repeating: 1, count: 30))
@@ -79,7 +65,7 @@ final class CentralSubscriptionTests: XCTestCase {
     }
 
     func testTheDescriptorForSubscriptionsIsEachCentralsOwn() {
-        let (simulator, program, link) = scene()
+        let (simulator, program, link) = ServingProgram.scene()
         let other = simulator.connect(VirtualCentral("C0:FF:EE:00:CE:02"))
         simulator.advance(by: 1)
         link.subscribe(to: "2A37")
@@ -92,6 +78,6 @@ final class CentralSubscriptionTests: XCTestCase {
         XCTAssertEqual(others.bytes, [0, 0])
         XCTAssertEqual(refused.failure, .attribute(0xFD))
         XCTAssertEqual(tooLong.failure, .attribute(0x0D))
-        XCTAssertEqual(program.takeCalls(), ["c0 StartNotify"])
+        program.expectCalls("c0 StartNotify")
     }
 }

@@ -11,18 +11,9 @@ final class CentralTests: XCTestCase {
     private func scene(
         _ objects: [ObjectState] = ServingProgram.heart, mtu: Int = 100
     ) -> (Simulator, ServingProgram, CentralLink) {
-        let simulator = Simulator.inProcess(room: .empty, bluez: .v5_66)
-        let program = ServingProgram(simulator, objects + [ServingProgram.connectable])
-        XCTAssertNil(program.register())
-        XCTAssertNil(program.advertise())
         var central = phone
         central.mtu = mtu
-        let link = simulator.connect(central)
-        simulator.advance(by: 1)
-        XCTAssertEqual(link.state, .connected)
-        _ = program.takeCalls()
-        _ = program.client.takeLog()
-        return (simulator, program, link)
+        return ServingProgram.scene(objects, central: central)
     }
 
     // MARK: Links
@@ -37,15 +28,14 @@ final class CentralTests: XCTestCase {
         XCTAssertEqual(link.state, .connecting)
         simulator.advance(by: 1)
         let device = "dev_C0_FF_EE_00_CE_01"
-        XCTAssertEqual(
-            program.client.takeLog(),
-            ["+ \(device)", "\(device) Connected=true", "\(device) ServicesResolved=true Name=Phone Alias=Phone"])
+        program.client.expectLog(
+            "+ \(device)", "\(device) Connected=true", "\(device) ServicesResolved=true Name=Phone Alias=Phone")
         link.disconnect()
         simulator.advance(by: 1)
         XCTAssertEqual(link.state, .disconnected)
-        XCTAssertEqual(program.client.takeLog(), ["\(device) ServicesResolved=false Connected=false"])
+        program.client.expectLog("\(device) ServicesResolved=false Connected=false")
         simulator.advance(by: 31)
-        XCTAssertEqual(program.client.takeLog(), ["- \(device)"])
+        program.client.expectLog("- \(device)")
     }
 
     func testACentralWaitsForSomebodyWhoTakesConnections() {
@@ -87,7 +77,7 @@ final class CentralTests: XCTestCase {
         program.notify("/app/s0/c0", [1])
         _ = program.takeCalls()
         simulator.advance(by: 2)
-        XCTAssertEqual(program.takeCalls(), ["c0 StopNotify"])
+        program.expectCalls("c0 StopNotify")
         XCTAssertEqual(link.values, [])
     }
 
@@ -136,12 +126,9 @@ final class CentralTests: XCTestCase {
         let read = link.read("2A38")
         simulator.run()
         XCTAssertEqual(read.bytes, value)
-        XCTAssertEqual(
-            program.takeCalls(),
-            [
-                "c1 ReadValue {link=LE mtu=100}", "c1 ReadValue {offset=99 link=LE mtu=100}",
-                "c1 ReadValue {offset=198 link=LE mtu=100}",
-            ])
+        program.expectCalls(
+            "c1 ReadValue {link=LE mtu=100}", "c1 ReadValue {offset=99 link=LE mtu=100}",
+            "c1 ReadValue {offset=198 link=LE mtu=100}")
     }
 
     func testTheDeviceIsNamed() {
@@ -216,12 +203,12 @@ final class CentralTests: XCTestCase {
         XCTAssertEqual(
             requests.map(\.failure),
             [.attribute(0x02), .attribute(0x03), .attribute(0x0F), .attribute(0x05), .notFound])
-        XCTAssertEqual(program.takeCalls(), [])
+        program.expectCalls()
         // If they allow no operation, 5.66 calls the program.
         let unsaid = link.read("2A37")
         simulator.run()
         XCTAssertEqual(unsaid.bytes, [])
-        XCTAssertEqual(program.takeCalls(), ["c0 ReadValue {link=LE mtu=100}"])
+        program.expectCalls("c0 ReadValue {link=LE mtu=100}")
     }
 
     func testDescriptorsAreReadAndWritten() {
@@ -234,8 +221,7 @@ final class CentralTests: XCTestCase {
         XCTAssertEqual(read.bytes, [0x41])
         XCTAssertEqual(write.bytes, [])
         XCTAssertEqual(extended.bytes, [1, 0])
-        XCTAssertEqual(
-            program.takeCalls(), ["d0 ReadValue {link=LE mtu=100}", "d0 WriteValue 42 {link=LE mtu=100}"])
+        program.expectCalls("d0 ReadValue {link=LE mtu=100}", "d0 WriteValue 42 {link=LE mtu=100}")
     }
 
     // MARK: Writing
@@ -246,8 +232,7 @@ final class CentralTests: XCTestCase {
         simulator.run()
         XCTAssertEqual(write.bytes, [])
         XCTAssertEqual(command.bytes, [])
-        XCTAssertEqual(
-            program.takeCalls(), ["c2 WriteValue 0102 {link=LE mtu=100}", "c3 WriteValue 03 {link=LE mtu=100}"])
+        program.expectCalls("c2 WriteValue 0102 {link=LE mtu=100}", "c3 WriteValue 03 {link=LE mtu=100}")
     }
 
     func testALongWriteIsPreparedAndComesWhole() {
@@ -259,16 +244,13 @@ final class CentralTests: XCTestCase {
         )
         simulator.run()
         XCTAssertEqual([long, reliable, offset].map(\.bytes), [[], [], []])
-        XCTAssertEqual(
-            program.takeCalls(),
-            [
-                "c2 WriteValue \(Hexadecimal.text(value)) {link=LE mtu=100}",
-                "c2 WriteValue 01 {link=LE mtu=100}", "c2 WriteValue 09 {offset=4 link=LE mtu=100}",
-            ])
+        program.expectCalls(
+            "c2 WriteValue \(Hexadecimal.text(value)) {link=LE mtu=100}", "c2 WriteValue 01 {link=LE mtu=100}",
+            "c2 WriteValue 09 {offset=4 link=LE mtu=100}")
         let tooLong = link.write([UInt8](repeating: 7, count: 513), to: "2A39")
         simulator.run()
         XCTAssertEqual(tooLong.failure, .attribute(0x0D))
-        XCTAssertEqual(program.takeCalls(), [])
+        program.expectCalls()
     }
 
     func testPreparedWritesAreAuthorizedOnce() {
@@ -278,17 +260,14 @@ final class CentralTests: XCTestCase {
         let write = link.write(value, to: "2A3B")
         simulator.run()
         XCTAssertEqual(write.bytes, [])
-        XCTAssertEqual(
-            program.takeCalls(),
-            [
-                "c4 WriteValue  {link=LE prepare-authorize=true mtu=23}",
-                "c4 WriteValue \(Hexadecimal.text(value)) {link=LE mtu=23}",
-            ])
+        program.expectCalls(
+            "c4 WriteValue  {link=LE prepare-authorize=true mtu=23}",
+            "c4 WriteValue \(Hexadecimal.text(value)) {link=LE mtu=23}")
         program.answer("WriteValue") { .error(to: $0, DBusError(name: "org.bluez.Error.NotAuthorized", message: "")) }
         let refused = link.write(value, to: "2A3B")
         simulator.run()
         XCTAssertEqual(refused.failure, .attribute(0x08))
-        XCTAssertEqual(program.takeCalls(), ["c4 WriteValue  {link=LE prepare-authorize=true mtu=23}"])
+        program.expectCalls("c4 WriteValue  {link=LE prepare-authorize=true mtu=23}")
     }
 
     func testWhereCommandsAreTakenRequestsSucceedUnasked() {

@@ -1,3 +1,4 @@
+import TestSupport
 import XCTest
 
 @testable import BlueZSimulator
@@ -91,6 +92,27 @@ struct DaemonBench {
         now += seconds
         let now = now
         return signals { $0.timePassed(to: now) }
+    }
+}
+
+extension DaemonBench: TableMachine {
+    enum Event {
+        case ask(Request, as: String = ":1.7"), refused(Request, as: String = ":1.7", DaemonError)
+        case receive(VirtualPeripheral, rssi: Int? = nil), advance(by: Double)
+        case signals((inout Daemon) -> Void)
+        case holds((DaemonBench) -> Bool)
+    }
+
+    /// Returns the outline of the effects. A call that is not refused with this error does not hold.
+    mutating func handle(_ event: Event) -> [String]? {
+        switch event {
+        case .ask(let request, let client): ask(request, as: client).outline
+        case .refused(let request, let client, let error): self.error(of: request, as: client) == error ? [] : nil
+        case .receive(let peripheral, let rssi): receive(peripheral, rssi: rssi).map(\.outline)
+        case .advance(let seconds): advance(by: seconds).map(\.outline)
+        case .signals(let body): signals(body).map(\.outline)
+        case .holds(let condition): condition(self) ? [] : nil
+        }
     }
 }
 

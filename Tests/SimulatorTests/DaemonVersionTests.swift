@@ -107,7 +107,7 @@ final class DaemonVersionTests: XCTestCase {
 
     func testAttributesHaveHandlesFrom569On() {
         for bluez in [version(68), version(69)] {
-            let (simulator, client) = connected(bluez)
+            let (simulator, client) = GattCast.scene(bluez: bluez)
             for path in [GattCast.rate, GattCast.controlText] {
                 let interface = path == GattCast.rate ? "org.bluez.GattCharacteristic1" : "org.bluez.GattDescriptor1"
                 let handle = client.property("Handle", of: interface, at: path)
@@ -245,18 +245,6 @@ final class DaemonVersionTests: XCTestCase {
 
     // MARK: Links
 
-    private func connected(_ bluez: BlueZVersion) -> (Simulator, BusClient) {
-        let simulator = Simulator.inProcess(room: Room(peripherals: [GattCast.strap]), bluez: bluez)
-        let client = BusClient(simulator)
-        client.startScanning()
-        simulator.advance(by: 1)
-        XCTAssertNil(client.error(of: "StopDiscovery"))
-        XCTAssertNil(client.error(of: "Connect", on: "org.bluez.Device1", at: GattCast.path))
-        simulator.advance(by: 1)
-        _ = client.takeLog()
-        return (simulator, client)
-    }
-
     func testFrom583OnTheEndOfALinkIsSignalledWithItsReasonBetweenItsTwoProperties() {
         let key = DaemonBench.strap
         for (reason, isByUs) in [(LinkEndCause.timeout, false), (.remote, false), (.local, true)] {
@@ -306,7 +294,7 @@ final class DaemonVersionTests: XCTestCase {
     func testGenericAccessHasObjectsFrom580OnThatCannotBeWritten() {
         let name: ObjectPath = "/org/bluez/hci0/dev_C0_00_00_00_00_01/service0001/char0002"
         for bluez in [version(79), version(80)] {
-            let (simulator, client) = connected(bluez)
+            let (simulator, client) = GattCast.scene(bluez: bluez)
             let isShown = bluez >= version(80)
             XCTAssertEqual(client.objects().contains(name.rawValue), isShown, "\(bluez)")
             guard isShown else { continue }
@@ -319,7 +307,7 @@ final class DaemonVersionTests: XCTestCase {
     func testAcquireNotifyTakesIndicationsFrom580On() {
         XCTAssertEqual(
             values([79, 80]) { bluez -> String? in
-                let (simulator, client) = connected(bluez)
+                let (simulator, client) = GattCast.scene(bluez: bluez)
                 let error = client.error(
                     of: "AcquireNotify", on: "org.bluez.GattCharacteristic1", at: GattCast.alarm
                 ) { $0.options() }
@@ -340,7 +328,7 @@ final class DaemonVersionTests: XCTestCase {
 
     func test587DiesOfRemovingAConnectedDevice() {
         for (bluez, dies) in [(version(86), false), (.v5_87, true), (version(88), false)] {
-            let (simulator, client) = connected(bluez)
+            let (simulator, client) = GattCast.scene(bluez: bluez)
             let removal = client.begin("RemoveDevice", on: "org.bluez.Adapter1", at: "/org/bluez/hci0") {
                 $0.objectPath(GattCast.path)
             }

@@ -1,3 +1,4 @@
+import TestSupport
 import XCTest
 
 @testable import BlueZSimulator
@@ -63,54 +64,6 @@ final class DiscoveryFilterTests: XCTestCase {
             KernelFilter(rssi: nil, transport: .both, uuids: []), "a client without a filter opens everything")
     }
 
-    func testWithoutAFilterOnlyDiscoverableDevicesAreReportedAndSmallChangesAreNot() {
-        var bench = DaemonBench()
-        _ = bench.ask(.start)
-        XCTAssertEqual(bench.receive(Cast.hidden), [])
-        XCTAssertEqual(bench.receive(Cast.tag, rssi: -60).map(\.outline), ["+ _00_02"])
-        XCTAssertEqual(bench.receive(Cast.tag, rssi: -67), [], "7 dB is not worth a word")
-        XCTAssertEqual(bench.receive(Cast.tag, rssi: -68).map(\.outline), ["00_02 RSSI"])
-    }
-
-    func testWithAnyFilterEverythingIsReportedAndEveryReport() {
-        var bench = DaemonBench()
-        _ = bench.ask(.filter(("Transport", .string("le"))))
-        _ = bench.ask(.start)
-        XCTAssertEqual(bench.receive(Cast.hidden).map(\.outline), ["+ _00_04"])
-        XCTAssertEqual(bench.receive(Cast.hidden).map(\.outline), ["00_04 RSSI"], "even the same strength")
-    }
-
-    func testAFilterOfUUIDsMatchesWhatIsAdvertised() {
-        var bench = DaemonBench()
-        _ = bench.ask(.filter(("UUIDs", .strings(["180d"])), ("Transport", .string("le"))))
-        _ = bench.ask(.start)
-        XCTAssertEqual(bench.receive(Cast.strap).map(\.outline), ["+ _00_01"])
-        XCTAssertEqual(bench.receive(Cast.tag), [])
-    }
-
-    func testAnotherClientsWiderFilterLetsThroughWhatThisOneDidNotAskFor() {
-        var bench = DaemonBench()
-        _ = bench.ask(.filter(("RSSI", .int16(-70))), as: ":1.7")
-        _ = bench.ask(.start, as: ":1.7")
-        XCTAssertEqual(bench.receive(Cast.tag, rssi: -90), [])
-        _ = bench.ask(.filter(("RSSI", .int16(-100))), as: ":1.8")
-        _ = bench.ask(.start, as: ":1.8")
-        XCTAssertEqual(bench.receive(Cast.tag, rssi: -90).map(\.outline), ["+ _00_02"])
-    }
-
-    func testAPatternIsAPrefixOfNameOrAddressAndHidesTheRestFromAllClients() {
-        var bench = DaemonBench()
-        _ = bench.ask(.filter(("Pattern", .string("Str"))), as: ":1.7")
-        _ = bench.ask(.start, as: ":1.7")
-        _ = bench.ask(.start, as: ":1.8")
-        XCTAssertEqual(bench.receive(Cast.strap).map(\.outline), ["+ _00_01"])
-        XCTAssertEqual(bench.receive(Cast.tag), [], "although client 1.8 asked for everything")
-        _ = bench.ask(.filter(("Pattern", .string("C0:00:00:00:00:02"))), as: ":1.7")
-        XCTAssertEqual(bench.receive(Cast.tag).map(\.outline), ["+ _00_02"])
-        _ = bench.ask(.filter(("Pattern", .string("str"))), as: ":1.7")
-        XCTAssertEqual(bench.receive(Cast.strap), [], "case counts")
-    }
-
     func testAPathLossFiltersNothing() {
         var bench = DaemonBench()
         _ = bench.ask(.filter(("Pathloss", .uint16(1))))
@@ -119,28 +72,50 @@ final class DiscoveryFilterTests: XCTestCase {
         XCTAssertEqual(bench.receive(Cast.tag, rssi: -30).first?.value(of: "RSSI"), .int16(-30))
     }
 
-    func testUnchangedBytesAreSignalledAgainOnlyWithDuplicateData() {
-        var bench = DaemonBench()
-        _ = bench.ask(.filter(("Transport", .string("le"))))
-        _ = bench.ask(.start)
-        _ = bench.receive(Cast.tag)
-        XCTAssertEqual(bench.receive(Cast.tag).map(\.outline), ["00_02 RSSI"])
-        _ = bench.ask(.filter(("Transport", .string("le")), ("DuplicateData", .bool(true))))
-        XCTAssertEqual(bench.receive(Cast.tag).map(\.outline), ["00_02 RSSI ManufacturerData"])
-    }
-
-    func testAClassicTransportReceivesNoLowEnergy() {
-        var bench = DaemonBench()
-        _ = bench.ask(.filter(("Transport", .string("bredr"))))
-        _ = bench.ask(.start)
-        XCTAssertEqual(bench.receive(Cast.tag), [])
-    }
-
-    func testAFilterThatAsksForItMakesTheAdapterDiscoverableWhileItScans() {
-        var bench = DaemonBench()
-        _ = bench.ask(.filter(("Discoverable", .bool(true))))
-        XCTAssertEqual(bench.ask(.start).outline, ["/hci0 Discoverable", "reply", "/hci0 Discovering"])
-        XCTAssertEqual(bench.ask(.stop).outline, ["/hci0 Discoverable", "reply", "/hci0 Discovering"])
-        XCTAssertEqual(bench.daemon.core.tree.adapters[0]?.isDiscoverable, false)
+    func testFiltersPassWhatTheyPassInBlueZ() {
+        check(
+            "without a filter only discoverable devices are reported and small changes are not", DaemonBench(),
+            (.ask(.start), nil), (.receive(Cast.hidden), []), (.receive(Cast.tag, rssi: -60), ["+ _00_02"]),
+            // 7 dB is not worth a word.
+            (.receive(Cast.tag, rssi: -67), []), (.receive(Cast.tag, rssi: -68), ["00_02 RSSI"]))
+        check(
+            "with any filter everything is reported and every report", DaemonBench(),
+            (.ask(.filter(("Transport", .string("le")))), nil), (.ask(.start), nil),
+            (.receive(Cast.hidden), ["+ _00_04"]),
+            // even the same strength.
+            (.receive(Cast.hidden), ["00_04 RSSI"]))
+        check(
+            "a filter of UUI ds matches what is advertised", DaemonBench(),
+            (.ask(.filter(("UUIDs", .strings(["180d"])), ("Transport", .string("le")))), nil), (.ask(.start), nil),
+            (.receive(Cast.strap), ["+ _00_01"]), (.receive(Cast.tag), []))
+        check(
+            "another clients wider filter lets through what this one did not ask for", DaemonBench(),
+            (.ask(.filter(("RSSI", .int16(-70))), as: ":1.7"), nil), (.ask(.start, as: ":1.7"), nil),
+            (.receive(Cast.tag, rssi: -90), []), (.ask(.filter(("RSSI", .int16(-100))), as: ":1.8"), nil),
+            (.ask(.start, as: ":1.8"), nil), (.receive(Cast.tag, rssi: -90), ["+ _00_02"]))
+        check(
+            "a pattern is a prefix of name or address and hides the rest from all clients", DaemonBench(),
+            (.ask(.filter(("Pattern", .string("Str"))), as: ":1.7"), nil), (.ask(.start, as: ":1.7"), nil),
+            (.ask(.start, as: ":1.8"), nil), (.receive(Cast.strap), ["+ _00_01"]),
+            // although client 1.8 asked for everything.
+            (.receive(Cast.tag), []), (.ask(.filter(("Pattern", .string("C0:00:00:00:00:02"))), as: ":1.7"), nil),
+            (.receive(Cast.tag), ["+ _00_02"]), (.ask(.filter(("Pattern", .string("str"))), as: ":1.7"), nil),
+            // case counts.
+            (.receive(Cast.strap), []))
+        check(
+            "unchanged bytes are signalled again only with duplicate data", DaemonBench(),
+            (.ask(.filter(("Transport", .string("le")))), nil), (.ask(.start), nil), (.receive(Cast.tag), nil),
+            (.receive(Cast.tag), ["00_02 RSSI"]),
+            (.ask(.filter(("Transport", .string("le")), ("DuplicateData", .bool(true)))), nil),
+            (.receive(Cast.tag), ["00_02 RSSI ManufacturerData"]))
+        check(
+            "a classic transport receives no low energy", DaemonBench(),
+            (.ask(.filter(("Transport", .string("bredr")))), nil), (.ask(.start), nil), (.receive(Cast.tag), []))
+        check(
+            "a filter that asks for it makes the adapter discoverable while it scans", DaemonBench(),
+            (.ask(.filter(("Discoverable", .bool(true)))), nil),
+            (.ask(.start), ["/hci0 Discoverable", "reply", "/hci0 Discovering"]),
+            (.ask(.stop), ["/hci0 Discoverable", "reply", "/hci0 Discovering"]),
+            (.holds { $0.daemon.core.tree.adapters[0]?.isDiscoverable == false }, nil))
     }
 }

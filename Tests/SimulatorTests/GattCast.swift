@@ -1,5 +1,6 @@
 import BlueCapDBus
 import BlueCapFutures
+import XCTest
 
 @testable import BlueZSimulator
 
@@ -34,6 +35,24 @@ enum GattCast {
     static let control: ObjectPath = "/org/bluez/hci0/dev_C0_00_00_00_00_01/service000a/char0010"
     static let controlText: ObjectPath = "/org/bluez/hci0/dev_C0_00_00_00_00_01/service000a/char0010/desc0012"
     static let alarm: ObjectPath = "/org/bluez/hci0/dev_C0_00_00_00_00_01/service000a/char0013"
+
+    /// A simulator whose adapter has found the peripheral, and a client that is connected to it unless said otherwise.
+    static func scene(
+        _ strap: VirtualPeripheral = strap, bluez: BlueZVersion = .v5_66, isConnected: Bool = true
+    ) -> (Simulator, BusClient) {
+        let simulator = Simulator.inProcess(room: Room(peripherals: [strap]), bluez: bluez)
+        let client = BusClient(simulator)
+        client.startScanning()
+        simulator.advance(by: 1)
+        XCTAssertNil(client.error(of: "StopDiscovery"))
+        if isConnected {
+            XCTAssertNil(client.error(of: "Connect", on: "org.bluez.Device1", at: path))
+            simulator.advance(by: 1)
+        }
+        simulator.run()
+        _ = client.takeLog()
+        return (simulator, client)
+    }
 }
 
 /// A call that is under way.

@@ -7,22 +7,6 @@ import XCTest
 
 /// The faults of links: each verb, and its effects for a client.
 final class LinkFaultTests: RandomTestCase {
-    private func scene(isConnected: Bool = true, _ strap: VirtualPeripheral = GattCast.strap) -> (Simulator, BusClient)
-    {
-        let simulator = Simulator.inProcess(room: Room(peripherals: [strap]), bluez: .v5_66)
-        let client = BusClient(simulator)
-        client.startScanning()
-        simulator.advance(by: 1)
-        _ = client.error(of: "StopDiscovery")
-        if isConnected {
-            XCTAssertNil(client.error(of: "Connect", on: device, at: GattCast.path))
-            simulator.advance(by: 1)
-        }
-        simulator.run()
-        _ = client.takeLog()
-        return (simulator, client)
-    }
-
     private func connect(_ client: BusClient) -> DBusError? {
         client.error(of: "Connect", on: device, at: GattCast.path)
     }
@@ -34,7 +18,7 @@ final class LinkFaultTests: RandomTestCase {
     // MARK: Connections
 
     func testConnectionsFailAsOftenAsWasSaidAndInTheWordsThatWereGiven() {
-        let (simulator, client) = scene(isConnected: false)
+        let (simulator, client) = GattCast.scene(isConnected: false)
         simulator.simulateConnectFailures(2, of: GattCast.strap.address)
         XCTAssertEqual(connect(client)?.message, "le-connection-abort-by-local")
         XCTAssertEqual(connect(client)?.message, "le-connection-abort-by-local")
@@ -46,33 +30,32 @@ final class LinkFaultTests: RandomTestCase {
     }
 
     func testAConnectionIsAnsweredWithSuccessAndFalls() {
-        let (simulator, client) = scene(isConnected: false)
+        let (simulator, client) = GattCast.scene(isConnected: false)
         simulator.simulateConnectReplyThenDrop(after: 0.02, of: GattCast.strap.address)
         XCTAssertNil(connect(client))
         simulator.advance(by: 1)
-        XCTAssertEqual(
-            client.takeLog(), ["dev_C0_00_00_00_00_01 Connected=true", "dev_C0_00_00_00_00_01 Connected=false"])
+        client.expectLog("dev_C0_00_00_00_00_01 Connected=true", "dev_C0_00_00_00_00_01 Connected=false")
         XCTAssertNil(connect(client))
         simulator.advance(by: 1)
         XCTAssertEqual(simulator.links.count, 1)
     }
 
     func testAConnectionMayComeUpWithoutASignal() {
-        let (simulator, client) = scene(isConnected: false)
+        let (simulator, client) = GattCast.scene(isConnected: false)
         simulator.simulateUntoldConnections(of: GattCast.strap.address)
         XCTAssertNil(connect(client))
-        XCTAssertEqual(client.takeLog(), [])
+        client.expectLog()
         XCTAssertEqual(client.property("Connected", of: device, at: GattCast.path), "true")
     }
 
     func testADeviceThatIsRemovedNeverAnswersWhoConnects() {
-        let (simulator, client) = scene(isConnected: false)
+        let (simulator, client) = GattCast.scene(isConnected: false)
         simulator.remove(GattCast.strap.address)
         let call = client.begin("Connect", on: device, at: GattCast.path)
         simulator.simulateDeviceRemoval(of: GattCast.strap.address)
         simulator.advance(by: 60)
         XCTAssertNil(call.succeeded)
-        XCTAssertEqual(client.takeLog(), ["- dev_C0_00_00_00_00_01"])
+        client.expectLog("- dev_C0_00_00_00_00_01")
     }
 
     func testCallsThatWaitForObjectsAreCarriedOutWhenTheDeviceIsRemoved() {
@@ -122,7 +105,7 @@ final class LinkFaultTests: RandomTestCase {
     }
 
     func testTheLinkFallsAtTheRequestThatWasSaid() {
-        let (simulator, client) = scene()
+        let (simulator, client) = GattCast.scene()
         simulator.simulateDropAfter(requests: 2, of: GattCast.strap.address)
         XCTAssertEqual(client.read(GattCast.place), [1])
         let second = read(client)
@@ -134,7 +117,7 @@ final class LinkFaultTests: RandomTestCase {
     }
 
     func testAPeripheralVanishesDuringAWriteOfWhichNothingIsKept() {
-        let (simulator, client) = scene()
+        let (simulator, client) = GattCast.scene()
         simulator.simulateVanishingMidWrite(of: GattCast.strap.address)
         XCTAssertEqual(client.read(GattCast.place), [1])
         XCTAssertNotNil(client.write(Array(repeating: 1, count: 400), to: GattCast.control, type: "request"))
@@ -143,7 +126,7 @@ final class LinkFaultTests: RandomTestCase {
     }
 
     func testASilentPeripheralLosesItsLinkAfterHalfAMinute() {
-        let (simulator, client) = scene()
+        let (simulator, client) = GattCast.scene()
         simulator.simulateSilence(of: GattCast.strap.address)
         let first = read(client)
         let second = client.begin("ReadValue", on: characteristic, at: GattCast.control) { $0.options() }
@@ -156,7 +139,7 @@ final class LinkFaultTests: RandomTestCase {
     }
 
     func testLateAnswersComeLate() {
-        let (simulator, client) = scene()
+        let (simulator, client) = GattCast.scene()
         simulator.simulateLateAnswers(by: 3, of: GattCast.strap.address)
         let call = read(client)
         simulator.advance(by: 2.9)
@@ -166,7 +149,7 @@ final class LinkFaultTests: RandomTestCase {
     }
 
     func testReadsGiveMoreOrLessThanThereIs() {
-        let (simulator, client) = scene()
+        let (simulator, client) = GattCast.scene()
         simulator.simulateWrongLength(by: -1, of: GattCast.strap.address)
         XCTAssertEqual(client.read(GattCast.place), [])
         simulator.simulateWrongLength(by: 2, of: GattCast.strap.address)
@@ -176,16 +159,15 @@ final class LinkFaultTests: RandomTestCase {
     // MARK: Services
 
     func testServicesAreCalledResolvedWhenNothingWasFound() {
-        let (simulator, client) = scene(isConnected: false)
+        let (simulator, client) = GattCast.scene(isConnected: false)
         simulator.simulateUnresolvedServices(of: GattCast.strap.address)
         XCTAssertNil(connect(client))
         simulator.advance(by: 1)
-        XCTAssertEqual(
-            client.takeLog(), ["dev_C0_00_00_00_00_01 Connected=true", "dev_C0_00_00_00_00_01 ServicesResolved=true"])
+        client.expectLog("dev_C0_00_00_00_00_01 Connected=true", "dev_C0_00_00_00_00_01 ServicesResolved=true")
     }
 
     func testLateObjectsFollowServicesResolvedOneAfterAnother() {
-        let (simulator, client) = scene(isConnected: false)
+        let (simulator, client) = GattCast.scene(isConnected: false)
         simulator.simulateLateObjects(by: 0.1, of: GattCast.strap.address)
         XCTAssertNil(connect(client))
         simulator.advance(by: 0.3)
@@ -203,7 +185,7 @@ final class LinkFaultTests: RandomTestCase {
     func testLateObjectsEnd() {
         var strap = GattCast.strap
         strap.link.exportDelay = 0.1
-        let (simulator, client) = scene(isConnected: false, strap)
+        let (simulator, client) = GattCast.scene(strap, isConnected: false)
         simulator.simulateLateObjects(by: 0, of: GattCast.strap.address)
         XCTAssertNil(connect(client))
         simulator.advance(by: 1)
@@ -213,19 +195,15 @@ final class LinkFaultTests: RandomTestCase {
     }
 
     func testAChangeOfServicesRemovesAndAddsObjects() {
-        let (simulator, client) = scene()
+        let (simulator, client) = GattCast.scene()
         simulator.simulateServicesChanged(of: GattCast.strap.address, to: [Room.battery(50)])
         simulator.advance(by: 1)
-        XCTAssertEqual(
-            client.takeLog(),
-            [
-                "- desc000d", "- char000b", "- char000e", "- desc0012", "- char0010", "- desc0015", "- char0013",
-                "- service000a",
-                "+ service000a", "+ char000b", "+ desc000d",
-                "dev_C0_00_00_00_00_01 UUIDs=00001800-0000-1000-8000-00805f9b34fb,"
-                    + "00001801-0000-1000-8000-00805f9b34fb,0000180f-0000-1000-8000-00805f9b34fb ServicesResolved=true",
-                "+ dev_C0_00_00_00_00_01",
-            ])
+        client.expectLog(
+            "- desc000d", "- char000b", "- char000e", "- desc0012", "- char0010", "- desc0015", "- char0013",
+            "- service000a", "+ service000a", "+ char000b", "+ desc000d",
+            "dev_C0_00_00_00_00_01 UUIDs=00001800-0000-1000-8000-00805f9b34fb,"
+                + "00001801-0000-1000-8000-00805f9b34fb,0000180f-0000-1000-8000-00805f9b34fb ServicesResolved=true",
+            "+ dev_C0_00_00_00_00_01")
         XCTAssertEqual(
             client.error(of: "ReadValue", on: characteristic, at: GattCast.place) { $0.options() }?.name,
             "org.freedesktop.DBus.Error.UnknownObject")
@@ -235,7 +213,7 @@ final class LinkFaultTests: RandomTestCase {
         var strap = GattCast.strap
         strap.services.append(VirtualService("180A", appearsAfter: 3))
         strap.services.append(VirtualService("1809", appearsAfter: 5, isAnnounced: false))
-        let (simulator, client) = scene(strap)
+        let (simulator, client) = GattCast.scene(strap)
         let uuids = client.property("UUIDs", of: device, at: GattCast.path) ?? ""
         XCTAssertTrue(uuids.contains("0000180a"))
         XCTAssertFalse(uuids.contains("00001809"))
@@ -246,7 +224,7 @@ final class LinkFaultTests: RandomTestCase {
     }
 
     func testAfterTheDaemonsReturnTheObjectsComeBeforeTheServicesAreResolved() {
-        let (simulator, client) = scene()
+        let (simulator, client) = GattCast.scene()
         simulator.simulateDaemonDeath()
         simulator.simulateDaemonReturn()
         simulator.run()
@@ -262,7 +240,7 @@ final class LinkFaultTests: RandomTestCase {
     func testCallsWaitUntilAllObjectsAreOnTheBus() {
         var strap = GattCast.strap
         strap.link.exportDelay = 0.1
-        let (simulator, client) = scene(isConnected: false, strap)
+        let (simulator, client) = GattCast.scene(strap, isConnected: false)
         XCTAssertNil(connect(client))
         simulator.advance(by: 0.3)
         XCTAssertEqual(client.takeLog().suffix(2), ["+ service0006", "+ char0007"])
@@ -273,7 +251,7 @@ final class LinkFaultTests: RandomTestCase {
     func testALinkThatFallsWhileObjectsComeLosesNoneOfThem() {
         var strap = GattCast.strap
         strap.link.exportDelay = 0.1
-        let (simulator, client) = scene(isConnected: false, strap)
+        let (simulator, client) = GattCast.scene(strap, isConnected: false)
         XCTAssertNil(connect(client))
         simulator.advance(by: 0.35)
         simulator.simulateLinkLoss(of: strap.address)
@@ -287,7 +265,7 @@ final class LinkFaultTests: RandomTestCase {
 
     func testRandomFaultsAreTheSameForTheSameSeedAndEndWithAShareOfNothing() {
         func outcomes(seed: UInt64) -> [String] {
-            let (simulator, client) = scene(isConnected: false)
+            let (simulator, client) = GattCast.scene(isConnected: false)
             simulator.simulateRandomFaults(seed: seed, share: 0.6, of: GattCast.strap.address)
             // So many that each kind of fault occurs: a refusal is one of 13.
             return (0..<200).map { _ in
@@ -307,7 +285,7 @@ final class LinkFaultTests: RandomTestCase {
         XCTAssertTrue(first.contains("up [1]"))
         XCTAssertGreaterThan(Set(first).count, 2)
 
-        let (simulator, client) = scene(isConnected: false)
+        let (simulator, client) = GattCast.scene(isConnected: false)
         simulator.simulateRandomFaults(seed: 1, share: 1, of: GattCast.strap.address)
         simulator.simulateRandomFaults(seed: 1, share: 0, of: GattCast.strap.address)
         XCTAssertNil(connect(client))
@@ -319,7 +297,7 @@ final class LinkFaultTests: RandomTestCase {
         var strap = GattCast.strap
         strap.services.append(Room.battery(50))
         strap.services[0].characteristics[2].flags.insert(.writeWithoutResponse)
-        let (simulator, client) = scene(isConnected: false, strap)
+        let (simulator, client) = GattCast.scene(strap, isConnected: false)
         var random = TestRandom(self)
         simulator.simulateRandomFaults(seed: random.next(), share: 0.7, of: strap.address)
         for _ in 0..<300 {

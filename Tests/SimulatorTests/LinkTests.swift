@@ -6,39 +6,23 @@ import XCTest
 
 /// `Connect`, `Disconnect` and their signals, in the order that the radio lab shows.
 final class LinkTests: XCTestCase {
-    private func scene(
-        _ peripheral: VirtualPeripheral = GattCast.strap, others: [VirtualPeripheral] = []
-    ) -> (Simulator, BusClient) {
-        let simulator = Simulator.inProcess(room: Room(peripherals: [peripheral] + others), bluez: .v5_66)
-        let client = BusClient(simulator)
-        client.startScanning()
-        simulator.advance(by: 1)
-        _ = client.error(of: "StopDiscovery")
-        simulator.run()
-        _ = client.takeLog()
-        return (simulator, client)
-    }
-
     func testAFirstConnectionSignalsTheLinkThenOneObjectAfterAnotherAndThenTheUUIDs() {
-        let (simulator, client) = scene()
+        let (simulator, client) = GattCast.scene(isConnected: false)
         XCTAssertNil(client.error(of: "Connect", on: device, at: GattCast.path))
-        XCTAssertEqual(client.takeLog(), ["dev_C0_00_00_00_00_01 Connected=true"])
+        client.expectLog("dev_C0_00_00_00_00_01 Connected=true")
         XCTAssertEqual(client.property("ServicesResolved", of: device, at: GattCast.path), "false")
         simulator.advance(by: 1)
-        XCTAssertEqual(
-            client.takeLog(),
-            [
-                "+ service0006", "+ char0007", "+ desc0009", "+ service000a", "+ char000b", "+ desc000d",
-                "+ char000e", "+ char0010", "+ desc0012", "+ char0013", "+ desc0015",
-                "dev_C0_00_00_00_00_01 UUIDs=00001800-0000-1000-8000-00805f9b34fb,"
-                    + "00001801-0000-1000-8000-00805f9b34fb,0000180d-0000-1000-8000-00805f9b34fb "
-                    + "ServicesResolved=true Name=Strap of the gap Alias=Strap of the gap",
-            ])
+        client.expectLog(
+            "+ service0006", "+ char0007", "+ desc0009", "+ service000a", "+ char000b", "+ desc000d", "+ char000e",
+            "+ char0010", "+ desc0012", "+ char0013", "+ desc0015",
+            "dev_C0_00_00_00_00_01 UUIDs=00001800-0000-1000-8000-00805f9b34fb,"
+                + "00001801-0000-1000-8000-00805f9b34fb,0000180d-0000-1000-8000-00805f9b34fb "
+                + "ServicesResolved=true Name=Strap of the gap Alias=Strap of the gap")
         XCTAssertEqual(simulator.links.map(\.address), [GattCast.strap.address])
     }
 
     func testASecondConnectIsAlreadyInProgressAndOneWhileConnectedIsFine() {
-        let (simulator, client) = scene()
+        let (simulator, client) = GattCast.scene(isConnected: false)
         let first = client.begin("Connect", on: device, at: GattCast.path)
         XCTAssertEqual(
             client.error(of: "Connect", on: device, at: GattCast.path),
@@ -49,7 +33,7 @@ final class LinkTests: XCTestCase {
     }
 
     func testWhoIsNotThereIsTriedForFortySeconds() {
-        let (simulator, client) = scene()
+        let (simulator, client) = GattCast.scene(isConnected: false)
         simulator.remove(GattCast.strap.address)
         let begin = simulator.seconds
         XCTAssertEqual(
@@ -59,7 +43,7 @@ final class LinkTests: XCTestCase {
     }
 
     func testWhoComesInTimeIsConnectedTo() {
-        let (simulator, client) = scene()
+        let (simulator, client) = GattCast.scene(isConnected: false)
         simulator.remove(GattCast.strap.address)
         let call = client.begin("Connect", on: device, at: GattCast.path)
         simulator.advance(by: 10)
@@ -70,7 +54,7 @@ final class LinkTests: XCTestCase {
     }
 
     func testADisconnectCancelsAConnectionThatIsBeingTried() {
-        let (simulator, client) = scene()
+        let (simulator, client) = GattCast.scene(isConnected: false)
         let call = client.begin("Connect", on: device, at: GattCast.path)
         XCTAssertNil(client.error(of: "Disconnect", on: device, at: GattCast.path))
         XCTAssertEqual(
@@ -92,18 +76,16 @@ final class LinkTests: XCTestCase {
     }
 
     func testADisconnectTakesTwoSecondsAndKeepsTheObjects() {
-        let (simulator, client) = connected()
+        let (simulator, client) = GattCast.scene()
         let begin = simulator.seconds
         XCTAssertNil(client.error(of: "Disconnect", on: device, at: GattCast.path))
         XCTAssertEqual(simulator.seconds - begin, 2, accuracy: 0.01)
-        XCTAssertEqual(
-            client.takeLog(),
-            ["dev_C0_00_00_00_00_01 ServicesResolved=false", "dev_C0_00_00_00_00_01 Connected=false"])
+        client.expectLog("dev_C0_00_00_00_00_01 ServicesResolved=false", "dev_C0_00_00_00_00_01 Connected=false")
         XCTAssertTrue(client.objects().contains { $0.hasSuffix("service000a") }, "objects are kept")
     }
 
     func testAConnectWithinTheTwoSecondsSucceedsAndTheLinkFallsAllTheSame() {
-        let (simulator, client) = connected()
+        let (simulator, client) = GattCast.scene()
         let call = client.begin("Disconnect", on: device, at: GattCast.path)
         simulator.advance(by: 1)
         XCTAssertNil(client.error(of: "Connect", on: device, at: GattCast.path))
@@ -113,43 +95,41 @@ final class LinkTests: XCTestCase {
     }
 
     func testALinkLossIsOneSignal() {
-        let (simulator, client) = connected()
+        let (simulator, client) = GattCast.scene()
         simulator.simulateLinkLoss(of: GattCast.strap.address)
-        simulator.run()
-        XCTAssertEqual(client.takeLog(), ["dev_C0_00_00_00_00_01 ServicesResolved=false Connected=false"])
+        client.expectLog("dev_C0_00_00_00_00_01 ServicesResolved=false Connected=false")
     }
 
     func testASecondConnectionHasTheObjectsAtOnceAndSignalsNoUUIDs() {
-        let (simulator, client) = connected()
+        let (simulator, client) = GattCast.scene()
         simulator.simulateLinkLoss(of: GattCast.strap.address)
         simulator.run()
         _ = client.takeLog()
         XCTAssertNil(client.error(of: "Connect", on: device, at: GattCast.path))
         simulator.advance(by: 1)
-        XCTAssertEqual(
-            client.takeLog(), ["dev_C0_00_00_00_00_01 Connected=true", "dev_C0_00_00_00_00_01 ServicesResolved=true"])
+        client.expectLog("dev_C0_00_00_00_00_01 Connected=true", "dev_C0_00_00_00_00_01 ServicesResolved=true")
     }
 
     func testTheLinkOutlivesItsClient() {
-        let (simulator, client) = connected()
+        let (simulator, client) = GattCast.scene()
         client.connection.close()
         simulator.advance(by: 60)
         XCTAssertEqual(simulator.links.count, 1)
     }
 
     func testWhoIsConnectedDoesNotAdvertise() {
-        let (simulator, client) = connected()
+        let (simulator, client) = GattCast.scene()
         client.startScanning()
         _ = client.takeLog()
         simulator.advance(by: 5)
-        XCTAssertEqual(client.takeLog(), [])
+        client.expectLog()
         simulator.simulateLinkLoss(of: GattCast.strap.address)
         simulator.advance(by: 1)
         XCTAssertTrue(client.takeLog().contains { $0.contains("RSSI") })
     }
 
     func testTheRemovalOfAConnectedDeviceTakesTheTwoSecondsAndAllItsObjects() {
-        let (simulator, client) = connected()
+        let (simulator, client) = GattCast.scene()
         XCTAssertNil(client.error(of: "RemoveDevice") { $0.objectPath(GattCast.path) })
         let log = client.takeLog()
         XCTAssertEqual(log.last, "- dev_C0_00_00_00_00_01")
@@ -159,19 +139,15 @@ final class LinkTests: XCTestCase {
     }
 
     func testPowerOffEndsLinksBeforeThePower() {
-        let (simulator, client) = connected()
+        let (simulator, client) = GattCast.scene()
         simulator.simulatePowerOff()
-        simulator.run()
-        XCTAssertEqual(
-            client.takeLog(),
-            [
-                "dev_C0_00_00_00_00_01 ServicesResolved=false Connected=false",
-                "hci0 Powered=false Discovering=false Class=0",
-            ])
+        client.expectLog(
+            "dev_C0_00_00_00_00_01 ServicesResolved=false Connected=false",
+            "hci0 Powered=false Discovering=false Class=0")
     }
 
     func testADeadDaemonHasNoLinksWhenItReturns() {
-        let (simulator, client) = connected()
+        let (simulator, client) = GattCast.scene()
         simulator.simulateDaemonDeath()
         simulator.run()
         XCTAssertEqual(simulator.links, [])
@@ -185,7 +161,7 @@ final class LinkTests: XCTestCase {
     func testAPeripheralThatIsSwitchedOffLosesItsLink() {
         var strap = GattCast.strap
         strap.disappearsAfter = 10
-        let (simulator, client) = scene(strap)
+        let (simulator, client) = GattCast.scene(strap, isConnected: false)
         XCTAssertNil(client.error(of: "Connect", on: device, at: GattCast.path))
         simulator.advance(by: 8)
         XCTAssertEqual(simulator.links.count, 1)
@@ -194,7 +170,7 @@ final class LinkTests: XCTestCase {
     }
 
     func testWhoWasConnectedAdvertisesAgainAfterTheDaemonsDeath() {
-        let (simulator, client) = connected()
+        let (simulator, client) = GattCast.scene()
         simulator.simulateDaemonDeath()
         simulator.simulateDaemonReturn()
         simulator.run()
@@ -216,14 +192,6 @@ final class LinkTests: XCTestCase {
         simulator.advance(by: 1)
         XCTAssertEqual(second.succeeded, true)
         XCTAssertEqual(simulator.links.map(\.adapter), [1])
-    }
-
-    private func connected() -> (Simulator, BusClient) {
-        let (simulator, client) = scene()
-        XCTAssertNil(client.error(of: "Connect", on: device, at: GattCast.path))
-        simulator.advance(by: 1)
-        _ = client.takeLog()
-        return (simulator, client)
     }
 
     private let device = "org.bluez.Device1"

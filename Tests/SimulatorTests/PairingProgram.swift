@@ -42,6 +42,12 @@ final class PairingProgram: Sendable {
         }
     }
 
+    /// Lets happen what is due, and compares the calls since the last call.
+    func expectCalls(_ lines: String..., note: String = "", file: StaticString = #filePath, line: UInt = #line) {
+        simulator.run()
+        XCTAssertEqual(takeCalls(), lines, note, file: file, line: line)
+    }
+
     var number: UInt32? { seen.withLock { $0 } }
 
     func setReply(_ reply: Reply) { self.reply.withLock { $0 = reply } }

@@ -44,15 +44,41 @@ final class PairingTests: XCTestCase {
         program.client.begin("ReadValue", on: "org.bluez.GattCharacteristic1", at: characteristic) { $0.options() }
     }
 
+    private func acquireNotify(_ program: PairingProgram) -> PendingCall {
+        program.client.begin("AcquireNotify", on: "org.bluez.GattCharacteristic1", at: notifying) { $0.options() }
+    }
+
+    private func beginRemoval(_ program: PairingProgram) -> PendingCall {
+        program.client.begin("RemoveDevice", on: "org.bluez.Adapter1", at: "/org/bluez/hci0") {
+            $0.objectPath(self.path)
+        }
+    }
+
+    /// The program and the lock compare a number.
+    private func comparing(
+        _ bluez: BlueZVersion = .v5_82, reply: PairingProgram.Reply = .accept, user: VirtualUser = VirtualUser()
+    ) -> (Simulator, PairingProgram) {
+        scene(bluez, "DisplayYesNo", security: VirtualSecurity(.displayYesNo, user: user), reply: reply)
+    }
+
+    private func pairAndLeave(_ program: PairingProgram) {
+        XCTAssertNil(program.device("Pair", path))
+        XCTAssertNil(program.device("Disconnect", path))
+    }
+
+    private func restartDaemon(_ simulator: Simulator) {
+        simulator.simulateDaemonDeath()
+        simulator.simulateDaemonReturn()
+        simulator.run()
+    }
+
     // MARK: Sockets
 
     func testARefusedAcquireNotifyHasNoReplyUpTo583EvenIfThePairingSucceeds() {
         for bluez in Self.versions {
             let (simulator, program) = scene(bluez)
             connect(simulator, program)
-            let acquired = program.client.begin(
-                "AcquireNotify", on: "org.bluez.GattCharacteristic1", at: notifying
-            ) { $0.options() }
+            let acquired = acquireNotify(program)
             simulator.advance(by: 40)
             XCTAssertEqual(program.state(path), ["true", "true"], "\(bluez)")
             XCTAssertEqual(acquired.succeeded, bluez < BlueZVersion(5, 84) ? nil : true, "\(bluez)")
@@ -65,14 +91,10 @@ final class PairingTests: XCTestCase {
             for isConnected in [true, false] {
                 let (simulator, program) = scene(bluez)
                 connect(simulator, program)
-                _ = program.client.begin("AcquireNotify", on: "org.bluez.GattCharacteristic1", at: notifying) {
-                    $0.options()
-                }
+                _ = acquireNotify(program)
                 simulator.advance(by: 1)
                 if !isConnected { XCTAssertNil(program.device("Disconnect", path)) }
-                let removal = program.client.begin("RemoveDevice", on: "org.bluez.Adapter1", at: "/org/bluez/hci0") {
-                    $0.objectPath(self.path)
-                }
+                let removal = beginRemoval(program)
                 simulator.advance(by: 5)
                 let crashes = isConnected && (bluez < .v5_82 || bluez == BlueZVersion(5, 87))
                 XCTAssertEqual(removal.succeeded != true, crashes, "\(bluez) \(isConnected)")
@@ -94,7 +116,7 @@ final class PairingTests: XCTestCase {
             let isLate = bluez >= .v5_82
             XCTAssertEqual(places.last, log.count - 1, "\(bluez) \(log)")
             if isLate { XCTAssertEqual(places, places.sorted(), "\(bluez) \(log)") }
-            XCTAssertEqual(program.takeCalls(), [])
+            program.expectCalls()
             XCTAssertEqual(program.state(path), ["true", "true"])
             XCTAssertEqual(simulator.links.map(\.security), [.encrypted])
         }
@@ -112,9 +134,7 @@ final class PairingTests: XCTestCase {
             let again = program.client.begin("Pair", on: "org.bluez.Device1", at: path)
             simulator.advance(by: 30)
             XCTAssertEqual(again.succeeded, false, "\(bluez)")
-            let removal = program.client.begin("RemoveDevice", on: "org.bluez.Adapter1", at: "/org/bluez/hci0") {
-                $0.objectPath(self.path)
-            }
+            let removal = beginRemoval(program)
             simulator.advance(by: 5)
             XCTAssertEqual(removal.succeeded, true, "\(bluez)")
             simulator.simulateKeyLoss(of: address)
@@ -154,9 +174,9 @@ final class PairingTests: XCTestCase {
 
     func testANumberIsComparedOnBothSides() {
         for bluez in Self.versions {
-            let (simulator, program) = scene(bluez, "DisplayYesNo", security: VirtualSecurity(.displayYesNo))
+            let (simulator, program) = comparing(bluez)
             XCTAssertNil(program.device("Pair", path))
-            XCTAssertEqual(program.takeCalls(), ["RequestConfirmation 0A"])
+            program.expectCalls("RequestConfirmation 0A")
             XCTAssertEqual(simulator.links.map(\.security), [.secure])
         }
     }
@@ -165,7 +185,7 @@ final class PairingTests: XCTestCase {
         let displayed = VirtualSecurity(.displayOnly, user: VirtualUser(displays: 4711))
         var (simulator, program) = scene(.v5_82, "KeyboardOnly", security: displayed, reply: .passkey(4711))
         XCTAssertNil(program.device("Pair", path))
-        XCTAssertEqual(program.takeCalls(), ["RequestPasskey 0A"])
+        program.expectCalls("RequestPasskey 0A")
         XCTAssertEqual(simulator.links.map(\.security), [.secure])
         (simulator, program) = scene(.v5_82, "KeyboardOnly", security: displayed, reply: .passkey(4712))
         XCTAssertEqual(program.device("Pair", path)?.name, Self.failed)
@@ -178,7 +198,7 @@ final class PairingTests: XCTestCase {
         var (simulator, program) = scene(.v5_66, "DisplayOnly", security: security)
         let begin = simulator.seconds
         XCTAssertNil(program.device("Pair", path))
-        XCTAssertEqual(program.takeCalls(), ["DisplayPasskey 0A"])
+        program.expectCalls("DisplayPasskey 0A")
         XCTAssertNotNil(program.number)
         XCTAssertGreaterThan(simulator.seconds - begin, 3)
         security.hasSecureConnections = false
@@ -191,12 +211,9 @@ final class PairingTests: XCTestCase {
     }
 
     func testEachSidesRejectionIsTheSameError() {
-        var (simulator, program) = scene(
-            .v5_82, "DisplayYesNo", security: VirtualSecurity(.displayYesNo), reply: .reject)
+        var (simulator, program) = comparing(reply: .reject)
         XCTAssertEqual(program.device("Pair", path)?.name, Self.failed)
-        (simulator, program) = scene(
-            .v5_82, "DisplayYesNo",
-            security: VirtualSecurity(.displayYesNo, user: VirtualUser(confirms: .reject(after: 2))))
+        (simulator, program) = comparing(user: VirtualUser(confirms: .reject(after: 2)))
         XCTAssertEqual(program.device("Pair", path)?.name, Self.failed)
         simulator.run()
         XCTAssertEqual(simulator.links, [])
@@ -206,27 +223,24 @@ final class PairingTests: XCTestCase {
     }
 
     func testAnUnansweredQuestionEndsWithTheLinkAfterThirtySeconds() {
-        let (simulator, program) = scene(
-            .v5_82, "DisplayYesNo", security: VirtualSecurity(.displayYesNo), reply: .later)
+        let (simulator, program) = comparing(reply: .later)
         let begin = simulator.seconds
         XCTAssertEqual(program.device("Pair", path)?.name, Self.canceled)
         XCTAssertEqual(simulator.seconds - begin, 30, accuracy: 1)
-        simulator.run()
-        XCTAssertEqual(program.takeCalls(), ["RequestConfirmation 0A", "Cancel"])
+        program.expectCalls("RequestConfirmation 0A", "Cancel")
         XCTAssertEqual(simulator.links, [])
     }
 
     func testALostLinkCancelsAPairingAndItsQuestion() {
-        let (simulator, program) = scene(
-            .v5_82, "DisplayYesNo", security: VirtualSecurity(.displayYesNo), reply: .later)
+        let (simulator, program) = comparing(reply: .later)
         let pair = program.begin("Pair", path)
         simulator.advance(by: 2)
-        XCTAssertEqual(program.takeCalls(), ["RequestConfirmation 0A"])
+        program.expectCalls("RequestConfirmation 0A")
         _ = program.client.takeLog()
         simulator.simulateLinkLoss(of: address)
         simulator.run()
         XCTAssertEqual(pair.error?.name, Self.canceled)
-        XCTAssertEqual(program.takeCalls(), ["Cancel"])
+        program.expectCalls("Cancel")
         XCTAssertTrue(program.client.takeLog().contains { $0.hasSuffix("Connected=false") })
         XCTAssertEqual(program.state(path), ["false", "false"])
     }
@@ -269,11 +283,10 @@ final class PairingTests: XCTestCase {
     }
 
     func testFailuresThatATestWantsComeBeforeAnyQuestion() {
-        let (simulator, program) = scene(.v5_82, "DisplayYesNo", security: VirtualSecurity(.displayYesNo))
+        let (simulator, program) = comparing()
         simulator.simulatePairingFailures(of: address)
         XCTAssertEqual(program.device("Pair", path)?.name, Self.failed)
-        simulator.run()
-        XCTAssertEqual(program.takeCalls(), [])
+        program.expectCalls()
         simulator.advance(by: 1)
         XCTAssertNil(program.device("Pair", path))
     }
@@ -307,15 +320,14 @@ final class PairingTests: XCTestCase {
 
     func testCancellingAnswersBothCallsAndTheAgent() {
         for isConnected in [false, true] {
-            let (simulator, program) = scene(
-                .v5_82, "DisplayYesNo", security: VirtualSecurity(.displayYesNo), reply: .later)
+            let (simulator, program) = comparing(reply: .later)
             if isConnected { connect(simulator, program) }
             let pair = program.begin("Pair", path)
             simulator.advance(by: 1)
             XCTAssertNil(program.device("CancelPairing", path))
             simulator.advance(by: 1)
             XCTAssertEqual(pair.error?.name, Self.canceled)
-            XCTAssertEqual(program.takeCalls(), ["RequestConfirmation 0A", "Cancel"])
+            program.expectCalls("RequestConfirmation 0A", "Cancel")
             XCTAssertEqual(program.state(path), ["false", "false"])
             XCTAssertEqual(simulator.links.isEmpty, !isConnected, "a link that was there stays")
         }
@@ -342,16 +354,13 @@ final class PairingTests: XCTestCase {
         simulator.run()
         XCTAssertEqual(simulator.links, [])
         XCTAssertEqual(program.state(path), ["true", "true"])
-        simulator.simulateDaemonDeath()
-        simulator.simulateDaemonReturn()
-        simulator.run()
+        restartDaemon(simulator)
         connect(simulator, program)
         XCTAssertEqual(simulator.links.map(\.security), [.encrypted], "they were stored")
     }
 
     func testThePairingOfAProgramThatLeavesEndsWithItsLink() {
-        let (simulator, program) = scene(
-            .v5_82, "DisplayYesNo", security: VirtualSecurity(.displayYesNo), reply: .later)
+        let (simulator, program) = comparing(reply: .later)
         let other = BusClient(simulator)
         _ = program.begin("Pair", path)
         simulator.advance(by: 1)
@@ -371,7 +380,7 @@ final class PairingTests: XCTestCase {
             let read = read(program, encrypted)
             simulator.advance(by: 2)
             XCTAssertEqual(read.bytes, [2], "\(bluez)")
-            XCTAssertEqual(program.takeCalls(), ["RequestAuthorization 0A"])
+            program.expectCalls("RequestAuthorization 0A")
             XCTAssertEqual(program.state(path), ["true", "true"])
         }
     }
@@ -435,7 +444,7 @@ final class PairingTests: XCTestCase {
             XCTAssertNil(refused.bytes)
             XCTAssertEqual(simulator.links, [], "no capability for it")
 
-            (simulator, program) = scene(bluez, "DisplayYesNo", security: VirtualSecurity(.displayYesNo))
+            (simulator, program) = comparing(bluez)
             XCTAssertNil(program.device("Pair", path))
             simulator.advance(by: 1)
             let read = read(program, authenticated)
@@ -448,21 +457,21 @@ final class PairingTests: XCTestCase {
         let (simulator, program) = scene()
         connect(simulator, program)
         XCTAssertNil(program.client.error(of: "StartNotify", on: "org.bluez.GattCharacteristic1", at: notifying))
-        XCTAssertEqual(program.takeCalls(), ["RequestAuthorization 0A"])
+        program.expectCalls("RequestAuthorization 0A")
         XCTAssertNil(
             program.client.error(of: "WriteValue", on: "org.bluez.GattCharacteristic1", at: encrypted) { writer in
                 writer.bytes([9])
                 writer.options()
             })
         XCTAssertEqual(simulator.value(of: "B002", at: address), [9])
-        XCTAssertEqual(program.takeCalls(), [])
+        program.expectCalls()
     }
 
     func testAPeripheralAsksForSecurityItself() {
         let (simulator, program) = scene(security: VirtualSecurity(requestsSecurity: true))
         connect(simulator, program)
         simulator.advance(by: 1)
-        XCTAssertEqual(program.takeCalls(), ["RequestAuthorization 0A"])
+        program.expectCalls("RequestAuthorization 0A")
         XCTAssertEqual(simulator.links.map(\.security), [.encrypted])
     }
 
@@ -471,27 +480,23 @@ final class PairingTests: XCTestCase {
     func testABondIsUsedAgainWithoutAQuestionAlsoByANewDaemon() {
         for bluez in Self.versions {
             let (simulator, program) = scene(bluez)
-            XCTAssertNil(program.device("Pair", path))
-            XCTAssertNil(program.device("Disconnect", path))
+            pairAndLeave(program)
             connect(simulator, program)
             XCTAssertEqual(simulator.links.map(\.security), [.encrypted])
-            simulator.simulateDaemonDeath()
-            simulator.simulateDaemonReturn()
-            simulator.run()
+            restartDaemon(simulator)
             XCTAssertEqual(program.state(path), ["true", "true"])
             connect(simulator, program)
             let read = read(program, encrypted)
             simulator.advance(by: 1)
             XCTAssertEqual(read.bytes, [2])
-            XCTAssertEqual(program.takeCalls(), [])
+            program.expectCalls()
         }
     }
 
     func testAPeripheralThatHasForgottenEndsTheLink() {
         for bluez in Self.versions {
             let (simulator, program) = scene(bluez)
-            XCTAssertNil(program.device("Pair", path))
-            XCTAssertNil(program.device("Disconnect", path))
+            pairAndLeave(program)
             simulator.simulateKeyLoss(of: address)
             XCTAssertNil(program.device("Connect", path), "\(bluez) does not wait for the encryption")
             simulator.advance(by: 0.1)
@@ -522,8 +527,7 @@ final class PairingTests: XCTestCase {
     func testAnAdapterThatHasLostItsKeysIsStillCalledBonded() {
         let (simulator, program) = scene(
             security: VirtualSecurity(confirmsJustWorksRepairing: true))
-        XCTAssertNil(program.device("Pair", path))
-        XCTAssertNil(program.device("Disconnect", path))
+        pairAndLeave(program)
         simulator.simulateKeyLoss(of: address, side: .adapter)
         XCTAssertEqual(program.state(path), ["true", "true"])
     }
@@ -545,9 +549,7 @@ final class PairingTests: XCTestCase {
             XCTAssertNil(program.device("Disconnect", path))
             connect(simulator, program)
             XCTAssertEqual(simulator.links.map(\.security), [.encrypted])
-            simulator.simulateDaemonDeath()
-            simulator.simulateDaemonReturn()
-            simulator.run()
+            restartDaemon(simulator)
             let known: ObjectPath = "/org/bluez/hci0/dev_00_1B_DC_00_00_01"
             XCTAssertEqual(program.client.objects().filter { $0.contains("dev_") }, [known.rawValue])
             program.scan()
@@ -561,8 +563,7 @@ final class PairingTests: XCTestCase {
     func testAStoppedDaemonReleasesTheAgents() {
         let (simulator, program) = scene()
         simulator.simulateDaemonStop()
-        simulator.run()
-        XCTAssertEqual(program.takeCalls(), ["Release"])
+        program.expectCalls("Release")
     }
 
     // MARK: Other programs
@@ -576,7 +577,7 @@ final class PairingTests: XCTestCase {
         connect(simulator, program)
         _ = read(program, encrypted)
         simulator.advance(by: 1)
-        XCTAssertEqual(program.takeCalls(), [])
+        program.expectCalls()
         XCTAssertEqual(simulator.links.map(\.security), [.none])
         XCTAssertNil(program.device("Disconnect", path))
         simulator.advance(by: 3)
@@ -589,7 +590,7 @@ final class PairingTests: XCTestCase {
         simulator.simulateAgentCall(about: address) { error in errors.withLock { $0.append(error) } }
         simulator.advance(by: 1)
         XCTAssertEqual(errors.withLock { $0 }, ["org.bluez.Error.Rejected"])
-        XCTAssertEqual(program.takeCalls(), ["RequestAuthorization 0A"])
+        program.expectCalls("RequestAuthorization 0A")
     }
 
     func testAPairingOfAnotherProgram() {

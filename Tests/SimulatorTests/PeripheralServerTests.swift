@@ -180,7 +180,7 @@ final class PeripheralServerTests: XCTestCase {
         XCTAssertNil(client.error(of: "StartNotify", on: characteristic, at: GattCast.rate))
         _ = client.takeLog()
         XCTAssertNil(client.write([1, 2], to: GattCast.control, type: "request"))
-        XCTAssertEqual(client.takeLog(), ["char000b Value=0201"])
+        client.expectLog("char000b Value=0201")
         bell.simulator.withLock { $0 = nil }
     }
 
@@ -246,7 +246,7 @@ final class PeripheralServerTests: XCTestCase {
         XCTAssertNil(client.error(of: "StartNotify", on: characteristic, at: rate))
         _ = client.takeLog()
         XCTAssertNil(client.write([5, 6], to: control, type: "request"))
-        XCTAssertEqual(client.takeLog(), ["char000c Value=0506"])
+        client.expectLog("char000c Value=0506")
     }
 
     func testTheFurnishedRoomsPeripheralsHaveServicesAndABattery() {

@@ -1,3 +1,4 @@
+import TestSupport
 import XCTest
 
 @testable import BlueZSimulator
@@ -12,36 +13,6 @@ final class PowerTests: XCTestCase {
         _ = bench.receive(Cast.strap)
         _ = bench.receive(Cast.tag)
         return bench
-    }
-
-    func testAPowerOffByAClientRemovesTemporaryDevicesAndTheStrengthOfOthers() {
-        var bench = scanning()
-        XCTAssertEqual(
-            bench.ask(.power(false)).outline,
-            ["- _00_02", "reply", "00_01 -TxPower -RSSI", "/hci0 Powered Discovering Class"])
-        XCTAssertFalse(bench.isListening)
-        XCTAssertEqual(bench.daemon.discovery.scans[0]?.scanning, [])
-        XCTAssertEqual(bench.daemon.discovery.scans[0]?.waiting, [])
-    }
-
-    func testHeldOffByRfkillTheDevicesStayAndSwitchingOnIsBlocked() {
-        var bench = scanning()
-        XCTAssertEqual(
-            bench.signals { $0.setBlocked(true, on: 0) }.map(\.outline),
-            ["00_02 -RSSI", "00_01 -TxPower -RSSI", "/hci0 Powered Discovering Class"])
-        XCTAssertEqual(bench.error(of: .power(true))?.name, "org.bluez.Error.Blocked")
-        XCTAssertEqual(bench.signals { $0.setBlocked(false, on: 0) }.map(\.outline), ["/hci0 Powered Class"])
-    }
-
-    func testSwitchingToWhatItIsChangesNothing() {
-        var bench = DaemonBench()
-        XCTAssertEqual(bench.ask(.power(true)).outline, ["reply"])
-    }
-
-    func testAnAdapterPulledOutTakesItsDevicesWithIt() {
-        var bench = scanning()
-        XCTAssertEqual(bench.signals { $0.removeAdapter(0) }.map(\.outline), ["- _00_01", "- _00_02", "- z/hci0"])
-        XCTAssertEqual(bench.daemon.core.tree.objects.map(\.path), ["/org/bluez"])
     }
 
     func testAnAdapterPluggedInBringsTheDevicesItRemembers() {
@@ -64,26 +35,39 @@ final class PowerTests: XCTestCase {
             ])
     }
 
-    func testDiscoverableEndsAfterItsTimeout() {
-        var bench = DaemonBench()
-        XCTAssertEqual(
-            bench.ask(.set("Discoverable", .bool(true))).outline,
-            ["reply", "/hci0 Discoverable"])
-        XCTAssertEqual(bench.advance(by: 179), [])
-        XCTAssertEqual(bench.advance(by: 1).map(\.outline), ["/hci0 Discoverable"])
-    }
-
-    func testOneAgentForEachClientUntilItLeaves() {
-        var bench = DaemonBench()
+    func testPowerAndAdaptersChangeAsInBlueZ() {
         let register = Request.registerAgent("/agent", capability: "NoInputNoOutput")
-        XCTAssertEqual(bench.ask(register).outline, ["reply", "/hci0 Pairable"], "the first is the default agent")
-        XCTAssertEqual(bench.error(of: register), .alreadyExists)
-        XCTAssertEqual(bench.ask(.requestDefaultAgent("/agent")).outline, ["reply"])
-        XCTAssertEqual(bench.error(of: .requestDefaultAgent("/agent"), as: ":1.8"), .doesNotExist)
-        XCTAssertEqual(
-            bench.signals { $0.clientLeft(":1.7") }.map(\.outline), ["/hci0 Pairable"], "no agent, no pairing")
-        XCTAssertEqual(bench.ask(register).outline, ["reply", "/hci0 Pairable"])
-        XCTAssertEqual(
-            bench.error(of: .registerAgent("/a", capability: "Telepathy"), as: ":1.9"), .invalidArguments)
+        check(
+            "a power off by a client removes temporary devices and the strength of others", scanning(),
+            (.ask(.power(false)), ["- _00_02", "reply", "00_01 -TxPower -RSSI", "/hci0 Powered Discovering Class"]),
+            (.holds { !$0.isListening }, nil), (.holds { $0.daemon.discovery.scans[0]?.scanning == [] }, nil),
+            (.holds { $0.daemon.discovery.scans[0]?.waiting == [] }, nil))
+        check(
+            "held off by rfkill the devices stay and switching on is blocked", scanning(),
+            (
+                .signals({ $0.setBlocked(true, on: 0) }),
+                ["00_02 -RSSI", "00_01 -TxPower -RSSI", "/hci0 Powered Discovering Class"]
+            ),
+            (.ask(.power(true)), ["org.bluez.Error.Blocked"]),
+            (.signals({ $0.setBlocked(false, on: 0) }), ["/hci0 Powered Class"]))
+        check(
+            "switching to what it is changes nothing", DaemonBench(), (.ask(.power(true)), ["reply"]))
+        check(
+            "an adapter pulled out takes its devices with it", scanning(),
+            (.signals({ $0.removeAdapter(0) }), ["- _00_01", "- _00_02", "- z/hci0"]),
+            (.holds { $0.daemon.core.tree.objects.map(\.path) == ["/org/bluez"] }, nil))
+        check(
+            "discoverable ends after its timeout", DaemonBench(),
+            (.ask(.set("Discoverable", .bool(true))), ["reply", "/hci0 Discoverable"]), (.advance(by: 179), []),
+            (.advance(by: 1), ["/hci0 Discoverable"]))
+        check(
+            "one agent for each client until it leaves", DaemonBench(),
+            // the first is the default agent.
+            (.ask(register), ["reply", "/hci0 Pairable"]), (.refused(register, .alreadyExists), []),
+            (.ask(.requestDefaultAgent("/agent")), ["reply"]),
+            (.refused(.requestDefaultAgent("/agent"), as: ":1.8", .doesNotExist), []),
+            // no agent, no pairing.
+            (.signals({ $0.clientLeft(":1.7") }), ["/hci0 Pairable"]), (.ask(register), ["reply", "/hci0 Pairable"]),
+            (.refused(.registerAgent("/a", capability: "Telepathy"), as: ":1.9", .invalidArguments), []))
     }
 }

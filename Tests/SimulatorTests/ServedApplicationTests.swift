@@ -20,12 +20,8 @@ final class ServedApplicationTests: XCTestCase {
     func testTheObjectsAreReadOnceAndTheHandlesThatWereLeftOpenAreWritten() {
         let (simulator, program) = scene()
         XCTAssertNil(program.register())
-        XCTAssertEqual(
-            program.takeCalls(),
-            [
-                "app GetManagedObjects", "s0 Set Handle 21", "c0 Set Handle 23", "c1 Set Handle 26",
-                "c2 Set Handle 28",
-            ])
+        program.expectCalls(
+            "app GetManagedObjects", "s0 Set Handle 21", "c0 Set Handle 23", "c1 Set Handle 26", "c2 Set Handle 28")
         let service = simulator.applications[0].services[0]
         XCTAssertEqual(service.uuid, ServiceUUID.long("180d"))
         XCTAssertEqual(service.handle, 0x15)
@@ -63,7 +59,7 @@ final class ServedApplicationTests: XCTestCase {
         ]
         let (simulator, program) = scene(objects)
         XCTAssertNil(program.register())
-        XCTAssertEqual(program.takeCalls(), ["app GetManagedObjects"])
+        program.expectCalls("app GetManagedObjects")
         XCTAssertEqual(simulator.applications[0].services[0].handle, 0x40)
         XCTAssertEqual(simulator.applications[0].services[0].characteristics[0].valueHandle, 0x42)
 

@@ -89,7 +89,7 @@ final class ServedPairingTests: XCTestCase {
         let scene = scene()
         scene.phone.pair()
         scene.simulator.advance(by: 1)
-        XCTAssertEqual(scene.agent.takeCalls(), ["RequestAuthorization 01"])
+        scene.agent.expectCalls("RequestAuthorization 01")
         XCTAssertEqual(
             scene.agent.client.takeLog().filter { $0.contains("ed=true") },
             ["dev_C0_FF_EE_00_CE_01 Bonded=true", "dev_C0_FF_EE_00_CE_01 Paired=true"])
@@ -140,7 +140,7 @@ final class ServedPairingTests: XCTestCase {
         let again = scene.simulator.connect(scene.phone.central)
         scene.simulator.advance(by: 1)
         XCTAssertEqual(again.security, .encrypted)
-        XCTAssertEqual(scene.server.takeCalls(), [])
+        scene.server.expectCalls()
         scene.server.notify("/app/s0/c2", [7])
         XCTAssertEqual(again.values.map(\.bytes), [[7]])
     }
@@ -187,7 +187,7 @@ final class ServedPairingTests: XCTestCase {
     func testTheProgramPairsWithAConnectedCentral() {
         let scene = scene(.v5_82, "DisplayYesNo", phone: VirtualSecurity(.displayYesNo))
         XCTAssertNil(scene.agent.device("Pair", path))
-        XCTAssertEqual(scene.agent.takeCalls(), ["RequestConfirmation 01"])
+        scene.agent.expectCalls("RequestConfirmation 01")
         XCTAssertEqual(scene.phone.security, .secure)
     }
 
@@ -206,8 +206,8 @@ final class ServedPairingTests: XCTestCase {
             let there: ObjectPath = "/org/bluez/hci0/dev_00_AA_01_01_00_01"
             let here: ObjectPath = "/org/bluez/hci1/dev_00_AA_01_01_00_00"
             XCTAssertNil(initiator.device("Pair", there), "\(bluez)")
-            XCTAssertEqual(initiator.takeCalls(), ["RequestConfirmation 01"])
-            XCTAssertEqual(responder.takeCalls(), ["RequestConfirmation 00"])
+            initiator.expectCalls("RequestConfirmation 01")
+            responder.expectCalls("RequestConfirmation 00")
             XCTAssertEqual(initiator.number, responder.number)
             XCTAssertEqual(initiator.state(there), ["true", "true"])
             XCTAssertEqual(initiator.state(here), ["true", "true"])
@@ -223,6 +223,6 @@ final class ServedPairingTests: XCTestCase {
         XCTAssertNil(server.advertise(on: "/org/bluez/hci1"))
         program.scan()
         XCTAssertNil(program.device("Pair", "/org/bluez/hci0/dev_00_AA_01_01_00_01"))
-        XCTAssertEqual(program.takeCalls(), ["RequestConfirmation 00"])
+        program.expectCalls("RequestConfirmation 00")
     }
 }

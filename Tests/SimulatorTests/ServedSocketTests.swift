@@ -124,7 +124,7 @@ final class ServedSocketTests: XCTestCase {
             program.notify("/app/s0/c0", [2])
             simulator.advance(by: 0.1)
             XCTAssertEqual(links.map { $0.values.map(\.bytes) }, Array(repeating: [[1], [2]], count: 3), "\(bluez)")
-            XCTAssertEqual(program.takeCalls(), ["c0 Confirm", "c0 Confirm"], "\(bluez)")
+            program.expectCalls("c0 Confirm", "c0 Confirm", note: "\(bluez)")
         }
     }
 
@@ -136,8 +136,7 @@ final class ServedSocketTests: XCTestCase {
             simulator.run()
             XCTAssertEqual(ends.areClosed, [false, true, false])
             links[1].subscribe(to: "2A37")
-            simulator.run()
-            XCTAssertEqual(program.takeCalls(), ["c0 AcquireNotify {link=LE mtu=247}"])
+            program.expectCalls("c0 AcquireNotify {link=LE mtu=247}")
         }
     }
 
@@ -151,7 +150,7 @@ final class ServedSocketTests: XCTestCase {
             links[2].disconnect()
             simulator.run()
             XCTAssertEqual(ends.areClosed, closed, "\(bluez)")
-            XCTAssertEqual(program.takeCalls(), [], "\(bluez)")
+            program.expectCalls(note: "\(bluez)")
             program.notify("/app/s0/c0", [1])
             simulator.advance(by: 0.1)
             XCTAssertEqual(links.map { $0.values.map(\.bytes) }, [[[1]], [[1]], []], "\(bluez)")
@@ -170,8 +169,7 @@ final class ServedSocketTests: XCTestCase {
             simulator.advance(by: 1)
             _ = program.takeCalls()
             again.subscribe(to: "2A37")
-            simulator.run()
-            XCTAssertEqual(program.takeCalls(), [], "\(bluez)")
+            program.expectCalls(note: "\(bluez)")
             program.notify("/app/s0/c0", [1])
             if !isClosed { ends.send([2]) }
             simulator.advance(by: 0.1)
@@ -206,14 +204,13 @@ final class ServedSocketTests: XCTestCase {
         link.subscribe(to: "2A37")
         simulator.run()
         other.subscribe(to: "2A37", indications: true)
-        simulator.run()
-        XCTAssertEqual(program.takeCalls(), ["c0 AcquireNotify {link=LE mtu=100}"])
+        program.expectCalls("c0 AcquireNotify {link=LE mtu=100}")
         ends.send([1])
         ends.send([2])
         simulator.advance(by: 0.1)
         XCTAssertEqual(link.values.map(\.bytes), [[1], [2]])
         XCTAssertEqual(other.values.map(\.bytes), [[1], [2]])
-        XCTAssertEqual(program.takeCalls(), ["c0 Confirm", "c0 Confirm"])
+        program.expectCalls("c0 Confirm", "c0 Confirm")
     }
 
     func testTheLastSubscriberClosesTheSocketWithoutAWord() {
@@ -230,18 +227,16 @@ final class ServedSocketTests: XCTestCase {
         link.disconnect()
         simulator.run()
         XCTAssertTrue(ends.isClosed)
-        XCTAssertEqual(
-            program.takeCalls(), ["c0 AcquireNotify {link=LE mtu=100}", "c0 AcquireNotify {link=LE mtu=100}"])
+        program.expectCalls("c0 AcquireNotify {link=LE mtu=100}", "c0 AcquireNotify {link=LE mtu=100}")
     }
 
     func testAProgramThatGivesNoSocketReceivesStartNotify() {
-        let (simulator, program, link, _) = scene()
+        let (_, program, link, _) = scene()
         program.answer("AcquireNotify") {
             .error(to: $0, DBusError(name: "org.bluez.Error.NotSupported", message: "no"))
         }
         link.subscribe(to: "2A37")
-        simulator.run()
-        XCTAssertEqual(program.takeCalls(), ["c0 AcquireNotify {link=LE mtu=100}", "c0 StartNotify"])
+        program.expectCalls("c0 AcquireNotify {link=LE mtu=100}", "c0 StartNotify")
         program.notify("/app/s0/c0", [3])
         XCTAssertEqual(link.values.map(\.bytes), [[3]])
     }
@@ -255,7 +250,7 @@ final class ServedSocketTests: XCTestCase {
         simulator.run()
         XCTAssertEqual(writes.map(\.bytes), [[], [], []])
         XCTAssertEqual(Set(ends.receive()), [[1], [2], [3]])
-        XCTAssertEqual(program.takeCalls(), ["c1 AcquireWrite {link=LE mtu=100}"])
+        program.expectCalls("c1 AcquireWrite {link=LE mtu=100}")
     }
 
     func testAProgramThatGivesNoSocketIsWrittenTo() {
@@ -267,12 +262,9 @@ final class ServedSocketTests: XCTestCase {
         link.write([2], to: "2A39", type: .command)
         simulator.run()
         XCTAssertEqual(write.bytes, [])
-        XCTAssertEqual(
-            program.takeCalls(),
-            [
-                "c1 AcquireWrite {link=LE mtu=100}", "c1 WriteValue 01 {link=LE mtu=100}",
-                "c1 WriteValue 02 {link=LE mtu=100}",
-            ])
+        program.expectCalls(
+            "c1 AcquireWrite {link=LE mtu=100}", "c1 WriteValue 01 {link=LE mtu=100}",
+            "c1 WriteValue 02 {link=LE mtu=100}")
     }
 
     func testASocketThatTheProgramClosesIsAskedForAgain() {

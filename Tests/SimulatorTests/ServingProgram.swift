@@ -31,12 +31,35 @@ final class ServingProgram: Sendable {
         }
     }
 
+    /// Lets happen what is due, and compares the calls since the last call.
+    func expectCalls(_ lines: String..., note: String = "", file: StaticString = #filePath, line: UInt = #line) {
+        simulator.run()
+        XCTAssertEqual(takeCalls(), lines, note, file: file, line: line)
+    }
+
     /// Sets the reply to a member; nil for none.
     func answer(_ member: String, _ handler: @escaping Handler) {
         handlers.withLock { $0[member] = handler }
     }
 
     func set(_ objects: [ObjectState]) { self.objects.withLock { $0 = objects } }
+
+    /// A program that serves and advertises, and a central that is connected.
+    static func scene(
+        _ objects: [ObjectState] = heart, bluez: BlueZVersion = .v5_66,
+        central: VirtualCentral = VirtualCentral("C0:FF:EE:00:CE:01", name: "Phone", mtu: 100)
+    ) -> (Simulator, ServingProgram, CentralLink) {
+        let simulator = Simulator.inProcess(room: .empty, bluez: bluez)
+        let program = ServingProgram(simulator, objects + [connectable])
+        XCTAssertNil(program.register())
+        XCTAssertNil(program.advertise())
+        let link = simulator.connect(central)
+        simulator.advance(by: 1)
+        XCTAssertEqual(link.state, .connected)
+        _ = program.takeCalls()
+        _ = program.client.takeLog()
+        return (simulator, program, link)
+    }
 
     // MARK: Registering
 

@@ -33,19 +33,17 @@ final class SimulatorOnTheBusTests: XCTestCase {
         let simulator = room(tag)
         let client = BusClient(simulator)
         client.startScanning()
-        XCTAssertEqual(client.takeLog(), ["hci0 Discovering=true"])
+        client.expectLog("hci0 Discovering=true")
         simulator.advance(by: 3)
-        XCTAssertEqual(
-            client.takeLog(),
-            ["+ dev_C0_00_00_00_00_02", "dev_C0_00_00_00_00_02 RSSI=-60", "dev_C0_00_00_00_00_02 RSSI=-60"])
+        client.expectLog("+ dev_C0_00_00_00_00_02", "dev_C0_00_00_00_00_02 RSSI=-60", "dev_C0_00_00_00_00_02 RSSI=-60")
         simulator.advance(by: 3)
         XCTAssertEqual(client.takeLog().last, "dev_C0_00_00_00_00_02 RSSI=-50")
         XCTAssertNil(client.error(of: "StopDiscovery"))
-        XCTAssertEqual(client.takeLog(), ["dev_C0_00_00_00_00_02 -RSSI", "hci0 Discovering=false"])
+        client.expectLog("dev_C0_00_00_00_00_02 -RSSI", "hci0 Discovering=false")
         simulator.advance(by: 24)
-        XCTAssertEqual(client.takeLog(), [])
+        client.expectLog()
         simulator.advance(by: 6)
-        XCTAssertEqual(client.takeLog(), ["- dev_C0_00_00_00_00_02"], "thirty seconds after it was last received")
+        client.expectLog("- dev_C0_00_00_00_00_02", note: "thirty seconds after it was last received")
     }
 
     func testAClientThatLeavesTheBusEndsItsSession() {
@@ -60,7 +58,7 @@ final class SimulatorOnTheBusTests: XCTestCase {
         }
         simulator.run()
         XCTAssertEqual(simulator.discoverySessions, [])
-        XCTAssertEqual(watcher.takeLog(), ["hci0 Discovering=true", "hci0 Discovering=false"])
+        watcher.expectLog("hci0 Discovering=true", "hci0 Discovering=false")
     }
 
     func testStatisticsKeepTheExactKeysOfEachFilter() {
@@ -120,8 +118,7 @@ final class SimulatorOnTheBusTests: XCTestCase {
         }
         XCTAssertNil(set("Alias", "s") { $0.string("Mine") })
         XCTAssertNil(set("Powered", "b") { $0.bool(false) })
-        XCTAssertEqual(
-            client.takeLog(), ["hci0 Alias=Mine", "hci0 Powered=false Discovering=false Class=0"])
+        client.expectLog("hci0 Alias=Mine", "hci0 Powered=false Discovering=false Class=0")
         XCTAssertEqual(client.error(of: "StartDiscovery")?.name, "org.bluez.Error.NotReady")
         XCTAssertEqual(set("Powered", "s") { $0.string("on") }?.name, "org.freedesktop.DBus.Error.InvalidSignature")
         XCTAssertEqual(set("Address", "s") { $0.string("x") }?.name, "org.freedesktop.DBus.Error.PropertyReadOnly")

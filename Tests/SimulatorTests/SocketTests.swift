@@ -10,16 +10,7 @@ final class SocketTests: XCTestCase {
     private func scene() -> (Simulator, BusClient) {
         var strap = GattCast.strap
         strap.services[0].characteristics[2].flags = [.writeWithoutResponse, .write]
-        let simulator = Simulator.inProcess(room: Room(peripherals: [strap]), bluez: .v5_66)
-        let client = BusClient(simulator)
-        client.startScanning()
-        simulator.advance(by: 1)
-        XCTAssertNil(client.error(of: "Connect", on: "org.bluez.Device1", at: GattCast.path))
-        simulator.advance(by: 1)
-        XCTAssertNil(client.error(of: "StopDiscovery"))
-        simulator.run()
-        _ = client.takeLog()
-        return (simulator, client)
+        return GattCast.scene(strap)
     }
 
     private func acquire(_ member: String, _ client: BusClient) throws -> (OwnedDescriptor, UInt16) {
@@ -44,13 +35,13 @@ final class SocketTests: XCTestCase {
         let (simulator, client) = scene()
         let (socket, mtu) = try acquire("AcquireNotify", client)
         XCTAssertEqual(mtu, 247)
-        XCTAssertEqual(client.takeLog(), ["char000b NotifyAcquired=true"])
+        client.expectLog("char000b NotifyAcquired=true")
         for number: UInt8 in [1, 2, 2] {
             XCTAssertTrue(simulator.notify(GattCast.strap.address, characteristic: "2A37", value: [number]))
         }
         simulator.run()
         XCTAssertEqual(try packets(socket), [[1], [2], [2]])
-        XCTAssertEqual(client.takeLog(), [])
+        client.expectLog()
     }
 
     func testWhileAcquiredNobodyElseGetsNotifications() throws {
@@ -62,7 +53,7 @@ final class SocketTests: XCTestCase {
         XCTAssertEqual(
             other.error(of: "AcquireNotify", on: characteristic, at: GattCast.rate) { $0.options() }, acquired)
         XCTAssertNil(client.error(of: "StopNotify", on: characteristic, at: GattCast.rate))
-        XCTAssertEqual(client.takeLog(), ["char000b NotifyAcquired=true", "char000b NotifyAcquired=false"])
+        client.expectLog("char000b NotifyAcquired=true", "char000b NotifyAcquired=false")
         XCTAssertTrue(isHungUp(try XCTUnwrap(socket.rawValue)))
         XCTAssertNil(other.error(of: "StartNotify", on: characteristic, at: GattCast.rate))
         XCTAssertEqual(
@@ -80,7 +71,7 @@ final class SocketTests: XCTestCase {
     func testEachPacketIsAWriteCommandAndWhatDoesNotFitIsDropped() throws {
         let (simulator, client) = scene()
         let (socket, _) = try acquire("AcquireWrite", client)
-        XCTAssertEqual(client.takeLog(), ["char0010 WriteAcquired=true"])
+        client.expectLog("char0010 WriteAcquired=true")
         let descriptor = try XCTUnwrap(socket.rawValue)
         for count in [3, 245, 0] {
             Array(repeating: UInt8(7), count: count).withUnsafeBytes { XCTAssertNil(sendPacket($0, to: descriptor)) }
@@ -91,8 +82,7 @@ final class SocketTests: XCTestCase {
             client.write([1], to: GattCast.control, type: "request"),
             DBusError(name: "org.bluez.Error.NotPermitted", message: "Write acquired"))
         socket.close()
-        simulator.run()
-        XCTAssertEqual(client.takeLog(), ["char0010 WriteAcquired=false"])
+        client.expectLog("char0010 WriteAcquired=false")
         XCTAssertNil(client.write([1], to: GattCast.control, type: "request"))
     }
 
@@ -112,13 +102,9 @@ final class SocketTests: XCTestCase {
         _ = client.takeLog()
         XCTAssertTrue(simulator.notify(GattCast.strap.address, characteristic: "2A37", value: [9]))
         simulator.simulateLinkLoss(of: GattCast.strap.address)
-        simulator.run()
-        XCTAssertEqual(
-            client.takeLog(),
-            [
-                "dev_C0_00_00_00_00_01 ServicesResolved=false Connected=false", "char000b NotifyAcquired=false",
-                "char0010 WriteAcquired=false",
-            ])
+        client.expectLog(
+            "dev_C0_00_00_00_00_01 ServicesResolved=false Connected=false", "char000b NotifyAcquired=false",
+            "char0010 WriteAcquired=false")
         XCTAssertTrue(isHungUp(try XCTUnwrap(write.rawValue)))
         let buffer = PacketBuffer(packetSize: 512)
         var last: [UInt8] = []

@@ -12,15 +12,8 @@ final class EndedPeripheralTests: XCTestCase {
     private let journal = Journal()
 
     private func connected() throws -> (manager: CentralManager, peripheral: Peripheral) {
-        simulator.add(
-            VirtualPeripheral(
-                "C0:00:00:00:00:01", advertisement: Advertisement(localName: "Strap"), interval: 0.2))
-        let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
-        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
-        journal.watch(manager.startScanning())
-        XCTAssertTrue(simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))
-        manager.stopScanning()
-        let peripheral = try XCTUnwrap(manager.peripherals.first)
+        simulator.add(.strap())
+        let (manager, peripheral) = try simulator.firstPeripheral()
         journal.watch(peripheral.connect())
         XCTAssertTrue(simulator.advance(until: { peripheral.state == .connected }, limit: 20))
         return (manager, peripheral)
@@ -70,8 +63,7 @@ final class EndedPeripheralTests: XCTestCase {
         simulator.advance(by: 0.01)
         end(manager, strap)
         XCTAssertTrue(simulator.advance(until: { refreshed.completed }, limit: 1))
-        guard case .failure(let error)? = refreshed.result else { return XCTFail("refreshed") }
-        XCTAssertEqual(error as? PeripheralError, .forcedDisconnect)
+        XCTAssertEqual(refreshed.result?.error as? PeripheralError, .forcedDisconnect)
         simulator.advance(by: 60)
         XCTAssertEqual(strap.state, .disconnected)
         XCTAssertEqual(simulator.links, [])

@@ -7,8 +7,7 @@ import XCTest
 final class EndlessStreamTests: XCTestCase {
     func testAScanOfUnlimitedCapacityKeepsABoundedNumberOfSightings() throws {
         let simulator = Simulator.inProcess(room: .crowd(100, interval: 0.1))
-        let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
-        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
+        let manager = try simulator.centralManager()
 
         let stream = manager.startScanning(options: ScanOptions(allowsDuplicates: true))
         simulator.advance(by: 3)

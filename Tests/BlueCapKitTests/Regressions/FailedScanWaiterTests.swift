@@ -7,8 +7,7 @@ import XCTest
 final class FailedScanWaiterTests: XCTestCase {
     func testTheEndOfAScanThatFailsIsReportedToo() throws {
         let simulator = Simulator.inProcess(room: .empty)
-        let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
-        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
+        let manager = try simulator.centralManager()
         simulator.simulateStartDiscoveryFailures(1_000)
         let journal = Journal()
 

@@ -9,13 +9,8 @@ final class NegativeCapacityTests: XCTestCase {
     private let simulator = Simulator.inProcess(room: .empty)
 
     func testANegativeCapacityIsAFailureAndNothingIsBegun() throws {
-        simulator.add(
-            VirtualPeripheral("C0:00:00:00:00:01", advertisement: Advertisement(localName: "Strap"), interval: 0.2))
-        let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
-        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
-        _ = manager.startScanning()
-        XCTAssertTrue(simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))
-        let strap = try XCTUnwrap(manager.peripherals.first)
+        simulator.add(.strap())
+        let (manager, strap) = try simulator.firstPeripheral()
 
         let events: FutureStream<(peripheral: Peripheral, connectionEvent: ConnectionEvent)> = strap.connect(
             capacity: -1)
@@ -28,6 +23,7 @@ final class NegativeCapacityTests: XCTestCase {
             [.invalidArgument("A stream's capacity is zero or more elements, not -1.")])
         simulator.advance(by: 5)
         XCTAssertEqual(strap.state, .disconnected)
+        withExtendedLifetime(manager) {}
     }
 
     private func failures<T: Sendable>(of stream: FutureStream<T>) -> [PeripheralError] {

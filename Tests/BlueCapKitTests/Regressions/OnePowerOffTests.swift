@@ -30,10 +30,7 @@ final class OnePowerOffTests: XCTestCase {
         disconnectRetries: UInt, timeout: TimeInterval = .infinity, reconnects: Bool = true
     ) throws -> Scene {
         let simulator = Simulator.inProcess(room: .empty)
-        simulator.add(
-            VirtualPeripheral(
-                address, advertisement: Advertisement(localName: "Strap"), interval: 0.2,
-                link: VirtualLink(connectLatency: 1)))
+        simulator.add(.strap(link: VirtualLink(connectLatency: 1)))
         let (manager, peripheral) = try simulator.firstPeripheral()
         let scene = Scene(simulator: simulator, manager: manager, peripheral: peripheral)
         let stream = peripheral.connect(disconnectRetries: disconnectRetries, connectionTimeout: timeout)

@@ -10,8 +10,7 @@ final class PendingScanTests: XCTestCase {
     func testAScanWhoseStartIsPendingWhenTheDaemonDiesIsTriedUntilTheKernelHasEndedItsDiscovery() throws {
         let simulator = Simulator.inProcess(room: .empty)
         simulator.add(VirtualPeripheral("C0:00:00:00:00:01", advertisement: Advertisement(localName: "Strap")))
-        let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
-        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
+        let manager = try simulator.centralManager()
         let journal = Journal()
 
         simulator.simulateUnansweredCalls(1, of: "StartDiscovery")

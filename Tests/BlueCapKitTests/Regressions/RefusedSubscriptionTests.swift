@@ -14,16 +14,11 @@ final class RefusedSubscriptionTests: XCTestCase {
         _ bluez: BlueZVersion, over transport: NotificationTransport
     ) throws -> (failures: [String], links: Int) {
         let simulator = Simulator.inProcess(room: .empty, bluez: bluez)
+        let value = VirtualCharacteristic("AA11", [.notify], value: [0], security: .authenticated)
         simulator.add(
             VirtualPeripheral(
                 address, advertisement: Advertisement(localName: "Lock"), interval: 0.1,
-                services: [
-                    VirtualService(
-                        "AA10",
-                        characteristics: [
-                            VirtualCharacteristic("AA11", [.notify], value: [0], security: .authenticated)
-                        ])
-                ]))
+                services: [VirtualService("AA10", characteristics: [value])]))
         let (manager, peripheral) = try simulator.firstPeripheral()
         let links = Locked(0)
         peripheral.connect().onSuccess(context: ImmediateContext()) { peripheral, event in

@@ -2,6 +2,7 @@ import BlueCapKit
 import BlueZSimulator
 import Foundation
 import BlueCapFutures
+import TestSupport
 import XCTest
 
 /// If `bluetoothd` closed the socket of a writer that the program had released, its last writes were never completed: they
@@ -17,25 +18,16 @@ final class ReleasedWriterTests: XCTestCase {
         /// Lets time pass until all are completed, and returns their failures.
         func failures(of writes: [Future<Void>]) -> [any Error] {
             XCTAssertTrue(simulator.advance(until: { writes.allSatisfy(\.completed) }, limit: 10), "never completed")
-            return writes.compactMap { write in
-                if case .failure(let error)? = write.result { error } else { nil }
-            }
+            return writes.compactMap { $0.result?.error }
         }
     }
 
     private func scene() throws -> Scene {
         let simulator = Simulator.inProcess(room: .empty)
-        let service = VirtualService(
-            "180D", characteristics: [VirtualCharacteristic("2A3B", [.writeWithoutResponse])])
-        simulator.add(VirtualPeripheral(address, interval: 0.2, services: [service]))
-        let (manager, peripheral) = try simulator.firstPeripheral()
-        peripheral.connect()
-        XCTAssertTrue(simulator.advance(until: { peripheral.state == .connected }, limit: 30))
-        let identifier = CharacteristicIdentifier(uuid: "2A3B", service: ServiceIdentifier(uuid: "180D"))
-        let found = peripheral.characteristic(identifier)
-        XCTAssertTrue(simulator.advance(until: { found.completed }, limit: 30))
-        return Scene(
-            simulator: simulator, manager: manager, characteristic: try XCTUnwrap(found.result).get())
+        let strap = VirtualPeripheral.strap([VirtualCharacteristic("2A3B", [.writeWithoutResponse])])
+        let (manager, peripheral) = try simulator.connected(to: strap)
+        let characteristic = try simulator.outcome(of: peripheral.characteristic(.strap("2A3B")))
+        return Scene(simulator: simulator, manager: manager, characteristic: characteristic)
     }
 
     /// The socket closes and a value is written in one turn of the loop; the program keeps the future of the write alone.

@@ -1,6 +1,7 @@
 import BlueCapKit
 import BlueZSimulator
 import BlueCapFutures
+import TestSupport
 import XCTest
 
 /// `CentralManager.reset()` closed its connection to the bus and opened another one, while the link stayed: reads that were under
@@ -8,44 +9,29 @@ import XCTest
 final class ResetOperationTests: XCTestCase {
     private static let address: VirtualAddress = "C0:00:00:00:00:01"
     private let simulator = Simulator.inProcess(room: .empty)
-    private let location = CharacteristicIdentifier(uuid: "2A38", service: ServiceIdentifier(uuid: "180D"))
-    private let control = CharacteristicIdentifier(uuid: "2A39", service: ServiceIdentifier(uuid: "180D"))
-    private let rate = CharacteristicIdentifier(uuid: "2A37", service: ServiceIdentifier(uuid: "180D"))
+    private let location = CharacteristicIdentifier.strap("2A38")
+    private let control = CharacteristicIdentifier.strap("2A39")
+    private let rate = CharacteristicIdentifier.strap("2A37")
 
     private func connected(link: VirtualLink = VirtualLink(callLatency: 1)) throws -> (CentralManager, Peripheral) {
-        simulator.add(
-            VirtualPeripheral(
-                Self.address, advertisement: Advertisement(localName: "Strap"), interval: 0.2,
-                services: [
-                    VirtualService(
-                        "180D",
-                        characteristics: [
-                            VirtualCharacteristic("2A37", [.notify], value: [0]),
-                            VirtualCharacteristic("2A38", [.read], value: [1]),
-                            VirtualCharacteristic("2A39", [.write], value: [0]),
-                        ])
+        try simulator.connected(
+            to: .strap(
+                [
+                    VirtualCharacteristic("2A37", [.notify], value: [0]),
+                    VirtualCharacteristic("2A38", [.read], value: [1]),
+                    VirtualCharacteristic("2A39", [.write], value: [0]),
                 ], link: link))
-        let (manager, peripheral) = try simulator.firstPeripheral()
-        peripheral.connect()
-        XCTAssertTrue(simulator.advance(until: { peripheral.state == .connected }, limit: 20))
-        return (manager, peripheral)
-    }
-
-    @discardableResult
-    private func outcome<T>(of future: Future<T>) throws -> T {
-        XCTAssertTrue(simulator.advance(until: { future.completed }, limit: 60))
-        return try XCTUnwrap(future.result).get()
     }
 
     func testReadsAndWritesGoOn() throws {
         let (manager, strap) = try connected()
-        let found = try outcome(of: strap.characteristic(location))
+        let found = try simulator.outcome(of: strap.characteristic(location))
         let reads: [Future<Characteristic>] = (0..<3).map { _ in found.read() }
         let writes = (UInt8(1)...3).map { strap.write(Data([$0]), to: control) }
         simulator.advance(by: 0.5)
         manager.reset()
-        for read in reads { XCTAssertEqual(try outcome(of: read).dataValue, Data([1])) }
-        for write in writes { try outcome(of: write) }
+        for read in reads { XCTAssertEqual(try simulator.outcome(of: read).dataValue, Data([1])) }
+        for write in writes { try simulator.outcome(of: write) }
         XCTAssertEqual(simulator.value(of: .uuid("2A39"), at: Self.address), [3])
         XCTAssertEqual(strap.state, .connected)
         XCTAssertEqual(strap.disconnectionCount, 0)
@@ -66,7 +52,7 @@ final class ResetOperationTests: XCTestCase {
         let read: Future<Data> = strap.read(location)
         simulator.advance(by: 0.5)
         manager.reset()
-        XCTAssertEqual(try outcome(of: read), Data([1]))
+        XCTAssertEqual(try simulator.outcome(of: read), Data([1]))
     }
 
     func testASubscriptionGoesOn() throws {
@@ -74,7 +60,7 @@ final class ResetOperationTests: XCTestCase {
         let received = Locked<[Data]>([])
         let stream = strap.notifications(rate)
         stream.onSuccess(context: ImmediateContext()) { data in received.withLock { $0.append(data) } }
-        let found = try outcome(of: strap.characteristic(rate))
+        let found = try simulator.outcome(of: strap.characteristic(rate))
         XCTAssertTrue(simulator.advance(until: { found.isNotifying }, limit: 5))
         manager.reset()
         simulator.advance(by: 5)
@@ -86,22 +72,24 @@ final class ResetOperationTests: XCTestCase {
 
     func testAReadIsSettledWhenTheDaemonIsGoneInThatMoment() throws {
         let (manager, strap) = try connected()
-        let found = try outcome(of: strap.characteristic(location))
+        let found = try simulator.outcome(of: strap.characteristic(location))
         let read: Future<Characteristic> = found.read()
         simulator.advance(by: 0.5)
         simulator.simulateDaemonDeath()
         manager.reset()
-        XCTAssertThrowsError(try outcome(of: read))
+        XCTAssertThrowsError(try simulator.outcome(of: read))
         XCTAssertEqual(strap.state, .disconnected)
     }
 
     func testAReadFailsWhenTheLinkFallsDuringTheReset() throws {
         let (manager, strap) = try connected()
-        let found = try outcome(of: strap.characteristic(location))
+        let found = try simulator.outcome(of: strap.characteristic(location))
         let read: Future<Characteristic> = found.read()
         simulator.advance(by: 0.5)
         manager.reset()
         simulator.simulateLinkLoss(of: Self.address)
-        XCTAssertThrowsError(try outcome(of: read)) { XCTAssertEqual("\($0)", "\(PeripheralError.disconnected)") }
+        XCTAssertThrowsError(try simulator.outcome(of: read)) {
+            XCTAssertEqual("\($0)", "\(PeripheralError.disconnected)")
+        }
     }
 }

@@ -1,6 +1,7 @@
 import BlueCapKit
 import BlueZSimulator
 import BlueCapFutures
+import TestSupport
 import XCTest
 
 /// An identifier meant the first of several attributes with its UUID, whatever was to be done with it: a write went to the one
@@ -16,36 +17,21 @@ final class SameUUIDTests: XCTestCase {
     }
 
     private func connected(_ services: [VirtualService]) throws -> (CentralManager, Peripheral) {
-        simulator.add(
-            VirtualPeripheral(
+        try simulator.connected(
+            to: VirtualPeripheral(
                 Self.address, advertisement: Advertisement(localName: "Two Ways"), interval: 0.2, services: services))
-        let (manager, peripheral) = try simulator.firstPeripheral()
-        peripheral.connect()
-        XCTAssertTrue(simulator.advance(until: { peripheral.state == .connected }, limit: 20))
-        return (manager, peripheral)
-    }
-
-    @discardableResult
-    private func outcome<T>(of future: Future<T>) throws -> T {
-        XCTAssertTrue(simulator.advance(until: { future.completed }, limit: 60))
-        return try XCTUnwrap(future.result).get()
     }
 
     private func error<T>(of future: Future<T>) -> PeripheralError? {
-        do {
-            try outcome(of: future)
-            return nil
-        } catch {
-            return error as? PeripheralError
-        }
+        simulator.failure(of: future) as? PeripheralError
     }
 
     func testOfSeveralTheOneThatCanDoItIsUsed() throws {
         for characteristics in [[notifying, writable], [writable, notifying]] {
             let (manager, lamp) = try connected([VirtualService("FFF0", characteristics: characteristics)])
-            try outcome(of: lamp.write(Data([9]), to: identifier))
-            XCTAssertEqual(try outcome(of: lamp.notifications(identifier).first()), Data([7]))
-            try outcome(of: lamp.stopNotifications(identifier))
+            try simulator.outcome(of: lamp.write(Data([9]), to: identifier))
+            XCTAssertEqual(try simulator.outcome(of: lamp.notifications(identifier).first()), Data([7]))
+            try simulator.outcome(of: lamp.stopNotifications(identifier))
             withExtendedLifetime(manager) {}
             simulator.remove(Self.address)
         }
@@ -58,7 +44,7 @@ final class SameUUIDTests: XCTestCase {
             for try await data in try await lamp.notifications(identifier) { return data }
             return nil
         }
-        XCTAssertEqual(try outcome(of: value), Data([7]))
+        XCTAssertEqual(try simulator.outcome(of: value), Data([7]))
         withExtendedLifetime(manager) {}
     }
 
@@ -80,7 +66,7 @@ final class SameUUIDTests: XCTestCase {
             var chosen = identifier
             chosen.handle = handle
             let read: Future<Data> = lamp.read(chosen)
-            XCTAssertEqual(try outcome(of: read), Data([UInt8(number)]))
+            XCTAssertEqual(try simulator.outcome(of: read), Data([UInt8(number)]))
         }
         withExtendedLifetime(manager) {}
     }
@@ -103,7 +89,7 @@ final class SameUUIDTests: XCTestCase {
         XCTAssertTrue(
             found?.description.contains("has the service FFF0 2 times: 0x") == true, "\(String(describing: found))")
         // A characteristic may be in either.
-        try outcome(of: lamp.write(Data([9]), to: identifier))
+        try simulator.outcome(of: lamp.write(Data([9]), to: identifier))
         withExtendedLifetime(manager) {}
     }
 }

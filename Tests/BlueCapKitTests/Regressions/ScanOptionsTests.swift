@@ -7,8 +7,7 @@ import XCTest
 final class ScanOptionsTests: XCTestCase {
     func testAScanWithoutServicesKeepsItsOptions() throws {
         let simulator = Simulator.inProcess(room: .furnished)
-        let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
-        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
+        let manager = try simulator.centralManager()
         let journal = Journal()
 
         journal.watch(manager.startScanning(options: ScanOptions(allowsDuplicates: true)))

@@ -27,12 +27,6 @@ final class ScanTimeoutTests: XCTestCase {
         ]
     }
 
-    private func manager() -> CentralManager {
-        let manager = try! CentralManager(configuration: .init(busAddress: simulator.address))
-        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
-        return manager
-    }
-
     private func watchedEnd(of stream: FutureStream<Peripheral>) -> Journal {
         let journal = Journal()
         journal.watch(stream)
@@ -40,10 +34,10 @@ final class ScanTimeoutTests: XCTestCase {
         return journal
     }
 
-    func testAScanThatDiscoveredSomethingEndsWithItsTimeOutAndNoError() {
+    func testAScanThatDiscoveredSomethingEndsWithItsTimeOutAndNoError() throws {
         simulator.add(strap)
         for form in forms {
-            let manager = manager()
+            let manager = try simulator.centralManager()
             let journal = watchedEnd(of: form.scan(manager))
             simulator.advance(by: 4.9)
             XCTAssertTrue(manager.isScanning, form.name)
@@ -58,9 +52,9 @@ final class ScanTimeoutTests: XCTestCase {
         }
     }
 
-    func testAScanThatDiscoveredNothingFailsWithItsTimeOut() {
+    func testAScanThatDiscoveredNothingFailsWithItsTimeOut() throws {
         for form in forms {
-            let manager = manager()
+            let manager = try simulator.centralManager()
             let journal = watchedEnd(of: form.scan(manager))
             simulator.advance(by: 4.9)
             XCTAssertEqual(journal.failures, [], form.name)
@@ -71,17 +65,17 @@ final class ScanTimeoutTests: XCTestCase {
         }
     }
 
-    func testAPeripheralThatDoesNotMatchIsNotADiscovery() {
+    func testAPeripheralThatDoesNotMatchIsNotADiscovery() throws {
         simulator.add(strap)
-        let manager = manager()
+        let manager = try simulator.centralManager()
         let journal = watchedEnd(of: manager.startScanning(forServiceUUIDs: [CBUUID(string: "1809")], timeout: 5))
         simulator.advance(by: 6)
         XCTAssertEqual(journal.failures, [.peripheralScanTimeout])
     }
 
-    func testAPeripheralThatAnEarlierScanDiscoveredCountsForTheNext() {
+    func testAPeripheralThatAnEarlierScanDiscoveredCountsForTheNext() throws {
         simulator.add(strap)
-        let manager = manager()
+        let manager = try simulator.centralManager()
         journal.watch(manager.startScanning(timeout: 5))
         simulator.advance(by: 6)
         journal.watch(manager.startScanning(timeout: 5))

@@ -10,30 +10,11 @@ final class SecondAdapterTests: XCTestCase {
         room: .empty, adapters: [VirtualAdapter(), VirtualAdapter(index: 1)])
     private let journal = Journal()
 
-    private func manager(_ adapter: String? = nil) -> CentralManager {
-        let manager = try! CentralManager(configuration: .init(busAddress: simulator.address, adapter: adapter))
-        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
-        return manager
-    }
-
-    private func find(with manager: CentralManager) throws -> Peripheral {
-        journal.watch(manager.startScanning())
-        XCTAssertTrue(simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))
-        manager.stopScanning()
-        simulator.advance(by: 0.1)
-        return try XCTUnwrap(manager.peripherals.first)
-    }
-
-    override func setUp() {
-        simulator.add(
-            VirtualPeripheral(
-                "C0:00:00:00:00:01", advertisement: Advertisement(localName: "Strap"), interval: 0.2))
-    }
+    override func setUp() { simulator.add(.strap()) }
 
     func testAPeripheralThatTheOtherAdapterKnowsAlreadyIsConnectedThere() throws {
-        let manager = manager()
-        let other = self.manager("hci1")
-        let strap = try find(with: manager)
+        let (manager, strap) = try simulator.firstPeripheral()
+        let other = try simulator.centralManager(adapter: "hci1")
         journal.watch(other.startScanning())
         simulator.advance(by: 2)
 
@@ -47,8 +28,7 @@ final class SecondAdapterTests: XCTestCase {
     }
 
     func testALinkIsNotLeftBehindWhenTheFirstAdapterReturns() throws {
-        let manager = manager()
-        let strap = try find(with: manager)
+        let (manager, strap) = try simulator.firstPeripheral()
         simulator.simulateAdapterRemoval(0)
         simulator.advance(by: 2)
         journal.watch(strap.connect())
@@ -66,8 +46,7 @@ final class SecondAdapterTests: XCTestCase {
     }
 
     func testAnAttemptIsNotLeftBehindWhenTheFirstAdapterReturns() throws {
-        let manager = manager()
-        let strap = try find(with: manager)
+        let (manager, strap) = try simulator.firstPeripheral()
         simulator.simulateAdapterRemoval(0)
         simulator.advance(by: 20)
         journal.watch(strap.connect())

@@ -2,6 +2,7 @@ import BlueCapKit
 import BlueZSimulator
 import Foundation
 import BlueCapFutures
+import TestSupport
 import XCTest
 
 /// If `bluetoothd` received the call and did not reply, `add` and `startAdvertising` reported nothing for more than three minutes,
@@ -9,30 +10,24 @@ import XCTest
 final class SilentRegistrationTests: XCTestCase {
     private let simulator = Simulator.inProcess(room: .empty)
 
-    private func poweredOnManager() -> PeripheralManager {
-        let manager = try! PeripheralManager(configuration: .init(busAddress: simulator.address))
-        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
-        return manager
-    }
+    private lazy var manager = try! PeripheralManager(configuration: .init(busAddress: simulator.address))
+
+    override func setUp() { simulator.expect("power", within: 5) { manager.poweredOn } }
 
     private func error(_ future: Future<Void>) -> PeripheralManagerError? {
-        guard case .failure(let error)? = future.result else { return nil }
-        return error as? PeripheralManagerError
+        future.result?.error as? PeripheralManagerError
     }
 
     func testADaemonThatDoesNotAnswerIsWaitedForTenSecondsAndHasNotRefused() {
-        let manager = poweredOnManager()
         simulator.simulateIgnoredRegistrations()
         let added = manager.add(MutableService(uuid: "180F"))
         let started = manager.startAdvertising("Battery")
         simulator.advance(by: 10.1)
         XCTAssertEqual(error(added), .serviceTimeout)
         XCTAssertEqual(error(started), .startAdvertisingTimeout)
-        withExtendedLifetime(manager) {}
     }
 
     func testAnErrorOfAnUnknownNameFailsAtOnceWithItsWords() {
-        let manager = poweredOnManager()
         let strange = DaemonError(name: "com.example.Error.Strange", message: "Out of cheese")
         simulator.simulateRegistrationFailures(1, error: strange)
         simulator.simulateAdvertisementFailures(1, error: strange)
@@ -42,7 +37,6 @@ final class SilentRegistrationTests: XCTestCase {
         let failure = BusError(name: strange.name, message: strange.message)
         XCTAssertEqual(error(added), .serviceRefused(failure))
         XCTAssertEqual(error(started), .advertisementRefused(failure))
-        withExtendedLifetime(manager) {}
     }
 
     private func restartDaemon() {
@@ -53,7 +47,6 @@ final class SilentRegistrationTests: XCTestCase {
 
     /// After one lost reply a service was not registered for a day.
     func testAServiceComesBackIfOneReplyIsLostAfterARestart() {
-        let manager = poweredOnManager()
         let added = manager.add(MutableService(uuid: "180F"))
         XCTAssertTrue(simulator.advance(until: { added.completed }, limit: 5))
         simulator.simulateUnansweredCalls(1, of: "RegisterApplication")
@@ -61,11 +54,9 @@ final class SilentRegistrationTests: XCTestCase {
         simulator.advance(by: 10)
         XCTAssertTrue(simulator.applications.isEmpty)
         XCTAssertTrue(simulator.advance(until: { [simulator] in !simulator.applications.isEmpty }, limit: 15))
-        withExtendedLifetime(manager) {}
     }
 
     func testAnAdvertisementComesBackIfOneReplyIsLostAfterARestart() {
-        let manager = poweredOnManager()
         let started = manager.startAdvertising("Battery")
         XCTAssertTrue(simulator.advance(until: { started.completed }, limit: 5))
         simulator.simulateUnansweredCalls(1, of: "RegisterAdvertisement")
@@ -73,12 +64,10 @@ final class SilentRegistrationTests: XCTestCase {
         simulator.advance(by: 10)
         XCTAssertTrue(simulator.advertisements.isEmpty)
         XCTAssertTrue(simulator.advance(until: { [simulator] in !simulator.advertisements.isEmpty }, limit: 15))
-        withExtendedLifetime(manager) {}
     }
 
     /// The services that were registered before an `add` without a reply were registered again only after that reply.
     func testTheOtherServicesComeBackAfterAnAddWithoutAnAnswer() {
-        let manager = poweredOnManager()
         let first = manager.add(MutableService(uuid: "180F"))
         XCTAssertTrue(simulator.advance(until: { first.completed }, limit: 5))
         simulator.simulateUnansweredCalls(1, of: "RegisterApplication")
@@ -86,12 +75,10 @@ final class SilentRegistrationTests: XCTestCase {
         XCTAssertTrue(simulator.advance(until: { second.completed }, limit: 11))
         XCTAssertEqual(error(second), .serviceTimeout)
         XCTAssertTrue(simulator.advance(until: { [simulator] in !simulator.applications.isEmpty }, limit: 15))
-        withExtendedLifetime(manager) {}
     }
 
     /// It failed for a day, although nothing was advertised.
     func testStopAdvertisingSucceedsAfterAStartThatTimedOut() {
-        let manager = poweredOnManager()
         simulator.simulateUnansweredCalls(1, of: "RegisterAdvertisement")
         let started = manager.startAdvertising("Battery", timeout: 2)
         XCTAssertTrue(simulator.advance(until: { started.completed }, limit: 5))
@@ -101,6 +88,5 @@ final class SilentRegistrationTests: XCTestCase {
             simulator.advance(by: 6)
             guard case .success? = stopped.result else { return XCTFail("\(String(describing: stopped.result))") }
         }
-        withExtendedLifetime(manager) {}
     }
 }

@@ -7,8 +7,7 @@ import XCTest
 final class StaleScanTimerTests: XCTestCase {
     func testTheTimeOutOfAStoppedScanDoesNotEndALaterOne() throws {
         let simulator = Simulator.inProcess(room: .empty)
-        let manager = try CentralManager(configuration: .init(busAddress: simulator.address))
-        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
+        let manager = try simulator.centralManager()
         let journal = Journal()
 
         journal.watch(manager.startScanning(timeout: 5))

@@ -8,7 +8,8 @@ import XCTest
 /// survived each later loss.
 final class SubscriptionSetUpLossTests: XCTestCase {
     private static let address: VirtualAddress = "C0:00:00:00:00:01"
-    private let rate = CharacteristicIdentifier(uuid: "2A37", service: ServiceIdentifier(uuid: "180D"))
+    private let rate = CharacteristicIdentifier.strap("2A37")
+    private let interrupted = "\(CharacteristicError.notificationsInterrupted)"
 
     /// A program that connects, subscribes at once, and reconnects whenever the link is gone.
     private final class Scene {
@@ -20,21 +21,9 @@ final class SubscriptionSetUpLossTests: XCTestCase {
         private let isOver = Locked(false)
 
         init(link: VirtualLink = VirtualLink()) throws {
-            simulator.add(
-                VirtualPeripheral(
-                    SubscriptionSetUpLossTests.address, advertisement: Advertisement(localName: "Strap"), interval: 0.1,
-                    services: [
-                        VirtualService("180D", characteristics: [VirtualCharacteristic("2A37", [.notify], value: [0])])
-                    ], link: link))
-            let manager = try! CentralManager(configuration: .init(busAddress: simulator.address))
-            self.manager = manager
-            XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
-            let scan = manager.startScanning()
-            XCTAssertTrue(simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))
-            manager.stopScanning()
-            peripheral = try XCTUnwrap(manager.peripherals.first)
+            simulator.add(.strap([VirtualCharacteristic("2A37", [.notify], value: [0])], link: link))
+            (manager, peripheral) = try simulator.firstPeripheral()
             simulator.advance(by: 0.1)
-            withExtendedLifetime(scan) {}
         }
 
         var received: [Data] { values.withLock { $0 } }
@@ -90,60 +79,58 @@ final class SubscriptionSetUpLossTests: XCTestCase {
         }
     }
 
-    private let transports: [NotificationTransport] = [.signals, .socket]
+    /// Runs a scene for each transport and moment. Its program connected and subscribed that many seconds ago.
+    private func each(
+        _ transports: [NotificationTransport] = [.signals, .socket], at moments: StrideThrough<Double>? = nil,
+        link: VirtualLink = VirtualLink(), fault: (Simulator) -> Void = { _ in }, timeout: TimeInterval = .infinity,
+        _ body: (_ scene: Scene, _ transport: NotificationTransport, _ step: String) throws -> Void
+    ) throws {
+        for transport in transports {
+            for moment in moments ?? stride(from: 0, through: 0, by: 1) {
+                let scene = try Scene(link: link)
+                fault(scene.simulator)
+                scene.connect()
+                scene.subscribe(rate, over: transport, timeout: timeout)
+                scene.simulator.advance(by: moment)
+                try body(scene, transport, "\(transport) after \(moment) s")
+            }
+        }
+    }
+
+    /// The set-up takes 1.3 s with this link: 0.3 until the link is up, 0.5 until the services are known, 0.4 for the answer
+    /// of the peripheral, and the rest for BlueZ's replies.
+    private let slow = VirtualLink(connectLatency: 0.3, resolveLatency: 0.5, exportDelay: 0.02, callLatency: 0.4)
 
     // MARK: Each moment
 
-    /// The set-up takes 1.3 s here: 0.3 until the link is up, 0.5 until the services are known, 0.4 for the answer of the
-    /// peripheral, and the rest for BlueZ's replies. The link falls at each twentieth of a second.
     func testALinkLostAtAnyMomentOfTheSetUpIsFollowedByValues() throws {
-        for transport in transports {
-            for moment in stride(from: 0.0, through: 1.6, by: 0.05) {
-                let scene = try Scene(
-                    link: VirtualLink(connectLatency: 0.3, resolveLatency: 0.5, exportDelay: 0.02, callLatency: 0.4))
-                scene.connect()
-                scene.subscribe(rate, over: transport)
-                scene.simulator.advance(by: moment)
-                let hadBegun = scene.isNotifying
-                scene.simulator.simulateLinkLoss(of: Self.address)
-                scene.expectValues("\(transport) after \(moment) s")
-                // A gap is reported if there was something before it.
-                XCTAssertEqual(
-                    scene.failed, hadBegun ? ["\(CharacteristicError.notificationsInterrupted)"] : [],
-                    "\(transport) after \(moment) s")
-            }
+        try each(at: stride(from: 0, through: 1.6, by: 0.05), link: slow) { scene, _, step in
+            let hadBegun = scene.isNotifying
+            scene.simulator.simulateLinkLoss(of: Self.address)
+            scene.expectValues(step)
+            // A gap is reported if there was something before it.
+            XCTAssertEqual(scene.failed, hadBegun ? [interrupted] : [], step)
         }
     }
 
     /// As above, if BlueZ takes its time for each answer.
     func testALinkLostBetweenACallAndItsReplyIsFollowedByValues() throws {
-        for transport in transports {
-            for moment in stride(from: 0.0, through: 2.4, by: 0.1) {
-                let scene = try Scene()
-                scene.simulator.simulateSlowReplies(by: 0.6)
-                scene.connect()
-                scene.subscribe(rate, over: transport)
-                scene.simulator.advance(by: moment)
-                scene.simulator.simulateLinkLoss(of: Self.address)
-                scene.simulator.advance(by: 1)
-                scene.simulator.simulateSlowReplies(by: 0)
-                scene.expectValues("\(transport) after \(moment) s")
-                XCTAssertTrue(
-                    scene.failed.allSatisfy { $0 == "\(CharacteristicError.notificationsInterrupted)" },
-                    "\(transport) after \(moment) s: \(scene.failed)")
-            }
+        try each(
+            at: stride(from: 0, through: 2.4, by: 0.1), fault: { $0.simulateSlowReplies(by: 0.6) }
+        ) { scene, _, step in
+            scene.simulator.simulateLinkLoss(of: Self.address)
+            scene.simulator.advance(by: 1)
+            scene.simulator.simulateSlowReplies(by: 0)
+            scene.expectValues(step)
+            XCTAssertTrue(scene.failed.allSatisfy { $0 == interrupted }, "\(step): \(scene.failed)")
         }
     }
 
     // MARK: Each step
 
     func testALinkThatFallsWithItsConnectionIsFollowedByValues() throws {
-        for transport in transports {
-            let scene = try Scene()
-            scene.simulator.simulateConnectReplyThenDrop(2, after: 0, of: Self.address)
-            scene.connect()
-            scene.subscribe(rate, over: transport)
-            scene.expectValues("\(transport)")
+        try each(fault: { $0.simulateConnectReplyThenDrop(2, after: 0, of: Self.address) }) { scene, _, step in
+            scene.expectValues(step)
             XCTAssertEqual(scene.failed, [])
         }
     }
@@ -164,23 +151,19 @@ final class SubscriptionSetUpLossTests: XCTestCase {
     }
 
     func testALinkLostWhileBlueZDoesNotAnswerTheSubscriptionIsFollowedByValues() throws {
-        for transport in transports {
-            let scene = try Scene()
-            scene.simulator.simulateUnansweredAttributes(of: Self.address)
-            scene.connect()
-            scene.subscribe(rate, over: transport)
+        try each(fault: { $0.simulateUnansweredAttributes(of: Self.address) }) { scene, transport, step in
             scene.simulator.advance(by: 5)
             let call = transport == .signals ? "StartNotify" : "AcquireNotify"
             XCTAssertEqual(scene.simulator.statistics.count(of: call), 1)
             scene.simulator.simulateUnansweredAttributes(false, of: Self.address)
             scene.simulator.simulateLinkLoss(of: Self.address)
-            scene.expectValues("\(transport)")
+            scene.expectValues(step)
             XCTAssertEqual(scene.failed, [])
         }
     }
 
     func testALinkThatIsGivenUpSinceThePeripheralIsSilentIsFollowedByValues() throws {
-        for transport in transports {
+        for transport in [NotificationTransport.signals, .socket] {
             let scene = try Scene()
             scene.connect()
             XCTAssertTrue(scene.simulator.advance(until: { scene.peripheral.state == .connected }, limit: 5))
@@ -201,33 +184,28 @@ final class SubscriptionSetUpLossTests: XCTestCase {
             ("the adapter", { $0.simulateAdapterRemoval() }, { $0.simulateAdapterAddition() }),
         ]
         for loss in losses {
-            for transport in transports {
-                for moment in stride(from: 0.1, through: 1.3, by: 0.3) {
-                    let scene = try Scene(
-                        link: VirtualLink(connectLatency: 0.3, resolveLatency: 0.5, callLatency: 0.4))
-                    scene.connect()
-                    scene.subscribe(rate, over: transport)
-                    scene.simulator.advance(by: moment)
-                    loss.go(scene.simulator)
-                    scene.simulator.advance(by: 5)
-                    loss.back(scene.simulator)
-                    scene.expectValues("\(loss.name), \(transport), after \(moment) s", within: 120)
-                }
+            try each(
+                at: stride(from: 0.1, through: 1.3, by: 0.3),
+                link: VirtualLink(connectLatency: 0.3, resolveLatency: 0.5, callLatency: 0.4)
+            ) { scene, _, step in
+                loss.go(scene.simulator)
+                scene.simulator.advance(by: 5)
+                loss.back(scene.simulator)
+                scene.expectValues("\(loss.name), \(step)", within: 120)
             }
         }
     }
 
     func testALinkThatTheProgramEndsDuringTheSetUpIsFollowedByValuesOnTheNext() throws {
-        let scene = try Scene(link: VirtualLink(resolveLatency: 2))
-        scene.connect()
-        scene.subscribe(rate, over: .signals)
-        scene.simulator.advance(by: 1)
-        scene.peripheral.disconnect()
-        scene.simulator.advance(by: 20)
-        XCTAssertEqual(scene.failed, [])
-        XCTAssertFalse(scene.hasEnded)
-        scene.connect()
-        scene.expectValues("disconnect()")
+        try each([.signals], link: VirtualLink(resolveLatency: 2)) { scene, _, step in
+            scene.simulator.advance(by: 1)
+            scene.peripheral.disconnect()
+            scene.simulator.advance(by: 20)
+            XCTAssertEqual(scene.failed, [])
+            XCTAssertFalse(scene.hasEnded)
+            scene.connect()
+            scene.expectValues(step)
+        }
     }
 
     // MARK: What an earlier link leaves behind
@@ -262,9 +240,7 @@ final class SubscriptionSetUpLossTests: XCTestCase {
             scene.simulator.simulateDeviceRemoval(of: Self.address)
             // A Connect of a device that is removed is not answered, and has to run out of time.
             scene.expectValues("after \(moment) s", within: 200)
-            XCTAssertTrue(
-                scene.failed.allSatisfy { $0 == "\(CharacteristicError.notificationsInterrupted)" },
-                "after \(moment) s: \(scene.failed)")
+            XCTAssertTrue(scene.failed.allSatisfy { $0 == interrupted }, "after \(moment) s: \(scene.failed)")
         }
     }
 
@@ -290,58 +266,42 @@ final class SubscriptionSetUpLossTests: XCTestCase {
     }
 
     func testStoppingEndsItWithoutAFailureAtEachStep() throws {
-        for moment in stride(from: 0.0, through: 1.6, by: 0.2) {
-            let scene = try Scene(
-                link: VirtualLink(connectLatency: 0.3, resolveLatency: 0.5, exportDelay: 0.02, callLatency: 0.4))
-            scene.connect()
-            scene.subscribe(rate, over: .signals)
-            scene.simulator.advance(by: moment)
+        try each([.signals], at: stride(from: 0, through: 1.6, by: 0.2), link: slow) { scene, _, step in
             let stop = scene.peripheral.stopNotifications(rate)
-            XCTAssertTrue(scene.simulator.advance(until: { stop.completed }, limit: 60), "after \(moment) s")
+            scene.simulator.expect(step) { stop.completed }
             scene.simulator.advance(by: 5)
-            XCTAssertEqual(scene.failed, [], "after \(moment) s")
-            XCTAssertTrue(scene.hasEnded, "after \(moment) s")
-            XCTAssertFalse(scene.isNotifying, "after \(moment) s")
-            XCTAssertEqual(
-                scene.simulator.subscriptions(to: .uuid("2A37"), at: Self.address), [], "after \(moment) s")
+            XCTAssertEqual(scene.failed, [], step)
+            XCTAssertTrue(scene.hasEnded, step)
+            XCTAssertFalse(scene.isNotifying, step)
+            XCTAssertEqual(scene.simulator.subscriptions(to: .uuid("2A37"), at: Self.address), [], step)
         }
     }
 
     func testTerminatingEndsItWithoutAFailureAtEachStep() throws {
-        for moment in stride(from: 0.0, through: 1.6, by: 0.2) {
-            let scene = try Scene(
-                link: VirtualLink(connectLatency: 0.3, resolveLatency: 0.5, exportDelay: 0.02, callLatency: 0.4))
-            scene.connect()
-            scene.subscribe(rate, over: .signals)
-            scene.simulator.advance(by: moment)
+        try each([.signals], at: stride(from: 0, through: 1.6, by: 0.2), link: slow) { scene, _, step in
             scene.peripheral.terminate()
             scene.simulator.advance(by: 10)
-            XCTAssertEqual(scene.failed, [], "after \(moment) s")
-            XCTAssertTrue(scene.hasEnded, "after \(moment) s")
+            XCTAssertEqual(scene.failed, [], step)
+            XCTAssertTrue(scene.hasEnded, step)
         }
     }
 
     // MARK: Time
 
     func testTheCallersTimeLimitHoldsOverLinks() throws {
-        let scene = try Scene(link: VirtualLink(resolveLatency: 3))
-        scene.connect()
-        scene.subscribe(rate, over: .signals, timeout: 5)
-        scene.simulator.advance(by: 2)
-        scene.simulator.simulateLinkLoss(of: Self.address)
-        scene.simulator.remove(Self.address)
-        scene.simulator.advance(by: 2.9)
-        XCTAssertEqual(scene.failed, [])
-        scene.simulator.advance(by: 0.2)
-        XCTAssertEqual(scene.failed, ["\(PeripheralError.serviceDiscoveryTimeout)"])
+        try each([.signals], link: VirtualLink(resolveLatency: 3), timeout: 5) { scene, _, _ in
+            scene.simulator.advance(by: 2)
+            scene.simulator.simulateLinkLoss(of: Self.address)
+            scene.simulator.remove(Self.address)
+            scene.simulator.advance(by: 2.9)
+            XCTAssertEqual(scene.failed, [])
+            scene.simulator.advance(by: 0.2)
+            XCTAssertEqual(scene.failed, ["\(PeripheralError.serviceDiscoveryTimeout)"])
+        }
     }
 
     func testTheCallersTimeLimitHoldsWhileBlueZDoesNotAnswer() throws {
-        for transport in transports {
-            let scene = try Scene()
-            scene.simulator.simulateUnansweredAttributes(of: Self.address)
-            scene.connect()
-            scene.subscribe(rate, over: transport, timeout: 5)
+        try each(fault: { $0.simulateUnansweredAttributes(of: Self.address) }, timeout: 5) { scene, _, _ in
             scene.simulator.advance(by: 4.9)
             XCTAssertEqual(scene.failed, [])
             scene.simulator.advance(by: 0.2)

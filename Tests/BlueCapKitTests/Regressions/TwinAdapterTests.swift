@@ -15,16 +15,10 @@ final class TwinAdapterTests: XCTestCase {
         }
     }
 
-    private func manager(on simulator: Simulator, _ adapter: String?) -> CentralManager {
-        let manager = try! CentralManager(configuration: .init(busAddress: simulator.address, adapter: adapter))
-        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
-        return manager
-    }
-
-    func testTheFirstOfTwinsIsUsed() {
-        eachTwins { simulator, address in
+    func testTheFirstOfTwinsIsUsed() throws {
+        try eachTwins { simulator, address in
             for adapter in [nil, address] {
-                let manager = manager(on: simulator, adapter)
+                let manager = try simulator.centralManager(adapter: adapter)
                 let scan = manager.startScanning()
                 simulator.advance(by: 1)
                 XCTAssertEqual(simulator.adapters.map(\.isDiscovering), [true, false])
@@ -35,9 +29,9 @@ final class TwinAdapterTests: XCTestCase {
         }
     }
 
-    func testATwinThatReturnsDoesNotTakeTheScanBack() {
-        eachTwins { simulator, _ in
-            let manager = manager(on: simulator, nil)
+    func testATwinThatReturnsDoesNotTakeTheScanBack() throws {
+        try eachTwins { simulator, _ in
+            let manager = try simulator.centralManager()
             let scan = manager.startScanning()
             simulator.advance(by: 1)
             simulator.simulateAdapterRemoval(0)
@@ -52,12 +46,12 @@ final class TwinAdapterTests: XCTestCase {
     }
 
     /// `bluetoothd` adds its adapters one by one after a restart: the manager stayed with the twin that came first.
-    func testAfterARestartTheTwinThatWasUsedLastIsUsedAgainInWhateverOrderTheyReturn() {
+    func testAfterARestartTheTwinThatWasUsedLastIsUsedAgainInWhateverOrderTheyReturn() throws {
         for order in [[0, 1], [1, 0]] {
             for isEmptyAtFirst in [true, false] {
-                eachTwins { simulator, address in
+                try eachTwins { simulator, address in
                     let twin = { VirtualAdapter(index: $0, address: VirtualAddress(stringLiteral: address)) }
-                    let manager = manager(on: simulator, address)
+                    let manager = try simulator.centralManager(adapter: address)
                     let scan = manager.startScanning()
                     simulator.simulateAdapterRemoval(0)
                     simulator.advance(by: 2)

@@ -14,40 +14,17 @@ final class UnansweredCallTests: XCTestCase {
 
     /// A characteristic of a connected peripheral.
     private func connectedCharacteristic(isPaired: Bool = false) throws -> Characteristic {
-        simulator.add(
-            VirtualPeripheral(
-                Self.address, advertisement: Advertisement(localName: "Safe"), interval: 0.1,
-                services: [
-                    VirtualService(
-                        "180D",
-                        characteristics: [
-                            VirtualCharacteristic(
-                                "2A37", [.read, .write, .writeWithoutResponse, .notify], value: [1],
-                                descriptors: [VirtualDescriptor("2901", value: [0x41])])
-                        ])
-                ]))
-        let manager = try CentralManager(
-            configuration: .init(busAddress: simulator.address, pairingPolicy: isPaired ? .justWorks : .reject))
+        let value = VirtualCharacteristic(
+            "2A37", [.read, .write, .writeWithoutResponse, .notify], value: [1],
+            descriptors: [VirtualDescriptor("2901", value: [0x41])])
+        let (manager, peripheral) = try simulator.connected(
+            to: .strap([value]), pairingPolicy: isPaired ? .justWorks : .reject)
         self.manager = manager
-        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
-        let scan = manager.startScanning()
-        XCTAssertTrue(simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))
-        manager.stopScanning()
-        let peripheral = try XCTUnwrap(manager.peripherals.first)
-        peripheral.connect()
-        XCTAssertTrue(simulator.advance(until: { peripheral.state == .connected }, limit: 10))
         if isPaired {
-            let pairing = peripheral.pair()
-            XCTAssertTrue(simulator.advance(until: { pairing.completed }, limit: 10))
+            try simulator.outcome(of: peripheral.pair(), within: 10)
             XCTAssertTrue(peripheral.isBonded)
         }
-        let services: Future<Peripheral> = peripheral.discoverAllServices()
-        XCTAssertTrue(simulator.advance(until: { services.completed }, limit: 10))
-        let service = try XCTUnwrap(peripheral.service(CBUUID(string: "180D")))
-        let characteristics: Future<Service> = service.discoverAllCharacteristics()
-        XCTAssertTrue(simulator.advance(until: { characteristics.completed }, limit: 10))
-        withExtendedLifetime(scan) {}
-        return try XCTUnwrap(service.characteristic(CBUUID(string: "2A37")))
+        return try simulator.outcome(of: peripheral.characteristic(.strap("2A37")), within: 10)
     }
 
     private struct Operation {
@@ -77,7 +54,7 @@ final class UnansweredCallTests: XCTestCase {
     ]
 
     private func error(of future: Future<Void>) -> String {
-        if case .failure(let error)? = future.result { "\(error)" } else { "\(String(describing: future.result))" }
+        future.result?.error.map { "\($0)" } ?? "\(String(describing: future.result))"
     }
 
     func testAnOperationThatBlueZNeverAnswersFailsWithTheLink() throws {
@@ -179,15 +156,11 @@ final class UnansweredCallTests: XCTestCase {
             simulator.advance(by: 40)
             for other in operations {
                 let future = other.begin(characteristic, 20)
-                XCTAssertTrue(simulator.advance(until: { future.completed }, limit: 21))
-                guard case .success? = future.result else {
-                    XCTFail("\(other.name) after \(operation.name): \(error(of: future))")
-                    continue
-                }
+                XCTAssertNoThrow(
+                    try simulator.outcome(of: future, within: 21), "\(other.name) after \(operation.name)")
                 if other.name.hasPrefix("startNotifying") {
                     let stop: Future<Void> = characteristic.stopNotifying(timeout: 5)
-                    XCTAssertTrue(simulator.advance(until: { stop.completed }, limit: 6))
-                    XCTAssertNotNil(try? stop.result?.get(), other.name)
+                    XCTAssertNoThrow(try simulator.outcome(of: stop, within: 6), other.name)
                 }
                 // The writer has ended with its last reference.
                 simulator.advance(by: 1)
@@ -209,9 +182,8 @@ final class UnansweredCallTests: XCTestCase {
     func testARunOfSubscribingEndsWithItsTime() throws {
         let peripheral = try connectedCharacteristic().peripheral
         simulator.simulateUnansweredAttributes(of: Self.address)
-        let identifier = CharacteristicIdentifier(uuid: "2A37", service: ServiceIdentifier(uuid: "180D"))
         let run: Future<Void> = peripheral.run { connected in
-            _ = try await connected.notifications(identifier, timeout: .seconds(3))
+            _ = try await connected.notifications(.strap("2A37"), timeout: .seconds(3))
         }
         XCTAssertTrue(simulator.advance(until: { run.completed }, limit: 4))
         XCTAssertEqual(error(of: run), "\(CharacteristicError.notifyTimeout)")

@@ -41,9 +41,7 @@ final class UntruePairingMessageTests: XCTestCase {
     }
 
     private func error<T>(of future: Future<T>, within seconds: Double = 90) -> PairingError? {
-        XCTAssertTrue(simulator.advance(until: { future.completed }, limit: seconds), "not complete")
-        guard case .failure(let error)? = future.result else { return nil }
-        return error as? PairingError
+        simulator.failure(of: future, within: seconds) as? PairingError
     }
 
     // MARK: The agent
@@ -167,15 +165,11 @@ final class UntruePairingMessageTests: XCTestCase {
             return manager
         }
         func error(of start: Future<RunningAdvertisement>) -> PeripheralManagerError? {
-            XCTAssertTrue(simulator.advance(until: { start.completed }, limit: 20))
-            guard case .failure(let error)? = start.result else { return nil }
-            return error as? PeripheralManagerError
+            simulator.failure(of: start, within: 20) as? PeripheralManagerError
         }
         let (first, second) = (manager(), manager())
         let data = AdvertisingData(localName: "Tag")
-        let limits = first.advertisingLimits()
-        XCTAssertTrue(simulator.advance(until: { limits.completed }, limit: 5))
-        let space = try XCTUnwrap(limits.result?.get().available)
+        let space = try XCTUnwrap(simulator.outcome(of: first.advertisingLimits()).available)
         for _ in 1..<space { XCTAssertNil(error(of: first.startAdvertising(data))) }
         // BlueZ reports to both that there is space for one.
         let starts = [first.startAdvertising(data), second.startAdvertising(data)]

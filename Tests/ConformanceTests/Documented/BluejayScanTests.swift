@@ -186,7 +186,7 @@ final class BluejayScanTests: DocumentedBluejayCase, @unchecked Swift.Sendable {
                 completion(result)
             }
         }
-        let simulator = simulator!
+        let simulator = simulator
         bluejay.scan(
             serviceIdentifiers: nil,
             discovery: { discovery, _ in

@@ -1,16 +1,17 @@
 import Bluejay
 import BlueZSimulator
 import Dispatch
+import TestSupport
 import XCTest
 
 /// The tests of Bluejay's guide: a heart rate sensor as in its demo, in a simulated room in virtual time.
 ///
 /// Callbacks run on a queue of the test, since the main queue runs only while a test runs it; one test does that.
 // Unchecked: what callbacks write here the test's thread reads after `settle` alone; `seen` has a lock of its own.
-class DocumentedBluejayCase: XCTestCase, @unchecked Swift.Sendable {
+class DocumentedBluejayCase: XCTestCase, VirtualTimeCase, @unchecked Swift.Sendable {
     static let address: VirtualAddress = "C0:FF:EE:00:18:0D"
 
-    private(set) var simulator: Simulator!
+    let simulator = Simulator.inProcess(room: .empty)
     private(set) var seen: Record!
     private(set) var callbacks: DispatchQueue!
     /// The guide's `bluejay`.
@@ -42,7 +43,6 @@ class DocumentedBluejayCase: XCTestCase, @unchecked Swift.Sendable {
         stateHome = FileManager.default.temporaryDirectory.appendingPathComponent("bluejay-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: stateHome, withIntermediateDirectories: true)
         setenv("XDG_STATE_HOME", stateHome.path, 1)
-        simulator = .inProcess(room: .empty)
         // The environment sets what the examples leave open.
         setenv("DBUS_SYSTEM_BUS_ADDRESS", simulator.address, 1)
         seen = Record()
@@ -54,7 +54,6 @@ class DocumentedBluejayCase: XCTestCase, @unchecked Swift.Sendable {
         settle()
         bluejay = nil
         settle()
-        simulator = nil
         unsetenv("XDG_STATE_HOME")
         unsetenv("DBUS_SYSTEM_BUS_ADDRESS")
         try FileManager.default.removeItem(at: stateHome)
@@ -115,24 +114,5 @@ class DocumentedBluejayCase: XCTestCase, @unchecked Swift.Sendable {
         simulator.run()
     }
 
-    func eventually(
-        _ what: String, limit: TimeInterval = 60, file: StaticString = #filePath, line: UInt = #line,
-        _ condition: () -> Bool
-    ) {
-        let end = simulator.seconds + limit
-        settle()
-        while !condition() {
-            guard simulator.seconds < end else {
-                XCTFail("\(what) did not come; seen: \(seen.texts)", file: file, line: line)
-                return
-            }
-            simulator.advance(by: 0.02)
-            settle()
-        }
-    }
-
-    func pass(_ seconds: TimeInterval) {
-        let end = simulator.seconds + seconds
-        eventually("time") { simulator.seconds >= end }
-    }
+    var notedTexts: [String] { seen.texts }
 }

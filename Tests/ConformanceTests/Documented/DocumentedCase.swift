@@ -1,5 +1,6 @@
 import BlueCapKit
 import BlueZSimulator
+@_exported import TestSupport
 import XCTest
 
 /// Where the documents' declarations and examples are tried: the sensor that they speak of, in a simulated room.
@@ -9,8 +10,8 @@ import XCTest
 ///
 /// This folder is compiled twice, in the Swift 6 language mode and, for the documents are older, in that of Swift 5.
 // Unchecked: what handlers write here the test's thread reads after `settle` alone; `seen` has a lock of its own.
-class DocumentedCase: XCTestCase, @unchecked Sendable {
-    private(set) var simulator: Simulator!
+class DocumentedCase: XCTestCase, VirtualTimeCase, @unchecked Sendable {
+    let simulator = Simulator.inProcess(room: .empty)
     /// What handlers of the test were called with.
     private(set) var seen: Record!
     /// The manager of examples that say `self.manager`.
@@ -26,7 +27,6 @@ class DocumentedCase: XCTestCase, @unchecked Sendable {
         stateHome = FileManager.default.temporaryDirectory.appendingPathComponent("conformance-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: stateHome, withIntermediateDirectories: true)
         setenv("XDG_STATE_HOME", stateHome.path, 1)
-        simulator = .inProcess(room: .empty)
         seen = Record()
         shyness = Shyness()
     }
@@ -35,7 +35,6 @@ class DocumentedCase: XCTestCase, @unchecked Sendable {
         settle()
         (manager, discoveredPeripheral) = (nil, nil)
         settle()
-        simulator = nil
         unsetenv("XDG_STATE_HOME")
         try FileManager.default.removeItem(at: stateHome)
     }
@@ -102,43 +101,7 @@ class DocumentedCase: XCTestCase, @unchecked Sendable {
         simulator.run()
     }
 
-    /// Lets time pass, and handlers run, until the condition holds; a failure when `limit` virtual seconds did not do.
-    func eventually(
-        _ what: String, limit: TimeInterval = 60, file: StaticString = #filePath, line: UInt = #line,
-        _ condition: () -> Bool
-    ) {
-        let end = simulator.seconds + limit
-        settle()
-        while !condition() {
-            guard simulator.seconds < end else {
-                XCTFail("\(what) did not come; seen: \(seen.texts)", file: file, line: line)
-                return
-            }
-            simulator.advance(by: 0.02)
-            settle()
-        }
-    }
-
-    /// Lets time pass, and handlers run.
-    func pass(_ seconds: TimeInterval) {
-        let end = simulator.seconds + seconds
-        eventually("time") { simulator.seconds >= end }
-    }
-
-    /// Returns the value of a future; the test fails if it is not completed.
-    func outcome<T>(_ future: Future<T>, file: StaticString = #filePath, line: UInt = #line) throws -> T {
-        eventually("an outcome", file: file, line: line) { future.completed }
-        switch try XCTUnwrap(future.result, file: file, line: line) {
-        case .success(let value): return value
-        case .failure(let error): throw error
-        }
-    }
-
-    /// The error that a future fails with.
-    func failure<T>(of future: Future<T>, file: StaticString = #filePath, line: UInt = #line) -> (any Error)? {
-        eventually("an outcome", file: file, line: line) { future.completed }
-        return future.result?.error
-    }
+    var notedTexts: [String] { seen.texts }
 }
 
 /// The events of a test, recorded on any thread.
