@@ -145,10 +145,11 @@ extension Bluejay {
     /// bluejay.pair { result in print(result) }
     /// ```
     ///
-    /// Start Bluejay with a pairing policy: without one it does not pair. An operation on a protected value pairs by itself;
-    /// pair first if the value is known to be protected, because from BlueZ 5.67 on a refused operation can leave the
-    /// characteristic unusable. If the policy was set after the connection, BlueZ may have to end the link and make it
-    /// again, which is reported as a loss; the pairing continues, except that of a background task.
+    /// Start Bluejay with a pairing policy: without one it does not pair. With the policy `ask` a ``PairingObserver`` answers.
+    /// An operation on a protected value pairs by itself; pair first if the value is known to be protected, because from BlueZ
+    /// 5.67 on a refused operation can leave the characteristic unusable. If the policy was set after the connection, BlueZ may
+    /// have to end the link and make it again, which is reported as a loss; the pairing continues, except that of a background
+    /// task.
     ///
     /// - Parameters:
     ///   - timeout: Includes the answers of the user.
