@@ -64,7 +64,8 @@ public final class Bluejay: Swift.Sendable {
     ///   - mode: Whether Bluejay creates a manager or uses an existing one. A connected peripheral stays connected, and is
     ///     reported to observers.
     ///   - connectionObserver: The first observer.
-    ///   - pairingPolicy: Whether and how Bluejay pairs. `nil` for the policy of the manager, `.reject` if nothing has set it.
+    ///   - pairingPolicy: Whether and how Bluejay pairs. `nil` for the policy of the manager, `.reject` if nothing has
+    ///     set it.
     public func start(
         mode: StartMode = .new(StartOptions.bluejayDefault), connectionObserver: (any ConnectionObserver)? = nil,
         pairing pairingPolicy: PairingPolicy? = nil

@@ -42,8 +42,8 @@ final class BluejaySession: Swift.Sendable {
         private(set) var registrations: [Registration] = []
         weak var handler: (any DisconnectHandler)?
         var restoration = Restoration(.disable)
-        /// The peripherals that scans have found, which can be connected also after BlueZ has removed them. Bounded, because
-        /// a scan may run for days.
+        /// The peripherals that scans have found, which can be connected also after BlueZ has removed them. Bounded,
+        /// because a scan may run for days.
         var discovered: [UUID: Peripheral] = [:]
         /// The background task that runs.
         var task: SynchronizedPeripheral?
@@ -822,8 +822,8 @@ final class BluejaySession: Swift.Sendable {
         notify((any PairingObserver).self) { $0.didReceivePairingRequest(request, from: identifier) }
     }
 
-    /// Reads the services of the connected peripheral if there is an observer, and reports which are gone since they were
-    /// read last.
+    /// Reads the services of the connected peripheral if there is an observer, and reports which are gone since they
+    /// were read last.
     ///
     /// - Parameter haveChanged: Whether they are read again if they are known.
     private func readServices(haveChanged: Bool) {
