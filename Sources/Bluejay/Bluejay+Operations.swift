@@ -64,16 +64,16 @@ extension Bluejay {
     /// Reads a value. Services and characteristics are discovered if necessary.
     ///
     /// - Parameter completion: Called once: with the value; or with ``BluejayError/notConnected``,
-    ///   ``BluejayError/missingService(_:)``, ``BluejayError/missingCharacteristic(_:)``, BlueCapKit's `CharacteristicError` if the
-    ///   peripheral refuses, or an error that `R` throws.
+    ///   ``BluejayError/missingService(_:)``, ``BluejayError/missingCharacteristic(_:)``, BlueCapKit's
+    ///   `CharacteristicError` if the peripheral refuses, or an error that `R` throws.
     public func read<R: Receivable>(
         from characteristicIdentifier: CharacteristicIdentifier, completion: @escaping (ReadResult<R>) -> Void
     ) {
         session.request(.read(characteristicIdentifier)) { completion(ReadResult($0)) }
     }
 
-    /// Writes a value, which the peripheral confirms unless `type` is `withoutResponse`. The completion is called once, with the
-    /// errors of ``read(from:completion:)``.
+    /// Writes a value, which the peripheral confirms unless `type` is `withoutResponse`. The completion is called once,
+    /// with the errors of ``read(from:completion:)``.
     public func write<S: Sendable>(
         to characteristicIdentifier: CharacteristicIdentifier, value: S,
         type: CBCharacteristicWriteType = .withResponse, completion: @escaping (WriteResult) -> Void
@@ -145,10 +145,11 @@ extension Bluejay {
     /// bluejay.pair { result in print(result) }
     /// ```
     ///
-    /// Start Bluejay with a pairing policy: without one it does not pair. An operation on a protected value pairs by itself;
-    /// pair first if the value is known to be protected, because from BlueZ 5.67 on a refused operation can leave the
-    /// characteristic unusable. If the policy was set after the connection, BlueZ may have to end the link and make it
-    /// again, which is reported as a loss; the pairing continues, except that of a background task.
+    /// Start Bluejay with a pairing policy: without one it does not pair. With the policy `ask` a ``PairingObserver``
+    /// answers. An operation on a protected value pairs by itself; pair first if the value is known to be protected,
+    /// because from BlueZ 5.67 on a refused operation can leave the characteristic unusable. If the policy was set
+    /// after the connection, BlueZ may have to end the link and make it again, which is reported as a loss; the pairing
+    /// continues, except that of a background task.
     ///
     /// - Parameters:
     ///   - timeout: Includes the answers of the user.

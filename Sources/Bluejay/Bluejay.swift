@@ -43,9 +43,8 @@ public import Foundation
 /// connection: begin it again in `connected(to:)` of a ``ConnectionObserver``.
 ///
 /// ## Pairing
-/// Bluejay pairs if it is started with a pairing policy: by ``pair(timeout:completion:)``, and for an operation on a
-/// protected value. With the policy `ask` a ``PairingObserver`` answers. ``unpair(_:completion:)`` ends a bond. If the
-/// peripheral no longer has the keys of its bond, the connection fails, or is lost, with ``BluejayError/pairingFailed(_:)``.
+/// See ``pair(timeout:completion:)``. If the peripheral no longer has the keys of its bond, the connection fails, or is lost,
+/// with ``BluejayError/pairingFailed(_:)``.
 public final class Bluejay: Swift.Sendable {
     /// The identifier of this Bluejay, unique in the process.
     public let uuid = UUID()
@@ -65,7 +64,8 @@ public final class Bluejay: Swift.Sendable {
     ///   - mode: Whether Bluejay creates a manager or uses an existing one. A connected peripheral stays connected, and is
     ///     reported to observers.
     ///   - connectionObserver: The first observer.
-    ///   - pairingPolicy: Whether and how Bluejay pairs. `nil` for the policy of the manager, `.reject` if nothing has set it.
+    ///   - pairingPolicy: Whether and how Bluejay pairs. `nil` for the policy of the manager, `.reject` if nothing has
+    ///     set it.
     public func start(
         mode: StartMode = .new(StartOptions.bluejayDefault), connectionObserver: (any ConnectionObserver)? = nil,
         pairing pairingPolicy: PairingPolicy? = nil

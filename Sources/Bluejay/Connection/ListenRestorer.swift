@@ -4,11 +4,12 @@ public import Foundation
 /// The object that decides on the listens of an earlier run of the program. It is called on the callback queue of
 /// ``Bluejay``, which holds it weakly.
 ///
-/// A class implements ``willRestoreListen(on:)``, as in the guide, or ``didReceiveUnhandledListen(from:on:with:)``, as in Bluejay
-/// since version 0.8, or both: then the guide's method decides first whether a listen stays, and values of one that stays without
-/// a closure go to the other method. A class that implements neither does not compile. In a class that implements one, the other
-/// with a wrong name or type compiles and is not called; the compiler warns of it as for a ``ConnectionObserver``. The associated
-/// types are inferred. As a type the protocol is written `any ListenRestorer`.
+/// A class implements ``willRestoreListen(on:)``, as in the guide, or ``didReceiveUnhandledListen(from:on:with:)``, as
+/// in Bluejay since version 0.8, or both: then the guide's method decides first whether a listen stays, and values of
+/// one that stays without a closure go to the other method. A class that implements neither does not compile. In a
+/// class that implements one, the other with a wrong name or type compiles and is not called; the compiler warns of it
+/// as for a ``ConnectionObserver``. The associated types are inferred. As a type the protocol is written
+/// `any ListenRestorer`.
 public protocol ListenRestorer: AnyObject {
     /// `Bool` if the class implements ``willRestoreListen(on:)``.
     associatedtype ListenDecision: ListenRestorerDecision

@@ -26,8 +26,8 @@ public struct StartOptions {
     /// - Parameters:
     ///   - enableBluetoothAlert: Has no effect on Linux, which has no such alert.
     ///   - backgroundRestore: Whether the connection and its listens are restored after a crash, a kill or a power cut.
-    ///   - managerConfiguration: That of the `CentralManager`. `backgroundRestore` replaces its restore identifier. An invalid
-    ///     value makes each scan fail.
+    ///   - managerConfiguration: That of the `CentralManager`. `backgroundRestore` replaces its restore identifier. An
+    ///     invalid value makes each scan fail.
     public init(
         enableBluetoothAlert: Bool, backgroundRestore: BackgroundRestoreMode,
         managerConfiguration: CentralManager.Configuration = CentralManager.Configuration()

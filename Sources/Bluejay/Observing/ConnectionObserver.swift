@@ -2,12 +2,12 @@ public import BlueCapKit
 
 /// An object that receives the major events, on the callback queue of ``Bluejay``, which holds it weakly.
 ///
-/// The guide's methods take a `Peripheral`, those of Bluejay since version 0.8 a ``PeripheralIdentifier``. Bluejay calls both for
-/// each event, the guide's first: a class implements either, per event.
+/// The guide's methods take a `Peripheral`, those of Bluejay since version 0.8 a ``PeripheralIdentifier``. Bluejay
+/// calls both for each event, the guide's first: a class implements either, per event.
 ///
-/// Each method has a default that does nothing, so a method with another name or type compiles and is never called. If the
-/// conformance is declared in an extension that has the method, the compiler warns that it "nearly matches" a requirement. A
-/// subclass can override only what its superclass implements.
+/// Each method has a default that does nothing, so a method with another name or type compiles and is never called. If
+/// the conformance is declared in an extension that has the method, the compiler warns that it "nearly matches" a
+/// requirement. A subclass can override only what its superclass implements.
 public protocol ConnectionObserver: AnyObject {
     /// Called when Bluetooth becomes available or unavailable, and with the present state when the observer is
     /// registered, unless that is unknown.

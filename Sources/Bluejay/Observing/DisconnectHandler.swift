@@ -3,8 +3,8 @@ public import BlueCapKit
 /// The object that decides what follows a disconnection: whether Bluejay reconnects, and what else begins then, such as a
 /// scan.
 ///
-/// It is called on the callback queue of ``Bluejay``, after all callbacks of what the disconnection ended, after the observers,
-/// and after a background task that was running.
+/// It is called on the callback queue of ``Bluejay``, after all callbacks of what the disconnection ended, after the
+/// observers, and after a background task that was running.
 ///
 /// ```swift
 /// final class Monitor: DisconnectHandler {
@@ -16,9 +16,9 @@ public import BlueCapKit
 /// }
 /// ```
 ///
-/// The parameter is a `Peripheral`, as in the guide, or a ``PeripheralIdentifier``, as in Bluejay since version 0.8; the
-/// compiler infers ``DisconnectedPeripheral`` from it. A class without such a method, or with both, does not compile. As a type
-/// the protocol is written `any DisconnectHandler`.
+/// The parameter is a `Peripheral`, as in the guide, or a ``PeripheralIdentifier``, as in Bluejay since version 0.8;
+/// the compiler infers ``DisconnectedPeripheral`` from it. A class without such a method, or with both, does not
+/// compile. As a type the protocol is written `any DisconnectHandler`.
 public protocol DisconnectHandler: AnyObject {
     /// The type of the method's parameter.
     associatedtype DisconnectedPeripheral: ReportedPeripheral
@@ -43,8 +43,8 @@ public enum AutoReconnectMode: Hashable, Swift.Sendable {
 }
 
 extension DisconnectHandler {
-    /// Calls a handler of either spelling: the call on `any DisconnectHandler`, such as a handler makes that forwards to another
-    /// one.
+    /// Calls a handler of either spelling: the call on `any DisconnectHandler`, such as a handler makes that forwards
+    /// to another one.
     ///
     /// - Parameter unused: Omitted by the caller. With it the method is no default of the requirement.
     public func didDisconnect(

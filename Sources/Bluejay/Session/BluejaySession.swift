@@ -42,8 +42,9 @@ final class BluejaySession: Swift.Sendable {
         private(set) var registrations: [Registration] = []
         weak var handler: (any DisconnectHandler)?
         var restoration = Restoration(.disable)
-        /// The peripherals that scans have found, which can be connected also after BlueZ has removed them.
-        var discovered = DiscoveredPeripherals()
+        /// The peripherals that scans have found, which can be connected also after BlueZ has removed them. Bounded,
+        /// because a scan may run for days.
+        var discovered: [UUID: Peripheral] = [:]
         /// The background task that runs.
         var task: SynchronizedPeripheral?
         /// The effects with the observers that were registered when they were decided. An observer that registers later
@@ -304,7 +305,7 @@ final class BluejaySession: Swift.Sendable {
             guard core.manager === manager, !core.machine.isStarted else { return nil }
             let dropped = core
             (core.manager, core.peripheral, core.followed) = (nil, nil, nil)
-            core.discovered = DiscoveredPeripherals()
+            core.discovered = [:]
             return dropped
         }
         dropped?.followed.map(unfollow)
@@ -570,7 +571,12 @@ final class BluejaySession: Swift.Sendable {
             switch element {
             case .success(let peripheral):
                 let discovery = ScanDiscovery(peripheral)
-                let dropped = core.withLock { $0.discovered.insert(peripheral) }
+                let dropped = core.withLock { core in
+                    let dropped = core.discovered.count < 4096 ? [:] : core.discovered
+                    if !dropped.isEmpty { core.discovered = [:] }
+                    core.discovered[discovery.peripheralIdentifier.uuid] = peripheral
+                    return dropped
+                }
                 follow(request) { scan.hasDiscovered(discovery) }
                 withExtendedLifetime(dropped) {}
             case .failure(let error):
@@ -816,8 +822,8 @@ final class BluejaySession: Swift.Sendable {
         notify((any PairingObserver).self) { $0.didReceivePairingRequest(request, from: identifier) }
     }
 
-    /// Reads the services of the connected peripheral if there is an observer, and reports which are gone since they were
-    /// read last.
+    /// Reads the services of the connected peripheral if there is an observer, and reports which are gone since they
+    /// were read last.
     ///
     /// - Parameter haveChanged: Whether they are read again if they are known.
     private func readServices(haveChanged: Bool) {

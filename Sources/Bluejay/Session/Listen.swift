@@ -8,8 +8,8 @@ final class Listen: @unchecked Swift.Sendable {
     let option: MultipleListenOption
     /// Whether the application has not given it a closure yet: its values go to the ``ListenRestorer``.
     let isUnhandled: Bool
-    /// Called with each value, and with the failure that ends the listen. It only enqueues, on the callback queue or for the
-    /// background task.
+    /// Called with each value, and with the failure that ends the listen. It only enqueues, on the callback queue or
+    /// for the background task.
     let receive: (BluejayMachine.Outcome) -> Void
     var isEnded = false
     var stream: FutureStream<Data?>?

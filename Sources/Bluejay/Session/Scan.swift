@@ -60,21 +60,3 @@ final class Scan: @unchecked Swift.Sendable {
         if case .failure(let error) = outcome { stopped(discoveries, error) } else { stopped(discoveries, nil) }
     }
 }
-
-/// The last peripherals that scans have found, by their identifiers; bounded, because a scan may run for days.
-struct DiscoveredPeripherals {
-    static let limit = 4096
-
-    private var peripherals: [UUID: Peripheral] = [:]
-    private var older: [UUID: Peripheral] = [:]
-
-    subscript(identifier: UUID) -> Peripheral? { peripherals[identifier] ?? older[identifier] }
-
-    /// Returns the peripherals that it has dropped.
-    mutating func insert(_ peripheral: Peripheral) -> [UUID: Peripheral] {
-        peripherals[peripheral.identifier] = peripheral
-        guard peripherals.count > Self.limit / 2 else { return [:] }
-        defer { (older, peripherals) = (peripherals, [:]) }
-        return older
-    }
-}

@@ -116,8 +116,8 @@ public final class SynchronizedPeripheral: @unchecked Swift.Sendable {
         }
     }
 
-    /// Listens, and discards all values, until none has arrived for `idleWindow` seconds, more than zero. Then it calls the
-    /// completion.
+    /// Listens, and discards all values, until none has arrived for `idleWindow` seconds, more than zero. Then it calls
+    /// the completion.
     /// - Throws: ``BluejayError/indefiniteFlush`` if the window would never end.
     public func flushListen(
         to characteristicIdentifier: CharacteristicIdentifier, idleWindow: TimeInterval = 3,
@@ -140,8 +140,8 @@ public final class SynchronizedPeripheral: @unchecked Swift.Sendable {
 
     // MARK: Pairing
 
-    /// Pairs with the peripheral; see ``Bluejay/pair(timeout:completion:)``. The ``PairingObserver`` receives the requests while
-    /// this call blocks the task's thread.
+    /// Pairs with the peripheral; see ``Bluejay/pair(timeout:completion:)``. The ``PairingObserver`` receives the
+    /// requests while this call blocks the task's thread.
     public func pair(timeout: Timeout = .seconds(60)) throws { try perform(.pair(timeout)) }
 
     // MARK: Waiting; the task's thread
