@@ -31,7 +31,7 @@ final class BluejayMachineTests: XCTestCase {
                 _ = machine.started()
                 _ = machine.availabilityChanged(true)
                 guard event[0] == "connected" else { break }
-                _ = ask(90, .aConnection, by: .application)
+                _ = self.ask(90, .aConnection, by: .application)
                 _ = machine.linkWentUp()
             case "scan": return ask(.aScan)
             case "connect": return ask(.aConnection)
