@@ -187,8 +187,8 @@ extension Simulator {
     /// once or after some requests or in a write, silent, late, without services. The same seed gives the same faults. The
     /// share is from 0, which ends it, to 1.
     public func simulateRandomFaults(seed: UInt64, share: Double = 0.5, of address: VirtualAddress) {
-        stage.decide {
-            $0.linkLayer.setRandomFaults(share > 0 ? RandomFaults(seed: seed, share: share) : nil, of: address)
+        setFaults(of: address) {
+            $0 = PeripheralFaults(random: share > 0 ? RandomFaults(seed: seed, share: share) : nil)
         }
     }
 

@@ -185,7 +185,7 @@ struct GattClient: Sendable {
         guard let attribute = attribute(key), attribute.armed.isEmpty else { return }
         if attribute.isConfigured, links[key.device] != nil {
             change(key) { $0.isConfigured = false }
-            configure(0, key, &core) { _, _, _ in }
+            send(.configure(0), key, isSubscription: true, &core) { _, _, _ in }
         }
         setNotifying(false, key, &core)
     }
@@ -211,7 +211,7 @@ struct GattClient: Sendable {
         }
         change(key) { $0.isConfigured = true }
         // A second client at the same time writes the same again, so that the replies keep their order.
-        configure(attribute.configurationBits, key, &core) {
+        send(.configure(attribute.configurationBits), key, isSubscription: true, &core) {
             $0.concludeSubscription(key, owner: client, call: call, $1, &$2)
         }
     }
@@ -276,7 +276,7 @@ struct GattClient: Sendable {
             attribute.notifySocket = .pending
             attribute.isConfigured = true
         }
-        configure(attribute.configurationBits, key, &core) {
+        send(.configure(attribute.configurationBits), key, isSubscription: true, &core) {
             $0.concludeAcquisition(key, owner: call.client, call: call.id, $1, &$2)
         }
     }
@@ -401,12 +401,6 @@ struct GattClient: Sendable {
 
     // MARK: Requests
 
-    private mutating func configure(
-        _ bits: UInt8, _ key: AttributeKey, _ core: inout Core, _ conclude: @escaping Conclusion
-    ) {
-        send(.configure(bits), key, isSubscription: true, &core, conclude)
-    }
-
     private mutating func send(
         _ kind: AttributeRequest.Kind, _ key: AttributeKey, isSubscription: Bool = false, _ core: inout Core,
         _ conclude: @escaping Conclusion
@@ -518,7 +512,6 @@ struct GattClient: Sendable {
 
     // MARK: Links
 
-    /// - Parameter isSecured: Whether it is to be encrypted before anything else.
     mutating func linkWentUp(_ key: DeviceKey, exportDelay: Double, isSecured: Bool, _ core: inout Core) {
         links[key] = Link(isSecured: isSecured, exportDelay: exportDelay)
         if !isSecured { open(key, &core) }
@@ -705,10 +698,6 @@ struct GattClient: Sendable {
             links[device]?.requests = requests
         }
         tables[device]?[handle] = nil
-    }
-
-    func servicesChanged(of key: DeviceKey, _ core: inout Core) {
-        if links[key] != nil { core.order(.discover(key)) }
     }
 
     // MARK: Battery
