@@ -527,8 +527,7 @@ struct Daemon: Sendable {
         core.reset()
         for adapter in hardware {
             addAdapter(adapter, remembering: peripherals)
-            let isBlocked = before.adapters[adapter.index]?.isBlocked == true
-            guard isBlocked else { continue }
+            guard before.adapters[adapter.index]?.isBlocked == true else { continue }
             core.change(adapter.index) { state in
                 state.isBlocked = true
                 state.isPowered = false
