@@ -534,7 +534,6 @@ struct Daemon: Sendable {
                 state.powerState = .blocked
             }
         }
-        agents.restart(&core)
         // There is no signal for them: a client that starts now asks for all objects.
         core.silence()
         for adapter in hardware { core.order(.loadKeys(adapter.address)) }
