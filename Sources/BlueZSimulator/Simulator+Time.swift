@@ -5,8 +5,7 @@ extension Simulator {
     /// Lets virtual time pass, and does everything that falls due in it in its order. In process only.
     public func advance(by duration: Duration) { advance(by: duration.seconds) }
 
-    /// Lets virtual time pass, and runs the tasks that become ready in it, as the form with a number of seconds does in `async`
-    /// functions.
+    /// Lets virtual time pass, and runs the tasks that become ready in it. In process only.
     nonisolated(nonsending) public func advance(by duration: Duration) async { await advance(by: duration.seconds) }
 
     /// Lets virtual time pass until the condition holds, but no longer than `limit`; returns whether it holds. In process
@@ -16,15 +15,14 @@ extension Simulator {
         advance(until: condition, limit: limit.seconds)
     }
 
-    /// Lets virtual time pass, and runs the tasks that become ready in it, until the condition holds, but no longer than
-    /// `limit`; returns whether it holds. In process only.
+    /// The same, which also runs the tasks that become ready.
     @discardableResult
     nonisolated(nonsending) public func advance(until condition: () -> Bool, limit: Duration) async -> Bool {
         await advance(until: condition, limit: limit.seconds)
     }
 
-    /// Waits until the condition holds, which is checked after each event here, but no longer than `limit`; returns whether it
-    /// holds. For a simulator in real time, and never on its loop.
+    /// Waits until the condition holds, but no longer than `limit`; returns whether it holds. In real time only, and never on
+    /// the simulator's loop.
     @discardableResult
     public func wait(until condition: () -> Bool, limit: Duration) -> Bool {
         wait(until: condition, limit: limit.seconds)

@@ -250,7 +250,6 @@ public final class Simulator: Sendable {
     /// The path of a control socket, in the directory of the private bus, which is removed with it; nil without such a bus.
     package var controlPath: String? { bus.map { $0.directory + "/" + PrivateBus.controlName } }
 
-    /// The loop that it runs on.
     package var loop: any EventLoop { stage.loop }
 }
 

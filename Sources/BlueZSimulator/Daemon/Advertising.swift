@@ -133,7 +133,7 @@ struct Advertising: Sendable {
 
     /// The time of an advertisement is over: it is released and removed.
     mutating func timedOut(_ key: AdvertisementKey, _ core: inout Core) {
-        release(key, &core)
+        if let record = record(key) { release(record, &core) }
         remove(key, &core)
     }
 
@@ -151,14 +151,13 @@ struct Advertising: Sendable {
     /// An adapter that is removed releases what is registered with it.
     mutating func removeAdapter(_ index: Int, _ core: inout Core) {
         for record in records where record.key.adapter == index {
-            release(record.key, &core)
+            release(record, &core)
             stopTimers(of: record.key, &core)
         }
         records.removeAll { $0.key.adapter == index }
     }
 
-    private func release(_ key: AdvertisementKey, _ core: inout Core) {
-        guard let record = record(key) else { return }
+    private func release(_ record: AdvertisementRecord, _ core: inout Core) {
         core.call(record.owner, record.path, InterfaceName.advertisement, "Release", reply: .none)
     }
 

@@ -25,8 +25,6 @@ struct Agents: Sendable {
 
     /// The first is the default agent, and the next one takes its place when it leaves.
     private var agents: [Agent] = []
-    /// The agents of programs that are not on the bus, which return with bluetoothd.
-    private var virtualAgents: [VirtualAgent] = []
     private var profiles: [(owner: String, path: String)] = []
 
     var owners: [String] { paths.map(\.client) + profiles.map(\.owner) }
@@ -77,23 +75,15 @@ struct Agents: Sendable {
         profiles.removeAll { $0.owner == client }
     }
 
+    /// bluetoothd ends. The programs that are not on the bus register their agents again when it starts.
     mutating func reset() {
-        agents = []
+        agents.removeAll { $0.user == nil }
+        for place in agents.indices { agents[place].request = nil }
         profiles = []
-    }
-
-    /// bluetoothd starts. The other programs of the machine register their agents again.
-    mutating func restart(_ core: inout Core) {
-        for agent in virtualAgents { register(agent, &core) }
     }
 
     /// Another program registers its agent.
     mutating func add(_ agent: VirtualAgent, _ core: inout Core) {
-        virtualAgents.append(agent)
-        register(agent, &core)
-    }
-
-    private mutating func register(_ agent: VirtualAgent, _ core: inout Core) {
         add(
             Agent(client: "agent \(core.nextNumber())", path: "/", capability: agent.capability, user: agent.user),
             isDefault: agent.isDefault, &core)

@@ -526,15 +526,13 @@ struct Daemon: Sendable {
         core.reset()
         for adapter in hardware {
             addAdapter(adapter, remembering: peripherals)
-            let isBlocked = before.adapters[adapter.index]?.isBlocked == true
-            guard isBlocked else { continue }
+            guard before.adapters[adapter.index]?.isBlocked == true else { continue }
             core.change(adapter.index) { state in
                 state.isBlocked = true
                 state.isPowered = false
                 state.powerState = .blocked
             }
         }
-        agents.restart(&core)
         // There is no signal for them: a client that starts now asks for all objects.
         core.silence()
         for adapter in hardware { core.order(.loadKeys(adapter.address)) }

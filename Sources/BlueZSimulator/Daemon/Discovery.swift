@@ -8,22 +8,15 @@ struct Discovery: Sendable {
         fileprivate(set) var scanning: [DiscoverySession] = []
         /// Clients that have set a filter and do not scan, the latest first.
         fileprivate(set) var waiting: [DiscoverySession] = []
-        /// Nil is the scan without filters.
+        /// Nil is the scan without filters, which differs in what is reported and how.
         fileprivate var kernelFilter: KernelFilter?
         /// Whether the controller scans.
         fileprivate(set) var isRunning = false
-        /// Whether the scan was started with a filter, which changes what is reported and how.
-        fileprivate var isFiltered = false
         /// A fault: whether the scan reports nothing any more.
         fileprivate(set) var isDeaf = false
         /// Whether the adapter is discoverable only because a filter asks for it.
         fileprivate var makesDiscoverable = false
         fileprivate var foundCount = 0
-
-        fileprivate mutating func end() {
-            isRunning = false
-            isFiltered = false
-        }
     }
 
     /// By adapter.
@@ -108,7 +101,7 @@ struct Discovery: Sendable {
             scans[index]?.isDeaf = true
             return
         }
-        scans[index]?.end()
+        scans[index]?.isRunning = false
         core.set(\.isDiscovering, to: false, of: index, announcing: .discovering)
     }
 
@@ -152,7 +145,7 @@ struct Discovery: Sendable {
             return []
         }
         let gone = scans[index]?.scanning.isEmpty == true ? forgetFound(on: index, &core) : []
-        scans[index]?.end()
+        scans[index]?.isRunning = false
         core.change(index) { $0.isDiscovering = false }
         core.announce(.discovering, of: index)
         return gone
@@ -165,7 +158,6 @@ struct Discovery: Sendable {
             scan.scanning, rule: core.traits.filterRule, adapter: adapter.hardware.transports)
         if merged != scan.kernelFilter || !adapter.isDiscovering {
             scan.isRunning = true
-            scan.isFiltered = merged != nil
             scan.isDeaf = false
         }
         scan.kernelFilter = merged
@@ -232,7 +224,7 @@ struct Discovery: Sendable {
         core.forgetLater(key)
 
         guard isDiscoverable else { return }
-        if scan.isFiltered {
+        if scan.kernelFilter != nil {
             // The search ends at the first session that takes everything, and compares nothing for those after it.
             let comparing = scan.scanning.prefix { $0.filter?.uuids.isEmpty == false }
             if core.traits.diesOfUUIDFilters, !comparing.isEmpty, !sighting.report.uuids.isEmpty {
@@ -257,15 +249,15 @@ struct Discovery: Sendable {
 extension Discovery.Scan {
     /// Whether `RSSI` is announced even if it is the same.
     fileprivate func reportsEveryStrength(_ traits: DaemonTraits) -> Bool {
-        guard traits.repeatsStrengthByProximityOnly else { return isFiltered }
-        return isFiltered && scanning.contains { $0.filter?.rssi != nil || $0.filter?.pathloss != nil }
+        guard traits.repeatsStrengthByProximityOnly else { return kernelFilter != nil }
+        return kernelFilter != nil && scanning.contains { $0.filter?.rssi != nil || $0.filter?.pathloss != nil }
     }
 
     /// Whether the device counts as discoverable (`device_is_discoverable`): with a filter each device does, without one
     /// only those whose flags say so. The pattern of one client hides other devices from all clients.
     fileprivate func isDiscoverable(_ sighting: Sighting) -> Bool {
         let patterns = scanning.compactMap { $0.filter?.pattern }
-        guard !patterns.isEmpty else { return isFiltered || sighting.report.isDiscoverable }
+        guard !patterns.isEmpty else { return kernelFilter != nil || sighting.report.isDiscoverable }
         let address = sighting.address.description
         return patterns.contains { pattern in
             address.hasPrefix(pattern) || sighting.report.name?.hasPrefix(pattern) == true || pattern.isEmpty

@@ -218,12 +218,7 @@ struct Fault: Sendable {
 
     /// Whether it is an error's name by the D-Bus specification: two elements or more, of letters, digits and underscores.
     private static func isErrorName(_ name: String) -> Bool {
-        let elements = name.split(separator: ".", omittingEmptySubsequences: false)
-        return elements.count > 1 && name.utf8.count < 256
-            && elements.allSatisfy { element in
-                element.first?.isNumber == false
-                    && element.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
-            }
+        name.utf8.count < 256 && name.wholeMatch(of: /[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+/) != nil
     }
 }
 
