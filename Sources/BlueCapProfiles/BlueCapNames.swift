@@ -17,32 +17,24 @@ extension Nordic {
 
 /// Adds the profiles of ``BluetoothSIG`` to a profile manager, as BlueCap's type of this name does.
 public enum BLESIGGATTProfiles {
-    /// Adds every profile of ``BluetoothSIG/serviceProfiles``.
-    ///
-    /// - Parameter profileManager: The manager that gets the profiles. A profile that it has for the same UUID is replaced.
+    /// Adds every profile of ``BluetoothSIG/serviceProfiles``; one that the manager has for the same UUID is replaced.
     public static func create(profileManager: ProfileManager) { profileManager.add(BluetoothSIG.serviceProfiles) }
 }
 
 /// Adds the profiles of ``TISensorTag`` to a profile manager, as BlueCap's type of this name does.
 public enum TISensorTagProfiles {
-    /// Adds every profile of ``TISensorTag/serviceProfiles``.
-    ///
-    /// - Parameter profileManager: The manager that gets the profiles. A profile that it has for the same UUID is replaced.
+    /// Adds every profile of ``TISensorTag/serviceProfiles``; one that the manager has for the same UUID is replaced.
     public static func create(profileManager: ProfileManager) { profileManager.add(TISensorTag.serviceProfiles) }
 }
 
 /// Adds the profiles of ``Nordic`` to a profile manager, as BlueCap's type of this name does.
 public enum NordicProfiles {
-    /// Adds every profile of ``Nordic/serviceProfiles``.
-    ///
-    /// - Parameter profileManager: The manager that gets the profiles. A profile that it has for the same UUID is replaced.
+    /// Adds every profile of ``Nordic/serviceProfiles``; one that the manager has for the same UUID is replaced.
     public static func create(profileManager: ProfileManager) { profileManager.add(Nordic.serviceProfiles) }
 }
 
 /// Adds the profiles of ``Gnosus`` to a profile manager, as BlueCap's type of this name does.
 public enum GnosusProfiles {
-    /// Adds every profile of ``Gnosus/serviceProfiles``.
-    ///
-    /// - Parameter profileManager: The manager that gets the profiles. A profile that it has for the same UUID is replaced.
+    /// Adds every profile of ``Gnosus/serviceProfiles``; one that the manager has for the same UUID is replaced.
     public static func create(profileManager: ProfileManager) { profileManager.add(Gnosus.serviceProfiles) }
 }

@@ -146,13 +146,7 @@ extension BluetoothSIG {
             /// The version as binary coded decimal: 0x0213 is 2.1.3.
             public let version: UInt16
 
-            /// Creates an identification.
-            ///
-            /// - Parameters:
-            ///   - vendorSource: The registry of `vendor`: 1 for the Bluetooth SIG, 2 for the USB Implementers Forum.
-            ///   - vendor: The number of the vendor.
-            ///   - product: The vendor's number of the product.
-            ///   - version: The version as binary coded decimal.
+            /// Creates an identification of its numbers.
             public init(vendorSource: UInt8, vendor: UInt16, product: UInt16, version: UInt16) {
                 self.vendorSource = vendorSource
                 (self.vendor, self.product, self.version) = (vendor, product, version)

@@ -11,7 +11,7 @@ extension BluetoothSIG {
         public struct Measurement: CharacteristicCodable, StringDeserializable, DeclaredCharacteristic, Hashable {
             public static let declaration = CharacteristicDeclaration("2A37", "Heart Rate Measurement", [.notify])
 
-            /// Beats per minute.
+            /// Beats per minute; sent in one byte up to 255, and else in two.
             public var beatsPerMinute: UInt16
             /// Whether the sensor touches the skin; `nil` if the device does not detect that.
             public var isInContact: Bool?
@@ -20,13 +20,7 @@ extension BluetoothSIG {
             /// Times between beats, the oldest first, in units of 1/1024 s.
             public var intervals: [UInt16]
 
-            /// Creates a measurement.
-            ///
-            /// - Parameters:
-            ///   - beatsPerMinute: The heart rate; sent in one byte up to 255, and else in two.
-            ///   - isInContact: Whether the sensor touches the skin; `nil` if it does not detect that.
-            ///   - energyExpended: Energy since the last reset in kJ; `nil` for none.
-            ///   - intervals: Times between beats, the oldest first, in units of 1/1024 s.
+            /// Creates a measurement of its fields.
             public init(
                 beatsPerMinute: UInt16, isInContact: Bool? = nil, energyExpended: UInt16? = nil,
                 intervals: [UInt16] = []
@@ -221,13 +215,7 @@ public protocol HealthTemperature: CharacteristicCodable, StringDeserializable, 
     var time: BluetoothSIG.DateTime? { get }
     /// The place of the measurement; `nil` if the device does not send it.
     var type: BluetoothSIG.HealthThermometerService.TemperatureType? { get }
-    /// Creates a measurement.
-    ///
-    /// - Parameters:
-    ///   - temperature: The temperature.
-    ///   - isFahrenheit: Whether the temperature is in °F and not in °C.
-    ///   - time: The time of the measurement; `nil` for none.
-    ///   - type: The place of the measurement; `nil` for none.
+    /// Creates a measurement of its fields.
     init(
         temperature: MedicalFloat, isFahrenheit: Bool, time: BluetoothSIG.DateTime?,
         type: BluetoothSIG.HealthThermometerService.TemperatureType?)
@@ -262,8 +250,6 @@ extension HealthTemperature {
     }
 
     /// Creates a measurement of the texts of ``stringValue``, or `nil` if one of them is not valid.
-    ///
-    /// - Parameter stringValue: "Temperature" with its unit, and optionally "Time" and "Type".
     public init?(stringValue: [String: String]) {
         let fields = TextFields(stringValue)
         let isFahrenheit = stringValue["Temperature"]?.hasSuffix("°F") ?? false

@@ -19,10 +19,6 @@ extension BluetoothSIG {
                 public let lastEvent: UInt16
 
                 /// Creates the data of a wheel.
-                ///
-                /// - Parameters:
-                ///   - revolutions: The count of revolutions.
-                ///   - lastEvent: The time at which the last one ended, in units of 1/1024 s.
                 public init(revolutions: UInt32, lastEvent: UInt16) {
                     self.revolutions = revolutions
                     self.lastEvent = lastEvent
@@ -37,10 +33,6 @@ extension BluetoothSIG {
                 public let lastEvent: UInt16
 
                 /// Creates the data of a crank.
-                ///
-                /// - Parameters:
-                ///   - revolutions: The count of revolutions.
-                ///   - lastEvent: The time at which the last one ended, in units of 1/1024 s.
                 public init(revolutions: UInt16, lastEvent: UInt16) {
                     self.revolutions = revolutions
                     self.lastEvent = lastEvent
@@ -52,11 +44,7 @@ extension BluetoothSIG {
             /// The crank; `nil` if it is not in this measurement.
             public let crank: Crank?
 
-            /// Creates a measurement.
-            ///
-            /// - Parameters:
-            ///   - wheel: The wheel; `nil` for none.
-            ///   - crank: The crank; `nil` for none.
+            /// Creates a measurement of its fields.
             public init(wheel: Wheel? = nil, crank: Crank? = nil) {
                 self.wheel = wheel
                 self.crank = crank
@@ -161,14 +149,7 @@ extension BluetoothSIG {
             /// Whether the runner runs and does not walk. Valid only if ``Feature/walkingOrRunning`` is set.
             public let isRunning: Bool
 
-            /// Creates a measurement.
-            ///
-            /// - Parameters:
-            ///   - speedRaw: The speed in units of 1/256 m/s.
-            ///   - cadence: Steps per minute.
-            ///   - strideLength: The length of a stride in cm; `nil` for none.
-            ///   - totalDistanceRaw: The total distance in units of 0.1 m; `nil` for none.
-            ///   - isRunning: Whether the runner runs and does not walk.
+            /// Creates a measurement of its fields.
             public init(
                 speedRaw: UInt16, cadence: UInt8, strideLength: UInt16? = nil, totalDistanceRaw: UInt32? = nil,
                 isRunning: Bool = false

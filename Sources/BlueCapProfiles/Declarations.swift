@@ -80,11 +80,8 @@ public struct ServiceDeclaration: Sendable {
     let tag: String
     let characteristics: [CharacteristicProfile]
 
-    /// - Parameters:
-    ///   - uuid: 4, 8 or 36 characters, as `CBUUID(string:)` accepts them.
-    ///   - name: The name for display.
-    ///   - tag: A word by which service profiles are grouped.
-    ///   - characteristics: The profiles of the characteristics.
+    /// Creates a declaration of a UUID that `CBUUID(string:)` accepts, a name for display, a word by which service profiles are
+    /// grouped, and the profiles of the characteristics.
     public init(_ uuid: String, _ name: String, tag: String, _ characteristics: [CharacteristicProfile]) {
         (self.uuid, self.name, self.tag, self.characteristics) = (uuid, name, tag, characteristics)
     }

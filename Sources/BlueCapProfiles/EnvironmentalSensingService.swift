@@ -234,8 +234,6 @@ extension MagneticFluxDensity {
     }
 
     /// Creates a flux density of the texts of ``stringValue``, or `nil` if one is missing or not a number of µT.
-    ///
-    /// - Parameter stringValue: A text such as "12.5 µT" for each axis.
     public init?(stringValue: [String: String]) {
         let fields = TextFields(stringValue)
         self.init(rawValue: Self.axes.compactMap { fields.scaled($0, unit: "µT", stepsPerUnit: 10) })

@@ -67,12 +67,8 @@ public enum Gnosus {
             /// The longitude in degrees, east of Greenwich.
             public var longitude: Double { Double(longitudeRaw) / Self.stepsPerDegree }
 
-            /// Creates a place from degrees.
-            ///
-            /// - Parameters:
-            ///   - latitude: -90 to 90, positive in the north.
-            ///   - longitude: -180 to 180, positive in the east.
-            /// - Returns: The place, rounded to hundredths of a degree; `nil` if a number is outside its range.
+            /// Creates a place from degrees, rounded to hundredths; `nil` unless the latitude is from -90 to 90 and the longitude
+            /// from -180 to 180.
             public init?(latitude: Double, longitude: Double) {
                 guard abs(latitude) <= 90, abs(longitude) <= 180,
                     let latitudeRaw = Int16(nearest: latitude * Self.stepsPerDegree),

@@ -19,10 +19,6 @@ extension TISensorTag {
             public let ambientRaw: Int16
 
             /// Creates a measurement of transmitted numbers.
-            ///
-            /// - Parameters:
-            ///   - objectRaw: The sensor's voltage in steps of 156.25 nV.
-            ///   - ambientRaw: The sensor's own temperature in steps of 1/128 °C.
             public init(objectRaw: Int16, ambientRaw: Int16) {
                 (self.objectRaw, self.ambientRaw) = (objectRaw, ambientRaw)
             }
@@ -91,10 +87,6 @@ extension TISensorTag {
             public let humidityRaw: UInt16
 
             /// Creates a measurement of transmitted numbers.
-            ///
-            /// - Parameters:
-            ///   - temperatureRaw: The temperature in steps of 175.72/65536 °C from -46.85 °C.
-            ///   - humidityRaw: The humidity in steps of 125/65536 % from -6 %.
             public init(temperatureRaw: UInt16, humidityRaw: UInt16) {
                 (self.temperatureRaw, self.humidityRaw) = (temperatureRaw, humidityRaw)
             }

@@ -93,11 +93,6 @@ where RawType: ScalableNumber & FixedWidthInteger {
     /// The transmitted number for z.
     var zRaw: RawType { get }
     /// Creates a value of transmitted numbers.
-    ///
-    /// - Parameters:
-    ///   - xRaw: The number for x.
-    ///   - yRaw: The number for y.
-    ///   - zRaw: The number for z.
     init(xRaw: RawType, yRaw: RawType, zRaw: RawType)
 }
 

@@ -163,14 +163,12 @@ open class CBCentralManager: CBManager {
 
     // MARK: Connecting
 
-    /// Connects, however long that takes: the request stays until
-    /// ``cancelPeripheralConnection(_:)``, also while the adapter is off.
+    /// Connects, however long that takes: the request stays until ``cancelPeripheralConnection(_:)``, also while the adapter is
+    /// off.
     ///
-    /// As on iOS the program must retain the peripheral; if it is released, the connection is ended.
-    ///
-    /// - Parameters:
-    ///   - peripheral: A peripheral of this manager; another one is ignored, with a message.
-    ///   - options: `CBConnectPeripheralOptionEnableAutoReconnect`, `CBConnectPeripheralOptionStartDelayKey`.
+    /// As on iOS the program must retain the peripheral; if it is released, the connection is ended. A peripheral of another
+    /// manager is ignored, with a message. The options are `CBConnectPeripheralOptionEnableAutoReconnect` and
+    /// `CBConnectPeripheralOptionStartDelayKey`.
     open func connect(_ peripheral: CBPeripheral, options: [String: Any]? = nil) {
         guard isOwn(peripheral) else { return }
         defer { callbacks.propertyChanged() }

@@ -64,12 +64,8 @@ public struct CBError: CustomNSError, Hashable, Sendable {
     /// The description that the program has given; `nil` for Apple's.
     private let text: String?
 
-    /// Creates an error.
-    ///
-    /// - Parameters:
-    ///   - code: The reason.
-    ///   - userInfo: The error under `NSUnderlyingErrorKey` becomes ``underlyingError``, the text under
-    ///     `NSLocalizedDescriptionKey` the description; the rest is not kept.
+    /// Creates an error. Of `userInfo`, the error under `NSUnderlyingErrorKey` becomes ``underlyingError``, the text under
+    /// `NSLocalizedDescriptionKey` the description; the rest is not kept.
     public init(_ code: Code, userInfo: [String: Any] = [:]) {
         self.code = code
         underlyingError = userInfo[NSUnderlyingErrorKey] as? any Error
@@ -81,11 +77,7 @@ public struct CBError: CustomNSError, Hashable, Sendable {
         self.init(Code(rawValue: error.code) ?? .unknown, userInfo: error.userInfo)
     }
 
-    init(_ code: Code, _ cause: any Error) {
-        self.code = code
-        underlyingError = cause
-        text = nil
-    }
+    init(_ code: Code, _ cause: any Error) { self.init(code, userInfo: [NSUnderlyingErrorKey: cause]) }
 
     public static var errorDomain: String { CBErrorDomain }
     public var errorCode: Int { code.rawValue }

@@ -7,11 +7,7 @@ public import BlueCapGATT
 open class CBMutableService: CBService {
     private let made = Locked<MutableService?>(nil)
 
-    /// Creates a service without characteristics.
-    ///
-    /// - Parameters:
-    ///   - UUID: The UUID of its type.
-    ///   - isPrimary: Whether the service describes a function of the peripheral.
+    /// Creates a service without characteristics. A primary service describes a function of the peripheral.
     public init(type UUID: CBUUID, primary isPrimary: Bool) { super.init(uuid: UUID, isPrimary: isPrimary) }
 
     /// Services that this one includes. A service with included services cannot be added: BlueCap does not offer them.
@@ -72,14 +68,8 @@ open class CBMutableCharacteristic: CBCharacteristic {
 
     private let core: Locked<Core>
 
-    /// Creates a characteristic.
-    ///
-    /// - Parameters:
-    ///   - UUID: The UUID of its type.
-    ///   - properties: What centrals can do with it.
-    ///   - value: A fixed value, which centrals read without a request to the delegate; the characteristic must then be
-    ///     read-only. With `nil` the delegate receives each read.
-    ///   - permissions: Whether centrals may read and write it, and which security that needs.
+    /// Creates a characteristic. Centrals read a fixed value without a request to the delegate; the characteristic must then be
+    /// read-only. With `nil` the delegate receives each read.
     public init(
         type UUID: CBUUID, properties: CBCharacteristicProperties, value: Data?, permissions: CBAttributePermissions
     ) {
@@ -87,7 +77,8 @@ open class CBMutableCharacteristic: CBCharacteristic {
         super.init(uuid: UUID, properties: properties, value: value)
     }
 
-    /// Whether centrals may read and write it. A change takes effect the next time that the service is added.
+    /// Whether centrals may read and write it, and which security that needs. A change takes effect the next time that the
+    /// service is added.
     open var permissions: CBAttributePermissions {
         get { core.withLock { $0.permissions } }
         set { core.withLock { $0.permissions = newValue } }

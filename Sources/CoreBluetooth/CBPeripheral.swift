@@ -159,15 +159,14 @@ open class CBPeripheral: CBPeer {
             return
         }
         // BlueZ discovers them with the services.
-        let object = Retained(service)
         finish(blueCap.discoverServices([known.uuid]) as Future<Void>) { peripheral, result in
             if result.isSuccess() {
                 let included = known.includedServices.filter { includedServiceUUIDs?.contains($0.uuid) ?? true }
                     .map(peripheral.object)
-                object.value.fields.withLock { $0.includedServices = included }
+                service.fields.withLock { $0.includedServices = included }
             }
             peripheral.delegate?.peripheral(
-                peripheral, didDiscoverIncludedServicesFor: object.value,
+                peripheral, didDiscoverIncludedServicesFor: service,
                 error: result.error.map(coreBluetoothError))
         }
     }
@@ -177,14 +176,13 @@ open class CBPeripheral: CBPeer {
         guard isConnected(for: "discoverCharacteristics"), let known = discovered(service.service, service) else {
             return
         }
-        let object = Retained(service)
         finish(known.discoverCharacteristics(characteristicUUIDs) as Future<Void>) { peripheral, result in
             if result.isSuccess() {
-                let found = known.characteristics.map { peripheral.object($0, of: object.value) }
-                object.value.fields.withLock { $0.characteristics = found }
+                let found = known.characteristics.map { peripheral.object($0, of: service) }
+                service.fields.withLock { $0.characteristics = found }
             }
             peripheral.delegate?.peripheral(
-                peripheral, didDiscoverCharacteristicsFor: object.value, error: result.error.map(coreBluetoothError))
+                peripheral, didDiscoverCharacteristicsFor: service, error: result.error.map(coreBluetoothError))
         }
     }
 
@@ -194,14 +192,13 @@ open class CBPeripheral: CBPeer {
             let known = discovered(characteristic.characteristic, characteristic)
         else { return }
         // BlueZ discovers them with the services.
-        let object = Retained(characteristic)
         finish(blueCap.discoverServices(known.service.map { [$0.uuid] }) as Future<Void>) { peripheral, result in
             if result.isSuccess() {
-                let found = known.descriptors.map { peripheral.object($0, of: object.value) }
-                object.value.fields.withLock { $0.descriptors = found }
+                let found = known.descriptors.map { peripheral.object($0, of: characteristic) }
+                characteristic.fields.withLock { $0.descriptors = found }
             }
             peripheral.delegate?.peripheral(
-                peripheral, didDiscoverDescriptorsFor: object.value, error: result.error.map(coreBluetoothError))
+                peripheral, didDiscoverDescriptorsFor: characteristic, error: result.error.map(coreBluetoothError))
         }
     }
 
@@ -247,11 +244,10 @@ open class CBPeripheral: CBPeer {
     open func readValue(for characteristic: CBCharacteristic) {
         guard isConnected(for: "readValue"), let known = discovered(characteristic.characteristic, characteristic)
         else { return }
-        let object = Retained(characteristic)
         finish(known.read(from: 0)) { peripheral, result in
-            if let value = result.value { object.value.fields.withLock { $0.value = value } }
+            if let value = result.value { characteristic.fields.withLock { $0.value = value } }
             peripheral.delegate?.peripheral(
-                peripheral, didUpdateValueFor: object.value, error: result.error.map(coreBluetoothError))
+                peripheral, didUpdateValueFor: characteristic, error: result.error.map(coreBluetoothError))
         }
     }
 
@@ -263,10 +259,9 @@ open class CBPeripheral: CBPeer {
         guard isConnected(for: "writeValue"), let known = discovered(characteristic.characteristic, characteristic)
         else { return }
         if type == .withoutResponse { return writeWithoutResponse(data, to: known) }
-        let object = Retained(characteristic)
         finish(known.write(data: data, type: .withResponse) as Future<Void>) { peripheral, result in
             peripheral.delegate?.peripheral(
-                peripheral, didWriteValueFor: object.value, error: result.error.map(coreBluetoothError))
+                peripheral, didWriteValueFor: characteristic, error: result.error.map(coreBluetoothError))
         }
     }
 
@@ -304,12 +299,11 @@ open class CBPeripheral: CBPeer {
             let known = discovered(characteristic.characteristic, characteristic)
         else { return }
         if enabled { receive(characteristic) }
-        let object = Retained(characteristic)
         let change: Future<Void> = enabled ? known.startNotifying() : known.stopNotifying()
         finish(change) { peripheral, result in
-            if result.isSuccess() { object.value.fields.withLock { $0.isNotifying = enabled } }
+            if result.isSuccess() { characteristic.fields.withLock { $0.isNotifying = enabled } }
             peripheral.delegate?.peripheral(
-                peripheral, didUpdateNotificationStateFor: object.value, error: result.error.map(coreBluetoothError))
+                peripheral, didUpdateNotificationStateFor: characteristic, error: result.error.map(coreBluetoothError))
         }
     }
 
@@ -348,14 +342,13 @@ open class CBPeripheral: CBPeer {
     /// Reads the value of a descriptor; `didUpdateValueFor` reports it.
     open func readValue(for descriptor: CBDescriptor) {
         guard isConnected(for: "readValue"), let known = discovered(descriptor.descriptor, descriptor) else { return }
-        let object = Retained(descriptor)
         finish(known.read() as Future<Descriptor>) { peripheral, result in
             if result.isSuccess() {
                 let value = Retained(CBDescriptor.value(known.dataValue ?? Data(), of: known.uuid))
-                object.value.fields.withLock { $0.value = value.value }
+                descriptor.fields.withLock { $0.value = value.value }
             }
             peripheral.delegate?.peripheral(
-                peripheral, didUpdateValueFor: object.value, error: result.error.map(coreBluetoothError))
+                peripheral, didUpdateValueFor: descriptor, error: result.error.map(coreBluetoothError))
         }
     }
 
@@ -368,10 +361,9 @@ open class CBPeripheral: CBPeer {
             return CBManager.misuse(
                 "Cannot write Client Characteristic Configuration descriptors using this method, use setNotifyValue")
         }
-        let object = Retained(descriptor)
         finish(known.write(data: data) as Future<Void>) { peripheral, result in
             peripheral.delegate?.peripheral(
-                peripheral, didWriteValueFor: object.value, error: result.error.map(coreBluetoothError))
+                peripheral, didWriteValueFor: descriptor, error: result.error.map(coreBluetoothError))
         }
     }
 

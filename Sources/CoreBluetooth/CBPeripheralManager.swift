@@ -41,11 +41,7 @@ open class CBPeripheralManager: CBManager {
     /// Creates a manager without a delegate, whose callbacks run on the main queue.
     public convenience override init() { self.init(delegate: nil, queue: nil) }
 
-    /// Creates a manager.
-    ///
-    /// - Parameters:
-    ///   - delegate: Receives the callbacks; it is not retained.
-    ///   - queue: Where it is called; `nil` for the main queue.
+    /// Creates a manager without options.
     public convenience init(delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?) {
         self.init(delegate: delegate, queue: queue, options: nil)
     }

@@ -7,10 +7,8 @@ public protocol CBPeripheralManagerDelegate: NSObjectProtocol {
     func peripheralManagerDidUpdateState(_ peripheral: CBPeripheralManager)
     /// What an earlier process offered and advertised is offered and advertised again. It is the first call of all.
     ///
-    /// - Parameters:
-    ///   - peripheral: The manager.
-    ///   - dict: `CBPeripheralManagerRestoredStateServicesKey`: `[CBMutableService]`;
-    ///     `CBPeripheralManagerRestoredStateAdvertisementDataKey`: `[String: Any]`.
+    /// The dictionary has `CBPeripheralManagerRestoredStateServicesKey`: `[CBMutableService]`;
+    /// `CBPeripheralManagerRestoredStateAdvertisementDataKey`: `[String: Any]`.
     func peripheralManager(_ peripheral: CBPeripheralManager, willRestoreState dict: [String: Any])
     /// The advertisement is on the air, or failed.
     func peripheralManagerDidStartAdvertising(_ peripheral: CBPeripheralManager, error: (any Error)?)

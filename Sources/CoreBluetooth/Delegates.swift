@@ -22,11 +22,8 @@ public protocol CBCentralManagerDelegate: NSObjectProtocol {
 
     /// A peripheral was discovered. With `CBCentralManagerScanOptionAllowDuplicatesKey` each of its reports is a call.
     ///
-    /// - Parameters:
-    ///   - central: The manager.
-    ///   - peripheral: The peripheral. The program must retain it to connect to it.
-    ///   - advertisementData: The data of the advertisement, by the `CBAdvertisementData…` keys.
-    ///   - RSSI: The signal strength in dBm; 127 if it is unknown.
+    /// The program must retain the peripheral to connect to it. The data of the advertisement have the `CBAdvertisementData…`
+    /// keys. The signal strength is in dBm; 127 if it is unknown.
     func centralManager(
         _ central: CBCentralManager, didDiscover peripheral: CBPeripheral, advertisementData: [String: Any],
         rssi RSSI: NSNumber)
@@ -34,12 +31,8 @@ public protocol CBCentralManagerDelegate: NSObjectProtocol {
     /// A connection that the manager was asked for has been made.
     func centralManager(_ central: CBCentralManager, didConnect peripheral: CBPeripheral)
 
-    /// A connection that the manager was asked for could not be made. It is not tried again.
-    ///
-    /// - Parameters:
-    ///   - central: The manager.
-    ///   - peripheral: The peripheral.
-    ///   - error: A ``CBError``, or a `CBATTError`.
+    /// A connection that the manager was asked for could not be made. It is not tried again. The error is a ``CBError``, or a
+    /// `CBATTError`.
     func centralManager(_ central: CBCentralManager, didFailToConnect peripheral: CBPeripheral, error: (any Error)?)
 
     /// The connection has ended. It is called if the delegate does not implement the next method.
@@ -48,12 +41,8 @@ public protocol CBCentralManagerDelegate: NSObjectProtocol {
 
     /// The connection has ended.
     ///
-    /// - Parameters:
-    ///   - central: The manager.
-    ///   - peripheral: The peripheral.
-    ///   - timestamp: The time of the end, in seconds since 2001-01-01 00:00 UTC.
-    ///   - isReconnecting: Whether it is made again: see `CBConnectPeripheralOptionEnableAutoReconnect`.
-    ///   - error: The reason; `nil` after `cancelPeripheralConnection(_:)`.
+    /// `timestamp` is in seconds since 2001-01-01 00:00 UTC. If `isReconnecting` is true, the connection is made again: see
+    /// `CBConnectPeripheralOptionEnableAutoReconnect`. The error is `nil` after `cancelPeripheralConnection(_:)`.
     func centralManager(
         _ central: CBCentralManager, didDisconnectPeripheral peripheral: CBPeripheral, timestamp: CFAbsoluteTime,
         isReconnecting: Bool, error: (any Error)?)
@@ -118,12 +107,7 @@ public protocol CBPeripheralDelegate: NSObjectProtocol {
     /// Never called: replaced by the next method in iOS 8.
     func peripheralDidUpdateRSSI(_ peripheral: CBPeripheral, error: (any Error)?)
 
-    /// The result of `readRSSI()`.
-    ///
-    /// - Parameters:
-    ///   - peripheral: The peripheral.
-    ///   - RSSI: The signal strength in dBm; 127 after an error.
-    ///   - error: The error, if there was one.
+    /// The result of `readRSSI()`: the signal strength in dBm; 127 after an error.
     func peripheral(_ peripheral: CBPeripheral, didReadRSSI RSSI: NSNumber, error: (any Error)?)
 
     /// The result of `discoverServices(_:)`: `services` of the peripheral contains the services found.

@@ -62,13 +62,7 @@ extension NSObservable {
     ///
     /// The handler is called on the queue of the manager's delegate. A change of `state` is reported before the delegate is
     /// called. Values are compared after each event and each command: a property that changes and changes back in between
-    /// is not reported.
-    ///
-    /// - Parameters:
-    ///   - keyPath: `state`, `isScanning`, `isAdvertising`, or another property of the object.
-    ///   - options: What the change has, and whether the handler is called at once.
-    ///   - changeHandler: Receives the object and the change.
-    /// - Returns: The observation, which ends when it is released.
+    /// is not reported. The observation ends when it is released.
     public func observe<Value: Equatable>(
         _ keyPath: KeyPath<Self, Value>, options: NSKeyValueObservingOptions = [],
         changeHandler: @escaping (Self, NSKeyValueObservedChange<Value>) -> Void

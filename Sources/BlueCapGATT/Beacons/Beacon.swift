@@ -64,17 +64,13 @@ public enum Beacon: Hashable, Sendable {
     /// Reads the data of a service; `nil` if they are no beacon's.
     public init?(service: CBUUID, serviceData data: Data) {
         guard service == Eddystone.service else { return nil }
-        switch data.first {
-        case 0x00:
-            guard let frame = Eddystone.UID(data: data) else { return nil }
+        if let frame = Eddystone.UID(data: data) {
             self = .eddystoneUID(frame)
-        case 0x10:
-            guard let frame = Eddystone.URL(data: data) else { return nil }
+        } else if let frame = Eddystone.URL(data: data) {
             self = .eddystoneURL(frame)
-        case 0x20:
-            guard let frame = Eddystone.TLM(data: data) else { return nil }
+        } else if let frame = Eddystone.TLM(data: data) {
             self = .eddystoneTLM(frame)
-        default:
+        } else {
             return nil
         }
     }

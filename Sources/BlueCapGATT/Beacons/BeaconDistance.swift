@@ -44,13 +44,9 @@ public struct DistanceModel: Hashable, Sendable {
         self.fading = DistanceModel.clamp(fading, to: 0...40, otherwise: 5.6)
     }
 
-    /// Returns the most probable distance of a beacon.
-    ///
-    /// - Parameters:
-    ///   - rssi: The signal strength in dBm, of one sighting or an average.
-    ///   - measuredPower: The signal strength at one metre in dBm.
-    ///   - sightings: The number of sightings in the average, from 1 (``SignalSmoother/weight``).
-    /// - Returns: `nil` if the strength is not valid: above +20 dBm (127 means unknown) or below -127.
+    /// Returns the most probable distance of a beacon; `nil` if the strength is not valid: above +20 dBm (127 means unknown) or
+    /// below -127. Strength and measured power are in dBm. The strength is an average of so many sightings, from 1
+    /// (``SignalSmoother/weight``).
     public func distance(rssi: Double, measuredPower: Double, sightings: Double = 1) -> DistanceEstimate? {
         guard (-127...20).contains(rssi), (-200...128).contains(measuredPower) else { return nil }
         let count = sightings >= 1 ? sightings : 1
@@ -76,9 +72,7 @@ public enum BeaconProximity: String, Hashable, Sendable, CaseIterable {
     /// More than three metres.
     case far
 
-    /// Creates the proximity whose range contains the most probable distance.
-    ///
-    /// - Parameter distance: The estimate; `nil` gives ``unknown``.
+    /// Creates the proximity whose range contains the most probable distance; ``unknown`` without one.
     public init(_ distance: DistanceEstimate?) {
         switch distance?.metres {
         case nil: self = .unknown
@@ -110,10 +104,7 @@ public struct SignalSmoother: Hashable, Sendable {
         self.timeConstant = timeConstant > 0 ? min(timeConstant, 86_400) : 0
     }
 
-    /// Adds a sighting.
-    /// - Parameters:
-    ///   - rssi: Its strength in dBm.
-    ///   - seconds: The time since the previous one, 0 or more.
+    /// Adds a sighting with its strength in dBm, and the time since the previous one, 0 or more.
     public mutating func add(_ rssi: Double, after seconds: TimeInterval) {
         guard rssi.isFinite else { return }
         guard let old = average, timeConstant > 0 else { return average = rssi }

@@ -14,18 +14,14 @@ public enum Eddystone {
 
     /// The identity of a beacon: ten bytes of its owner and six of its own.
     public struct UID: Hashable, Sendable {
-        /// The signal strength at zero metres in dBm.
+        /// The signal strength at zero metres in dBm, from -100 to +20: the measurement at one metre plus 41.
         public var powerAtZeroMetres: Int8
         /// Ten bytes that an owner's beacons share.
         public let namespace: Data
         /// Six bytes that distinguish an owner's beacons.
         public let instance: Data
 
-        /// `nil` unless `namespace` has ten bytes and `instance` six.
-        /// - Parameters:
-        ///   - namespace: Ten bytes that an owner's beacons share.
-        ///   - instance: Six bytes that distinguish an owner's beacons.
-        ///   - powerAtZeroMetres: dBm, from -100 to +20: the measurement at one metre plus 41.
+        /// Returns `nil` unless `namespace` has ten bytes and `instance` six.
         public init?(namespace: Data, instance: Data, powerAtZeroMetres: Int8 = -18) {
             guard namespace.count == 10, instance.count == 6 else { return nil }
             self.powerAtZeroMetres = powerAtZeroMetres
@@ -76,13 +72,7 @@ public enum Eddystone {
         /// Seconds since it was switched on.
         public var uptime: TimeInterval { Double(tenthsOfUptime) / 10 }
 
-        /// Creates telemetry.
-        ///
-        /// - Parameters:
-        ///   - batteryMillivolts: The voltage of the battery in mV; `nil` if the beacon does not measure it.
-        ///   - temperature: The temperature of the beacon in °C; `nil` if the beacon does not measure it.
-        ///   - advertisementCount: How many advertisements it has sent since it was switched on.
-        ///   - tenthsOfUptime: The time since it was switched on, in steps of 0.1 s.
+        /// Creates telemetry of its fields.
         public init(
             batteryMillivolts: UInt16? = nil, temperature: Double? = nil, advertisementCount: UInt32,
             tenthsOfUptime: UInt32
@@ -122,16 +112,13 @@ extension Eddystone {
     ///
     /// Ask the user before you open the link of an unknown beacon.
     public struct URL: Hashable, Sendable {
-        /// The signal strength at zero metres in dBm.
+        /// The signal strength at zero metres in dBm, from -100 to +20: the measurement at one metre plus 41.
         public var powerAtZeroMetres: Int8
         /// The link, beginning with `http://` or `https://`.
         public let text: String
 
         /// Returns `nil` if the link does not begin with `http://` or `https://` in lower case, has characters other than
         /// ASCII's printable ones, or takes more than seventeen bytes after its scheme.
-        /// - Parameters:
-        ///   - text: The link.
-        ///   - powerAtZeroMetres: dBm, from -100 to +20: the measurement at one metre plus 41.
         public init?(_ text: String, powerAtZeroMetres: Int8 = -18) {
             guard URL.encoded(text) != nil else { return nil }
             self.text = text

@@ -14,20 +14,16 @@ public struct IBeacon: Hashable, Sendable {
     /// The company identifier under which it is advertised.
     public static let company: UInt16 = 0x004C
 
-    /// The proximity UUID.
+    /// The proximity UUID, which all beacons of an owner share.
     public var uuid: UUID
     /// The group within the UUID's beacons.
     public var major: UInt16
     /// The beacon within the group.
     public var minor: UInt16
-    /// The signal strength at a distance of one metre in dBm.
+    /// The signal strength at a distance of one metre in dBm; -59 is usual for a telephone that acts as a beacon.
     public var measuredPower: Int8
 
-    /// - Parameters:
-    ///   - uuid: The proximity UUID, which all beacons of an owner share.
-    ///   - major: The group within the UUID's beacons.
-    ///   - minor: The beacon within the group.
-    ///   - measuredPower: dBm at one metre; -59 is usual for a telephone that acts as a beacon.
+    /// Creates a beacon of its fields.
     public init(uuid: UUID, major: UInt16, minor: UInt16, measuredPower: Int8 = -59) {
         self.uuid = uuid
         self.major = major
@@ -73,12 +69,7 @@ public struct AltBeacon: Hashable, Sendable {
     /// A byte of the manufacturer's.
     public var manufacturerReserved: UInt8
 
-    /// - Parameters:
-    ///   - company: 0x0118, Radius Networks, is the company of the specification's examples.
-    ///   - organization: The first sixteen bytes of the identity, the owner's.
-    ///   - number: The last four bytes of the identity.
-    ///   - measuredPower: dBm at one metre.
-    ///   - manufacturerReserved: A byte of the manufacturer's.
+    /// Creates a beacon of its fields. 0x0118, Radius Networks, is the company of the specification's examples.
     public init(
         company: UInt16 = 0x0118, organization: UUID, number: UInt32, measuredPower: Int8 = -59,
         manufacturerReserved: UInt8 = 0

@@ -11,12 +11,7 @@ extension Data {
     /// Returns the bytes as pairs of lower case hexadecimal digits, with nothing between them: `"0a1b"`.
     public func hexStringValue() -> String { hexadecimal }
 
-    /// Returns the bytes of a text.
-    ///
-    /// - Parameters:
-    ///   - value: The text.
-    ///   - encoding: UTF-8 unless given.
-    /// - Returns: The bytes; `nil` if the encoding has no form for one of the characters.
+    /// Returns the bytes of a text, as `SerDe.serialize` does.
     public static func fromString(_ value: String, encoding: String.Encoding = .utf8) -> Data? {
         SerDe.serialize(value, encoding: encoding)
     }

@@ -53,8 +53,8 @@ public final class CBUUID: Sendable {
 
     package convenience init(high: UInt64, low: UInt64) { self.init(Form(high: high, low: low)) }
 
-    /// Creates a UUID from text: 4, 8 or 32 hexadecimal digits in either case, the last with hyphens (8-4-4-4-12); `0x` may
-    /// precede them.
+    /// Creates a UUID from text: 4, 8 or 32 hexadecimal digits in either case, the last with hyphens (8-4-4-4-12) or without;
+    /// `0x` may precede them, as on Apple's platforms.
     ///
     /// Never traps. A text that is not a UUID is reported on standard error, with the text. The result is then a UUID that
     /// no device has: the same one for the same text, and another one for another text. `init(validating:)` returns `nil`
@@ -66,10 +66,7 @@ public final class CBUUID: Sendable {
                     misuse: "\"\(string)\" is not a Bluetooth UUID: write 4, 8 or 32 hexadecimal digits (8-4-4-4-12)."))
     }
 
-    /// Creates a UUID from any text; `nil` if it is none.
-    ///
-    /// - Parameter text: 4, 8 or 32 hexadecimal digits in either case; 32 digits with hyphens as 8-4-4-4-12. `0x` may precede
-    ///   them, as on Apple's platforms.
+    /// Creates a UUID from any text, in the forms of ``init(string:)``; `nil` if it is none.
     public convenience init?(validating text: String) {
         guard let form = Form(text: text) else { return nil }
         self.init(form)

@@ -15,7 +15,7 @@ public class CharacteristicProfile: @unchecked Sendable {
 
     /// The UUID of such characteristics.
     public let uuid: CBUUID
-    /// The name for display.
+    /// The name for display, and the key of the string form.
     public let name: String
     /// The access that a published characteristic allows a central.
     public let permissions: CBAttributePermissions
@@ -24,12 +24,7 @@ public class CharacteristicProfile: @unchecked Sendable {
     /// The value that a published characteristic has at first.
     public let initialValue: Data?
 
-    /// - Parameters:
-    ///   - uuid: 4, 8 or 36 characters, as `CBUUID(string:)` accepts them; anything else traps.
-    ///   - name: The name for display, and the key of the string form.
-    ///   - permissions: The access that a published characteristic allows a central.
-    ///   - properties: The operations that the characteristic supports.
-    ///   - initialValue: The value that a published characteristic has at first.
+    /// Creates a profile of its properties. The UUID is a text that `CBUUID(string:)` accepts.
     public init(
         uuid: String, name: String, permissions: CBAttributePermissions = [.readable, .writeable],
         properties: CBCharacteristicProperties = [.read, .write, .notify], initialValue: Data? = nil

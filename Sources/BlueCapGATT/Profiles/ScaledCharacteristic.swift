@@ -25,9 +25,7 @@ extension ScaledCharacteristic {
     /// The quantity in ``unit``, or `nil` if it is not known.
     public var value: Double? { rawValue == Self.unknown ? nil : rawValue.doubleValue / Self.stepsPerUnit }
 
-    /// Creates the quantity rounded to the nearest step; `nil` if that is out of range.
-    ///
-    /// - Parameter value: The quantity in ``unit``.
+    /// Creates the quantity, in ``unit``, rounded to the nearest step; `nil` if that is out of range.
     public init?(_ value: Double) {
         guard let rawValue = RawType(nearest: value * Self.stepsPerUnit), rawValue != Self.unknown else { return nil }
         self.init(rawValue: rawValue)

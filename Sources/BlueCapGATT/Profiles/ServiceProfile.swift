@@ -15,10 +15,7 @@ public class ServiceProfile: @unchecked Sendable {
     /// A word by which the application groups its profiles.
     public let tag: String
 
-    /// - Parameters:
-    ///   - uuid: 4, 8 or 36 characters, as `CBUUID(string:)` accepts them; anything else traps.
-    ///   - name: The name for display.
-    ///   - tag: A word by which the application groups its profiles.
+    /// Creates a profile without characteristics. The UUID is a text that `CBUUID(string:)` accepts.
     public init(uuid: String, name: String, tag: String = "Miscellaneous") {
         self.uuid = CBUUID(string: uuid)
         self.name = name

@@ -17,11 +17,7 @@ public struct MedicalFloat: Deserializable, Hashable {
         self.exponent = exponent
     }
 
-    /// Creates the nearest number with so many digits after the point, or ``notANumber`` if it is out of range.
-    ///
-    /// - Parameters:
-    ///   - value: The number.
-    ///   - decimals: The number of digits, 0 to 7.
+    /// Creates the nearest number with so many digits after the point, 0 to 7, or ``notANumber`` if it is out of range.
     public init(_ value: Double, decimals: Int) {
         let decimals = min(max(decimals, 0), 7)
         guard let mantissa = Int32(nearest: value * pow(10, Double(decimals))), abs(mantissa) <= 0x7F_FFFD else {

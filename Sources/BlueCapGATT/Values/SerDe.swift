@@ -9,20 +9,13 @@ public import Foundation
 /// let text: String? = SerDe.deserialize(Data("Hi".utf8)) // "Hi"
 /// ```
 public enum SerDe {
-    /// Returns the bytes of a text, or `nil` if the encoding cannot represent one of its characters.
-    ///
-    /// - Parameters:
-    ///   - value: The text.
-    ///   - encoding: UTF-8 by default, as GATT's `utf8s`.
+    /// Returns the bytes of a text, by default in UTF-8 as GATT's `utf8s`, or `nil` if the encoding cannot represent one of
+    /// its characters.
     public static func serialize(_ value: String, encoding: String.Encoding = .utf8) -> Data? {
         value.data(using: encoding)
     }
 
     /// Returns the text of the bytes, or `nil` if they are not valid in the encoding.
-    ///
-    /// - Parameters:
-    ///   - data: The bytes.
-    ///   - encoding: UTF-8 by default, as GATT's `utf8s`.
     public static func deserialize(_ data: Data, encoding: String.Encoding = .utf8) -> String? {
         String(data: data, encoding: encoding)
     }
