@@ -2,7 +2,6 @@ import ArgumentParser
 import BlueCapKit
 import Foundation
 
-/// `bluecap doctor`.
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",

@@ -2,7 +2,6 @@ import ArgumentParser
 import BlueCapKit
 import Foundation
 
-/// `bluecap monitor`.
 struct MonitorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "monitor",

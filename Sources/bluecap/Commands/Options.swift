@@ -63,7 +63,6 @@ struct JSONOption: ParsableArguments {
     }
 }
 
-/// As ``JSONOption``.
 struct DurationOption: ParsableArguments {
     @Option(
         name: .customLong("duration"), help: ArgumentHelp("End after so many seconds.", valueName: "seconds"),
@@ -71,7 +70,6 @@ struct DurationOption: ParsableArguments {
     var seconds: Double?
 }
 
-/// As ``JSONOption``.
 struct CountOption: ParsableArguments {
     @Option(
         name: .customLong("count"), help: ArgumentHelp("End after so many values.", valueName: "number"),
@@ -79,7 +77,6 @@ struct CountOption: ParsableArguments {
     var values: Int?
 }
 
-/// What is simulated.
 struct SimulationOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("The virtual peripherals: room, empty, crowd:N or a JSON file.", valueName: "file|name"),

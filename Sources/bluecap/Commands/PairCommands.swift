@@ -2,7 +2,6 @@ import ArgumentParser
 import BlueCapKit
 import Foundation
 
-/// `bluecap pair`.
 struct PairCommand: AsyncParsableCommand {
     /// What this side can do in a pairing.
     enum Capability: String, CaseIterable, ExpressibleByArgument, Sendable {
@@ -88,7 +87,6 @@ struct PairCommand: AsyncParsableCommand {
     }
 }
 
-/// `bluecap unpair`.
 struct UnpairCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "unpair",
@@ -173,7 +171,6 @@ struct UnpairCommand: AsyncParsableCommand {
     }
 }
 
-/// `bluecap bonds`.
 struct BondsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bonds",
@@ -221,11 +218,7 @@ struct BondsCommand: AsyncParsableCommand {
     ) async throws {
         try await radio.run(common) { radio in
             let console = common.makeConsole()
-            try await console.run {
-                try await work(try await radio.makeCentral(console), radio, console)
-            } failure: {
-                ToolFailure(RemoteFailure.text(for: $0))
-            }
+            try await radio.withCentral(console) { try await work($0, radio, console) }
         }
     }
 }

@@ -1,7 +1,6 @@
 import BlueCapKit
 import Foundation
 
-/// Reads lines from a descriptor.
 struct LineReader {
     let descriptor: Int32
     /// The greatest length of a line, in bytes; a longer line ends the reading.
