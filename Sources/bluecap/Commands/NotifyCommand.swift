@@ -41,12 +41,10 @@ struct NotifyCommand: AsyncParsableCommand {
     @OptionGroup var pairing: PairingOptions
 
     func run() async throws {
-        try await remote.run(
-            pairing.plan, isPersistent: true,
-            session: { [self] session in
-                try await Monitor(
-                    session: session, count: count.values, duration: duration.seconds, format: json.format(), form: form
-                ).run([characteristic])
-            })
+        try await remote.withSession(pairing.plan, isPersistent: true) { [self] session in
+            try await Monitor(
+                session: session, count: count.values, duration: duration.seconds, format: json.format(), form: form
+            ).run([characteristic])
+        }
     }
 }

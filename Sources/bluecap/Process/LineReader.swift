@@ -15,7 +15,7 @@ struct LineReader {
         self.longest = longest
     }
 
-    /// The next line; `nil` at the end, and after an error, which is in `errno`.
+    /// The next line; `nil` at the end, and after an error.
     mutating func next() -> String? {
         while true {
             if let end = received.firstIndex(of: UInt8(ascii: "\n")) {
@@ -28,7 +28,6 @@ struct LineReader {
             if count > 0 {
                 received += buffer[..<count]
             } else if count == 0 || errno != EINTR {
-                if count == 0 { errno = 0 }
                 return nil
             }
         }

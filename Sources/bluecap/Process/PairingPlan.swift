@@ -136,37 +136,29 @@ struct PairingPlan: Sendable {
         of manager: CentralManager, _ console: Console, _ wasAsked: Locked<Bool>,
         during work: @escaping @Sendable () async throws -> Void
     ) async throws {
-        let (requests, feed) = AsyncStream.makeStream(of: PairingRequest.self)
-        let token = CancelToken()
-        let stream = manager.whenPairingIsRequested()
         // The rejection also fails the work, perhaps first.
         let refusal = Locked<ToolFailure?>(nil)
         let rejecting: @Sendable (ToolFailure) -> Void = { failure in refusal.withLock { $0 = failure } }
-        stream.onSuccess(context: ImmediateContext(), cancelToken: token) { request in
-            rejectUnseen(request, rejecting: rejecting)
-            feed.yield(request)
-        }
-        defer { stream.cancel(token) }
-        try await withThrowingTaskGroup(of: Bool.self) { group in
-            defer { group.cancelAll() }
-            group.addTask {
-                do {
-                    try await work()
-                    return true
-                } catch {
-                    throw refusal.withLock { $0 } ?? error
-                }
+        try await EventLoop<PairingRequest>.run { requests in
+            requests.observe(manager.whenPairingIsRequested()) { request in
+                rejectUnseen(request, rejecting: rejecting)
+                return request
             }
-            group.addTask {
+            let task = Task(operation: work)
+            requests.perform {
                 for await request in requests {
                     wasAsked.withLock { $0 = true }
-                    try await answer(request, console, rejecting: rejecting)
+                    do { try await answer(request, console, rejecting: rejecting) } catch { task.cancel() }
                 }
-                // The stream ends if the task was cancelled. Whether that is a failure is decided by the work, which may
-                // return normally.
-                return false
             }
-            while let isDone = try await group.next(), !isDone {}
+            // Whether a cancellation is a failure is decided by the work, which may return normally.
+            let result = await withTaskCancellationHandler {
+                await task.result
+            } onCancel: {
+                task.cancel()
+            }
+            if let failure = refusal.withLock({ $0 }) { throw failure }
+            try result.get()
         }
     }
 }

@@ -2,13 +2,14 @@ import BlueCapKit
 import Foundation
 import Logging
 
-/// The Bluetooth adapter that a command uses, and the waiting until it is usable.
+/// The Bluetooth adapter that a command uses, the waiting until it is usable, and where the command reports.
 struct Radio: Sendable {
     /// The address of a simulated bus; `nil` for the system bus.
     var busAddress: String?
     /// `hci0`, or an address; `nil` for the library's choice.
     var adapter: String?
     var logger = Logger(label: "bluecap") { _ in SwiftLogNoOpLogHandler() }
+    var console = Console(showsStages: false)
 
     /// How long BlueZ may take to report its adapters, in seconds: a daemon that starts, on a slow machine.
     static let patience = 10.0

@@ -126,7 +126,7 @@ extension Radio {
     ///
     /// - Throws: ``ToolFailure``, or `CancellationError`.
     func withCentral(
-        _ console: Console, _ policy: PairingPolicy = .reject, _ work: (CentralManager) async throws -> Void
+        _ policy: PairingPolicy = .reject, _ work: (CentralManager) async throws -> Void
     ) async throws {
         try await console.run {
             var configuration = centralConfiguration
@@ -154,11 +154,12 @@ struct RemoteSession: Sendable {
     /// Whether a lost link is restored.
     var isPersistent = false
     let pairing: PairingPlan
-    let console: Console
+
+    var console: Console { radio.console }
 
     /// - Throws: ``ToolFailure``, or `CancellationError` if the task was cancelled before the work was done.
     func run(_ work: @escaping @Sendable (Remote) async throws -> Void) async throws {
-        try await radio.withCentral(console, pairing.policy) { try await use($0, work) }
+        try await radio.withCentral(pairing.policy) { try await use($0, work) }
     }
 
     private func use(
@@ -211,7 +212,7 @@ struct RemoteSession: Sendable {
     func find(
         _ work: @escaping @Sendable (CentralManager, Peripheral) async throws -> Void
     ) async throws {
-        try await radio.withCentral(console, pairing.policy) { try await work($0, try await find(with: $0)) }
+        try await radio.withCentral(pairing.policy) { try await work($0, try await find(with: $0)) }
     }
 
     // MARK: The peripheral

@@ -38,7 +38,8 @@ struct Serving: Sendable {
     /// For how many seconds from the beginning centrals may pair; `nil` for no limit.
     var pairableTime: Double?
     let format: Format
-    let console: Console
+
+    private var console: Console { radio.console }
 
     /// How long BlueZ may take from the start until everything is registered, in seconds. A short duration leaves it two.
     private var limit: Double { min(Radio.patience, max(duration ?? .infinity, 2)) }
@@ -205,11 +206,11 @@ private struct ServingLoop {
             .serving(services: serving.services, advertisements: serving.advertisements.map(\.data)))
         if let duration = serving.duration { loop.send(.timeIsOver, after: duration) }
         try await perform(machine.begin())
-        await serving.console.stage(status)
+        await serving.radio.console.stage(status)
         for await event in loop {
             if case .timeIsOver = event { break }
             try await handle(event)
-            await serving.console.stage(status)
+            await serving.radio.console.stage(status)
         }
         summary.seconds = clock.seconds
         try await report(.finished(summary))
@@ -235,19 +236,19 @@ private struct ServingLoop {
             for who in before where !now.contains(who) { try await report(.unsubscribed(attribute(key), who), date) }
         case .stateChanged:
             let (present, explanation) = manager.standing
-            if let remark = state.remark(present, explanation) { await serving.console.remark(remark) }
+            if let remark = state.remark(present, explanation) { await serving.radio.console.remark(remark) }
         case .changeIsDue(let advertisement, let change):
             try advertisement.change(to: change.to(clock.seconds))
             loop.send(.changeIsDue(advertisement, change), after: change.every)
         case .advertisingEnded(let end):
             guard let why = ServingFailure.text(for: end) else { return }
             if serving.services.isEmpty { throw ToolFailure(why) }
-            await serving.console.remark(why)
+            await serving.radio.console.remark(why)
         case .pairing(let request, let date):
             if case .central(let central) = request.peer {
                 try await report(.pairingRequested(.init(request.kind), ServingEvent.Who(central)), date)
             }
-            loop.perform { [pairing = serving.pairing, console = serving.console] in
+            loop.perform { [pairing = serving.pairing, console = serving.radio.console] in
                 do { try await pairing.answer(request, console) } catch { await console.remark("\(error)") }
             }
         case .paired(let central, let change, let date):
@@ -314,8 +315,8 @@ private struct ServingLoop {
 
     private mutating func report(_ event: ServingEvent, _ date: Date = Date()) async throws {
         summary.count(event)
-        if let remark = event.remark(serving.format) { await serving.console.remark(remark) }
-        if let line = event.line(serving.format, at: date) { try await serving.console.write(line) }
+        if let remark = event.remark(serving.format) { await serving.radio.console.remark(remark) }
+        if let line = event.line(serving.format, at: date) { try await serving.radio.console.write(line) }
     }
 
     /// What a terminal shows while nothing happens.
