@@ -55,7 +55,7 @@ final class QuantityTests: XCTestCase {
 final class MonitorPlotTests: XCTestCase {
     private func board(_ numbers: [(Double, Double)], window: Double = 10, gap: (Double, Double)? = nil) -> MonitorBoard
     {
-        var board = MonitorBoard(window: window)
+        var board = MonitorBoard(title: "Strap", window: window)
         var gap = gap
         for (time, number) in numbers {
             if let ends = gap, ends.0 < time {
@@ -73,7 +73,7 @@ final class MonitorPlotTests: XCTestCase {
         notice: String? = nil, isColoured: Bool = false, at now: Double = 10
     ) -> [String] {
         MonitorPlot(page: Page(width: width, height: height, isColoured: isColoured, glyphs: glyphs))
-            .lines(board, title: "Strap", summary: summary, notice: notice, at: now).map(\.text)
+            .lines(board, summary: summary, notice: notice, at: now).map(\.text)
     }
 
     func testARisingNumberIsARisingLine() {
@@ -160,7 +160,7 @@ final class MonitorPlotTests: XCTestCase {
     }
 
     func testNothingIsWiderOrHigherThanTheTerminal() {
-        var many = MonitorBoard(window: 10)
+        var many = MonitorBoard(title: "A title of some length", window: 10)
         for series in 0..<5 {
             for time in 0...10 {
                 many.add(
@@ -172,7 +172,7 @@ final class MonitorPlotTests: XCTestCase {
             for width in 1...90 {
                 for height in [6, 9, 14, 24, 60] {
                     let lines = MonitorPlot(page: Page(width: width, height: height, isColoured: true, glyphs: glyphs))
-                        .lines(many, title: "A title of some length", summary: nil, notice: "A notice.", at: 10)
+                        .lines(many, summary: nil, notice: "A notice.", at: 10)
                     XCTAssertLessThanOrEqual(lines.count, max(height, 8), "\(width)×\(height)")
                     for line in lines { XCTAssertLessThanOrEqual(line.width, width, line.text) }
                 }
@@ -190,7 +190,8 @@ final class MonitorPlotTests: XCTestCase {
 
     func testWithoutValuesItSaysThatItWaits() {
         XCTAssertEqual(
-            text(MonitorBoard(window: 10), at: 2), ["Strap", "  Waiting for values ~", "0 values - 2 s - Ctrl-C ends"])
+            text(MonitorBoard(title: "Strap", window: 10), at: 2),
+            ["Strap", "  Waiting for values ~", "0 values - 2 s - Ctrl-C ends"])
     }
 
     func testColourIsUsedOnlyWhereItIsWanted() {

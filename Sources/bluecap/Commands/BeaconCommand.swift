@@ -2,7 +2,6 @@ import ArgumentParser
 import BlueCapKit
 import Foundation
 
-/// `bluecap beacon`.
 struct BeaconCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "beacon",

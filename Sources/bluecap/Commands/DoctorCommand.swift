@@ -2,7 +2,6 @@ import ArgumentParser
 import BlueCapKit
 import Foundation
 
-/// `bluecap doctor`.
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
@@ -30,7 +29,7 @@ struct DoctorCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await radio.run(common) { [self] radio in
-            let console = common.makeConsole()
+            let console = radio.console
             await console.stage("Examining Bluetooth …")
             let diagnosis = await BlueCapDiagnosis.report(configuration: radio.centralConfiguration)
             try Task.checkCancellation()

@@ -1,7 +1,6 @@
 import ArgumentParser
 import BlueCapKit
 
-/// `bluecap explore`.
 struct ExploreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "explore",

@@ -2,7 +2,6 @@ import ArgumentParser
 import BlueCapKit
 import Foundation
 
-/// `bluecap monitor`.
 struct MonitorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "monitor",
@@ -58,14 +57,11 @@ struct MonitorCommand: AsyncParsableCommand {
 
     func run() async throws {
         let format = json.format(drawingUnless: remote.common)
-        try await remote.run(
-            pairing.plan, isPersistent: true,
-            session: { [self] session in
-                let monitor = Monitor(
-                    session: session, interval: interval, window: window, count: count.values,
-                    duration: duration.seconds,
-                    format: format)
-                try await monitor.run(characteristics)
-            })
+        try await remote.withSession(pairing.plan, isPersistent: true) { [self] session in
+            try await Monitor(
+                session: session, interval: interval, window: window, count: count.values, duration: duration.seconds,
+                format: format
+            ).run(characteristics)
+        }
     }
 }

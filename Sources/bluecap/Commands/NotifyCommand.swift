@@ -2,7 +2,6 @@ import ArgumentParser
 import BlueCapKit
 import Foundation
 
-/// `bluecap notify`.
 struct NotifyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "notify",
@@ -42,10 +41,10 @@ struct NotifyCommand: AsyncParsableCommand {
     @OptionGroup var pairing: PairingOptions
 
     func run() async throws {
-        try await remote.run(pairing.plan, isPersistent: true) { [self] remote in
-            try await Subscription(
-                remote: remote, format: json.format(), form: form, count: count.values, duration: duration.seconds
-            ).run(characteristic)
+        try await remote.withSession(pairing.plan, isPersistent: true) { [self] session in
+            try await Monitor(
+                session: session, count: count.values, duration: duration.seconds, format: json.format(), form: form
+            ).run([characteristic])
         }
     }
 }

@@ -53,17 +53,15 @@ struct JSONOption: ParsableArguments {
     @Flag(name: .customLong("json"), help: "Print JSON, one object a line.")
     var isOn = false
 
-    /// - Parameter format: The format without the option.
-    func format(orElse format: Format = .lines) -> Format { isOn ? .json : format }
+    func format() -> Format { isOn ? .json : .lines }
 
     /// The format of a command that draws in place. Log lines would disturb the frames.
     func format(drawingUnless common: CommonOptions) -> Format {
         let isDisturbed = common.isLogging && Output.error.isTerminal
-        return format(orElse: Terminal.present.canRedraw && !isDisturbed ? .table : .lines)
+        return !isOn && Terminal.present.canRedraw && !isDisturbed ? .table : format()
     }
 }
 
-/// As ``JSONOption``.
 struct DurationOption: ParsableArguments {
     @Option(
         name: .customLong("duration"), help: ArgumentHelp("End after so many seconds.", valueName: "seconds"),
@@ -71,7 +69,6 @@ struct DurationOption: ParsableArguments {
     var seconds: Double?
 }
 
-/// As ``JSONOption``.
 struct CountOption: ParsableArguments {
     @Option(
         name: .customLong("count"), help: ArgumentHelp("End after so many values.", valueName: "number"),
@@ -79,7 +76,6 @@ struct CountOption: ParsableArguments {
     var values: Int?
 }
 
-/// What is simulated.
 struct SimulationOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("The virtual peripherals: room, empty, crowd:N or a JSON file.", valueName: "file|name"),
@@ -159,7 +155,10 @@ struct RadioOptions: ParsableArguments {
             let simulator = simulated ? try simulation.makeSimulator() : nil
             defer { simulator?.end() }
             if isVisited, let simulator { Visitor.visitAdapters(of: simulator) }
-            try await work(Radio(busAddress: simulator?.address, adapter: adapter, logger: common.makeLogger()))
+            try await work(
+                Radio(
+                    busAddress: simulator?.address, adapter: adapter, logger: common.makeLogger(),
+                    console: common.makeConsole()))
         }
     }
 }
@@ -188,24 +187,21 @@ struct RemoteOptions: ParsableArguments {
         """
 
     /// Connects to the peripheral, does the work, and disconnects.
-    ///
-    /// - Parameter isPersistent: Whether a lost link is restored.
-    func run(
-        _ pairing: PairingPlan, isPersistent: Bool = false, _ work: @escaping @Sendable (Remote) async throws -> Void
-    ) async throws {
-        try await run(pairing, isPersistent: isPersistent, session: { try await $0.run(work) })
+    func run(_ pairing: PairingPlan, _ work: @escaping @Sendable (Remote) async throws -> Void) async throws {
+        try await withSession(pairing) { try await $0.run(work) }
     }
 
     /// Does the work with a session that is not begun.
-    func run(
-        _ pairing: PairingPlan, isPersistent: Bool,
-        session work: @escaping @Sendable (RemoteSession) async throws -> Void
+    ///
+    /// - Parameter isPersistent: Whether a lost link is restored.
+    func withSession(
+        _ pairing: PairingPlan, isPersistent: Bool = false,
+        _ work: @escaping @Sendable (RemoteSession) async throws -> Void
     ) async throws {
         try await radio.run(common) { [self] radio in
             try await work(
                 RemoteSession(
-                    radio: radio, argument: peripheral, timeout: timeout, isPersistent: isPersistent, pairing: pairing,
-                    console: common.makeConsole()))
+                    radio: radio, argument: peripheral, timeout: timeout, isPersistent: isPersistent, pairing: pairing))
         }
     }
 }
@@ -297,8 +293,7 @@ struct ServingOptions: ParsableArguments {
         try await radio.run(common, isVisited: true) { [self] radio in
             let serving = Serving(
                 radio: radio, services: services, advertisements: advertisements, duration: duration.seconds,
-                showsUpdates: showsUpdates, pairing: pairing, pairableTime: pairableTime, format: json.format(),
-                console: common.makeConsole())
+                showsUpdates: showsUpdates, pairing: pairing, pairableTime: pairableTime, format: json.format())
             try await serving.run()
         }
     }

@@ -2,7 +2,6 @@ import ArgumentParser
 import BlueCapKit
 import Foundation
 
-/// `bluecap pair`.
 struct PairCommand: AsyncParsableCommand {
     /// What this side can do in a pairing.
     enum Capability: String, CaseIterable, ExpressibleByArgument, Sendable {
@@ -88,7 +87,6 @@ struct PairCommand: AsyncParsableCommand {
     }
 }
 
-/// `bluecap unpair`.
 struct UnpairCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "unpair",
@@ -132,16 +130,17 @@ struct UnpairCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await BondsCommand.run(radio, common) { [self] manager, radio, console in
-            let names = KnownNames.file(for: radio)
-            let bonds = try await chosen(manager.bonds(), names?.read() ?? KnownNames(), console)
-            for bond in bonds {
-                let device = BondedDevice(bond)
-                await console.stage("Removing the bond with \(device.label) …")
-                try await manager.forget(bond)
-                names?.change { $0.remove(bond.address) }
-                if json.isOn { try await console.write(device.json.text) }
-                await console.remark("Removed the bond with \(device.label). It keeps its own keys.")
+        try await radio.run(common) { [self] radio in
+            let (names, console) = (KnownNames.file(for: radio), radio.console)
+            try await radio.withCentral { manager in
+                for bond in try await chosen(manager.bonds(), names?.read() ?? KnownNames(), console) {
+                    let device = BondedDevice(bond)
+                    await console.stage("Removing the bond with \(device.label) …")
+                    try await manager.forget(bond)
+                    names?.change { $0.remove(bond.address) }
+                    if json.isOn { try await console.write(device.json.text) }
+                    await console.remark("Removed the bond with \(device.label). It keeps its own keys.")
+                }
             }
         }
     }
@@ -173,7 +172,6 @@ struct UnpairCommand: AsyncParsableCommand {
     }
 }
 
-/// `bluecap bonds`.
 struct BondsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bonds",
@@ -199,11 +197,13 @@ struct BondsCommand: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-        try await Self.run(radio, common) { [self] manager, _, console in
-            let devices = manager.bonds().map { BondedDevice($0) }
-            for device in devices { try await console.write(json.isOn ? device.json.text : device.line) }
-            if devices.isEmpty, !json.isOn {
-                await console.remark("The adapter has no bonds: `bluecap pair` makes one.")
+        try await radio.run(common) { [self] radio in
+            try await radio.withCentral { manager in
+                let devices = manager.bonds().map { BondedDevice($0) }
+                for device in devices { try await radio.console.write(json.isOn ? device.json.text : device.line) }
+                if devices.isEmpty, !json.isOn {
+                    await radio.console.remark("The adapter has no bonds: `bluecap pair` makes one.")
+                }
             }
         }
     }
@@ -213,19 +213,4 @@ struct BondsCommand: AsyncParsableCommand {
         Status: 0 on success; 1 on failure, with one line that says why; 3 without a usable Bluetooth adapter; 64 for wrong \
         arguments; 128 and the signal's number if a signal ended it.
         """
-
-    /// Runs a command's work with a central manager that is powered on.
-    static func run(
-        _ radio: RadioOptions, _ common: CommonOptions,
-        _ work: @escaping @Sendable (CentralManager, Radio, Console) async throws -> Void
-    ) async throws {
-        try await radio.run(common) { radio in
-            let console = common.makeConsole()
-            try await console.run {
-                try await work(try await radio.makeCentral(console), radio, console)
-            } failure: {
-                ToolFailure(RemoteFailure.text(for: $0))
-            }
-        }
-    }
 }

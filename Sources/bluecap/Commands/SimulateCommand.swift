@@ -3,7 +3,6 @@ import BlueZSimulator
 import Foundation
 import Logging
 
-/// `bluecap simulate`.
 struct SimulateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",
@@ -123,7 +122,6 @@ struct SimulateCommand: AsyncParsableCommand {
     }
 }
 
-/// `bluecap simulate fault`.
 struct FaultCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fault",

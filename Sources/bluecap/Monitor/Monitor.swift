@@ -1,7 +1,7 @@
 import BlueCapKit
 import Foundation
 
-/// Monitors one peripheral: its advertisements without a connection, or the values of its characteristics.
+/// Follows one peripheral: its advertisements without a connection, or the values of its characteristics.
 struct Monitor: Sendable {
     fileprivate struct Source: Sendable {
         let label: String
@@ -11,6 +11,8 @@ struct Monitor: Sendable {
 
     fileprivate enum Event: Sendable {
         case value(Data, Source, Date)
+        /// Values may be missing.
+        case gap(Date)
         case strength(Int, Date)
         /// A value could not be read.
         case unread(Source, any Error)
@@ -28,21 +30,22 @@ struct Monitor: Sendable {
 
     let session: RemoteSession
     /// In seconds.
-    let interval: Double
+    var interval = 1.0
     /// In seconds.
-    let window: Double
+    var window = 60.0
     /// The number of values; `nil` for no limit.
     let count: Int?
     /// In seconds; `nil` for no limit.
     let duration: Double?
     let format: Format
+    /// How the values that are sent are printed, for `notify`; `nil` if the numbers in all values are plotted.
+    var form: ValueForm?
 
     /// Returns when enough values have arrived, and if the task is cancelled after the first part of the work.
     func run(_ arguments: [AttributeArgument]) async throws {
         if arguments.isEmpty {
             try await session.find { manager, peripheral in
-                let result: Result<Void, any Error>
-                do { result = .success(try await listen(manager, peripheral)) } catch { result = .failure(error) }
+                let result = await Result { try await listen(manager, peripheral) }
                 await manager.endScan()
                 try result.get()
             }
@@ -79,15 +82,15 @@ struct Monitor: Sendable {
             var readable: [Source] = []
             for argument in arguments {
                 let (entry, target, profile) = try await remote.find(
-                    argument, in: directory, usableFor: sending.union(.read))
+                    argument, in: directory, usableFor: form == nil ? sending.union(.read) : sending)
                 let source = Source(label: entry.label, characteristic: target, profile: profile)
-                if entry.properties.contains(.read) { readable.append(source) }
+                if form == nil, entry.properties.contains(.read) { readable.append(source) }
                 guard !entry.properties.isDisjoint(with: sending) else {
                     loop.send(.readIsDue(source), after: interval)
                     continue
                 }
                 try await remote.subscribe(to: target, in: loop, failure: Event.failed) {
-                    $0.map { .value($0, source, Date()) }
+                    $0.map { .value($0, source, Date()) } ?? .gap(Date())
                 }
             }
             // The newest values at once: the next ones may be sent only when they change.
@@ -114,7 +117,7 @@ private struct MonitorFollower {
     let monitor: Monitor
     let peripheral: Peripheral
     let loop: Monitor.Loop
-    var display: LiveDisplay<MonitorBoard>
+    var display: LiveDisplay<MonitorPlot>
     private var values = 0
     private var watch = RadioWatch()
     private var isConnected = true
@@ -148,6 +151,7 @@ private struct MonitorFollower {
         case .value(let data, let source, let date):
             values += 1
             let value = AttributeValue(data, profile: source.profile)
+            if let form = monitor.form { return try display.show { ValueEvent.value(value, date).line($0, form) } }
             let quantities = Quantity.all(in: value, label: source.label)
             for (series, quantity) in quantities { try add(quantity, to: series, date) }
             if let rssi = peripheral.rssi {
@@ -155,6 +159,8 @@ private struct MonitorFollower {
             }
             guard quantities.isEmpty, numberless.insert(source.label).inserted else { return }
             display.remark("The values of \(source.label) contain no number: `bluecap notify` prints them.")
+        case .gap(let date):
+            if monitor.form != nil { try beginGap(ValueEvent.gap(date).remark(.lines) ?? "", date) }
         case .strength(let rssi, let date):
             values += 1
             display.board.endGap(at: display.seconds)
@@ -169,12 +175,13 @@ private struct MonitorFollower {
             if state == .poweredOn { display.remark(remark) } else { try beginGap(remark, date) }
         case .connection(.disconnect, let date):
             isConnected = false
-            try beginGap("The link was lost; trying to bring it back.", date)
+            let remark = "The link was lost; trying to bring it back."
+            if monitor.form == nil { try beginGap(remark, date) } else { display.remark(remark) }
             peripheral.reconnect()
         case .connection(.timeout, _): peripheral.reconnect()
         case .connection(.connect, _):
-            guard !isConnected else { return }
-            isConnected = true
+            defer { isConnected = true }
+            guard !isConnected, monitor.form == nil else { return }
             display.board.endGap(at: display.seconds)
             display.remark("The link is back.")
         case .connection(.forceDisconnect, _), .connection(.giveUp, _): break
@@ -196,11 +203,5 @@ private struct MonitorFollower {
         display.board.beginGap(at: display.seconds)
         display.remark(remark)
         try display.show { ValueEvent.gap(date).line($0) }
-    }
-}
-
-extension MonitorBoard: Board {
-    func lines(on page: Page, summary: String?, notice: String?, at now: Double) -> [StyledLine] {
-        MonitorPlot(page: page).lines(self, title: title, summary: summary, notice: notice, at: now)
     }
 }

@@ -9,7 +9,7 @@ import Foundation
 ///      └────────────
 ///       -60 s    now
 /// ```
-struct MonitorPlot: Sendable {
+struct MonitorPlot: Drawing {
     let page: Page
 
     /// Lines of one plot.
@@ -19,15 +19,8 @@ struct MonitorPlot: Sendable {
     private static let labelWidth = 8
     private static let colours: [Tint] = [.green, .cyan, .yellow, .red]
 
-    /// Returns the lines, none wider than the page.
-    ///
-    /// - Parameters:
-    ///   - title: What is monitored.
-    ///   - summary: The last line at the end; `nil` while the monitor runs.
-    func lines(
-        _ board: MonitorBoard, title: String, summary: String?, notice: String?, at now: Double
-    ) -> [StyledLine] {
-        var lines = [page.line(title, .bold)]
+    func lines(_ board: MonitorBoard, summary: String?, notice: String?, at now: Double) -> [StyledLine] {
+        var lines = [page.line(board.title, .bold)]
         let series = board.series
         if series.isEmpty, summary == nil {
             lines.append(page.line("  Waiting for values " + page.glyphs.ellipsis, .dim))

@@ -55,14 +55,8 @@ struct ChildProcess: Sendable {
     /// Forwards a signal, unless the terminal has sent it to the command already: Ctrl-C reaches the whole group in the
     /// foreground, and many programs end at once after a second one.
     func forward(_ signal: Int32) {
-        if signal == SIGINT || signal == SIGQUIT, Self.isInForeground { return }
+        if signal == SIGINT || signal == SIGQUIT, Terminal.isInForeground { return }
         kill(identifier, signal)
-    }
-
-    private static var isInForeground: Bool {
-        guard let terminal = Terminal.openInForeground() else { return false }
-        close(terminal)
-        return true
     }
 
     /// Returns a wait status as shells report it (`wait(2)`: the low seven bits are the signal, the next byte the status).

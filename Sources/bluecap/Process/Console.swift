@@ -14,7 +14,6 @@ actor Console {
     /// How many questions to the user are open on the terminal.
     private var questions = 0
 
-    /// - Parameter showsStages: Whether the terminal shows what the command waits for.
     init(showsStages: Bool) { self.showsStages = showsStages }
 
     /// Shows what the command waits for from now on.
@@ -38,21 +37,20 @@ actor Console {
     }
 
     /// Asks the user something on the terminal, where nothing is drawn until there is an answer.
-    func ask<Answer: Sendable>(_ question: @Sendable () async -> Answer) async -> Answer {
+    func ask<Answer: Sendable, Failure: Error>(
+        _ question: @Sendable () async throws(Failure) -> Answer
+    ) async throws(Failure) -> Answer {
         clear()
         questions += 1
         defer { questions -= 1 }
-        return await question()
+        return try await question()
     }
 
-    /// Writes a line for people to standard error.
     func remark(_ text: String) {
         clear()
         Output.remark(text)
     }
 
-    /// Writes a line to standard output.
-    ///
     /// - Throws: As ``Output/write(_:)``.
     func write(_ line: String) throws {
         clear()
@@ -61,7 +59,6 @@ actor Console {
 
     /// Does a command's work, and removes the line that says what it waits for.
     ///
-    /// - Parameter failure: The failure of an error.
     /// - Throws: ``ToolFailure``, or `CancellationError` if the task was cancelled: whatever error a cancelled task throws, the
     ///   cancellation is its cause.
     nonisolated func run(

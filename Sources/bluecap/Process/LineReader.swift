@@ -1,7 +1,6 @@
 import BlueCapKit
 import Foundation
 
-/// Reads lines from a descriptor.
 struct LineReader {
     let descriptor: Int32
     /// The greatest length of a line, in bytes; a longer line ends the reading.
@@ -16,7 +15,7 @@ struct LineReader {
         self.longest = longest
     }
 
-    /// The next line; `nil` at the end, and after an error, which is in `errno`.
+    /// The next line; `nil` at the end, and after an error.
     mutating func next() -> String? {
         while true {
             if let end = received.firstIndex(of: UInt8(ascii: "\n")) {
@@ -29,7 +28,6 @@ struct LineReader {
             if count > 0 {
                 received += buffer[..<count]
             } else if count == 0 || errno != EINTR {
-                if count == 0 { errno = 0 }
                 return nil
             }
         }

@@ -4,7 +4,6 @@ import Foundation
 /// What makes a display draw.
 enum ScreenEvent: Sendable {
     case frameIsDue
-    /// The terminal has another size.
     case resized
     /// The process continues after it was stopped.
     case resumed

@@ -9,11 +9,8 @@ struct Output: Sendable {
 
     let descriptor: Int32
 
-    /// Whether this is a terminal.
     var isTerminal: Bool { isatty(descriptor) == 1 }
 
-    /// Writes all of the text.
-    ///
     /// - Throws: `CancellationError` if the reader has closed its end, which is no failure; ``ToolFailure`` if the text
     ///   cannot be written, for example to a full disk.
     func write(_ text: String) throws {
@@ -104,7 +101,6 @@ struct ToolFailure: Error, Equatable, CustomStringConvertible {
         self.status = status
     }
 
-    /// What an error says.
     static func text(of error: any Error) -> String { (error as? any LocalizedError)?.errorDescription ?? "\(error)" }
 
     /// Prints the failure, and returns the exit status.

@@ -15,7 +15,6 @@ struct Page: Sendable {
 
     func line(_ text: String, _ tint: Tint) -> StyledLine { line([(cut(text, to: width), [tint])]) }
 
-    /// Returns a line of parts that fit the page.
     func line(_ parts: [Part]) -> StyledLine {
         var line = StyledLine()
         for (text, tints) in parts { line.append(text, tints, coloured: isColoured) }
@@ -25,8 +24,6 @@ struct Page: Sendable {
     /// The space for the body of a frame, whose last line is the status, and the one before it the notice if there is one.
     func rows(beside notice: String?) -> Int? { height.map { $0 - (notice == nil ? 1 : 2) } }
 
-    /// Returns a frame.
-    ///
     /// - Parameters:
     ///   - status: The parts of the last line.
     ///   - summary: The last line at the end, instead of the status.

@@ -16,98 +16,99 @@ struct PairingPlan: Sendable {
     /// Whether pairings are agreed to, and numbers confirmed, without asking the user.
     var agrees = false
 
-    /// The answer to a request.
-    private enum Answer: Sendable {
-        case confirm
-        case enter(Passkey)
-        /// With the reason, as a sentence that says what to do.
-        case reject(String)
-    }
-
-    /// Replies to a request. Returns the reason if it was rejected.
+    /// Replies to a request.
     ///
     /// - Parameter rejecting: Called with the reason before it is rejected.
+    /// - Throws: ``ToolFailure`` with the reason and what to do, if it was rejected.
     func answer(
-        _ request: PairingRequest, _ console: Console, rejecting: (String) -> Void = { _ in }
-    ) async -> String? {
-        switch await console.ask({ await decide(request) }) {
-        case .confirm: request.confirm()
-        case .enter(let passkey): request.enter(passkey)
-        case .reject(let why):
-            rejecting(why)
+        _ request: PairingRequest, _ console: Console, rejecting: (ToolFailure) -> Void = { _ in }
+    ) async throws(ToolFailure) {
+        do {
+            if let passkey = try await console.ask({ () throws(ToolFailure) in try await decide(request) }) {
+                request.enter(passkey)
+            } else {
+                request.confirm()
+            }
+        } catch {
+            rejecting(error)
             request.reject()
-            return why
+            throw error
         }
-        return nil
     }
 
     /// Rejects a request to display a passkey if there is no terminal. A pairing with a displayed passkey does not wait for an
     /// answer, so call this in the handler of the request: then it is rejected before the loop receives BlueZ's next message.
     ///
     /// - Parameter rejecting: Called with the reason before it is rejected.
-    func rejectUnseen(_ request: PairingRequest, rejecting: (String) -> Void = { _ in }) {
-        guard case .displayPasskey = request.kind, !PasskeyPrompt.isPossible else { return }
+    func rejectUnseen(_ request: PairingRequest, rejecting: (ToolFailure) -> Void = { _ in }) {
+        guard case .displayPasskey = request.kind, !Terminal.isInForeground else { return }
         rejecting(Self.unseen(request))
         request.reject()
     }
 
-    private static func unseen(_ request: PairingRequest) -> String {
-        "\(request.peer.label) asks its user for a passkey that this side shows, and there is no terminal to show it: "
-            + "run the command on a terminal, or pair without a passkey. No option can choose this passkey."
+    private static func unseen(_ request: PairingRequest) -> ToolFailure {
+        rejection(
+            "\(request.peer.label) asks its user for a passkey that this side shows, and there is no terminal to show it: "
+                + "run the command on a terminal, or pair without a passkey. No option can choose this passkey.")
     }
 
-    /// Decides about a request: with the options, or by asking the user until the request ends.
-    private func decide(_ request: PairingRequest) async -> Answer {
+    private static func rejection(_ why: String) -> ToolFailure { ToolFailure(why, status: ToolFailure.notPaired) }
+
+    /// Decides about a request: with the options, or by asking the user until the request ends. Returns the passkey to enter;
+    /// `nil` to agree.
+    private func decide(_ request: PairingRequest) async throws(ToolFailure) -> Passkey? {
         let name = request.peer.label
         let prompt = PasskeyPrompt()
         switch (request.kind, passkey) {
         case (.displayPasskey(let passkey, _), _):
-            guard let prompt else { return .reject(Self.unseen(request)) }
+            guard let prompt else { throw Self.unseen(request) }
             prompt.show("The passkey to enter at \(name) is \(passkey.digits).")
-            return .confirm
-        case (.enterPasskey, .option(let passkey)):
-            return .enter(passkey)
+        case (.enterPasskey, .option(let passkey)): return passkey
         case (.enterPasskey, .lines(let lines)):
             guard let line = await value(before: request, { await lines.next() }) else {
-                return .reject("Standard input had no passkey for \(name) in time.")
+                throw Self.rejection("Standard input had no passkey for \(name) in time.")
             }
-            return Passkey(digits: line.trimmingCharacters(in: .whitespaces)).map { .enter($0) }
-                ?? .reject("The line on standard input was not a passkey, which has one to six digits.")
+            guard let passkey = Passkey(digits: line.trimmingCharacters(in: .whitespaces)) else {
+                throw Self.rejection("The line on standard input was not a passkey, which has one to six digits.")
+            }
+            return passkey
         case (.enterPasskey, nil):
             guard let prompt else {
-                return .reject(
+                throw Self.rejection(
                     "\(name) shows a passkey, and there is no terminal on which it can be entered: give it with --passkey."
                 )
             }
-            let passkey = await value(before: request) {
-                await prompt.passkey("Enter the passkey that \(name) shows:")
+            let question = "Enter the passkey that \(name) shows:"
+            guard let passkey = await value(before: request, { await prompt.passkey(question) }) else {
+                throw Self.rejection("No passkey was entered for \(name).")
             }
-            return passkey.map { .enter($0) } ?? .reject("No passkey was entered for \(name).")
-        case (.confirm, _) where agrees, (.authorize, _) where agrees:
-            return .confirm
+            return passkey
+        case (.confirm, _) where agrees, (.authorize, _) where agrees: break
         case (.confirm(let passkey), _):
-            guard let prompt else {
-                return .reject(
-                    "\(name) shows a number to compare, and there is no terminal to show the other one: "
-                        + "run the command on a terminal, or agree without a comparison with --yes.")
-            }
-            return await agreement(request, name, prompt, "Does \(name) show the number \(passkey.digits)?")
+            try await agree(
+                request, prompt, "Does \(name) show the number \(passkey.digits)?",
+                orElse: "\(name) shows a number to compare, and there is no terminal to show the other one: "
+                    + "run the command on a terminal, or agree without a comparison with --yes.")
         case (.authorize, _):
-            guard let prompt else {
-                return .reject(
-                    "Whether to pair with \(name) has to be asked, and there is no terminal: agree with --yes.")
-            }
-            return await agreement(request, name, prompt, "Pair with \(name)?")
+            try await agree(
+                request, prompt, "Pair with \(name)?",
+                orElse: "Whether to pair with \(name) has to be asked, and there is no terminal: agree with --yes.")
         }
+        return nil
     }
 
-    private func agreement(
-        _ request: PairingRequest, _ name: String, _ prompt: PasskeyPrompt, _ question: String
-    ) async -> Answer {
+    /// Returns if the user agrees.
+    ///
+    /// - Parameter why: The reason of the rejection without a terminal.
+    private func agree(
+        _ request: PairingRequest, _ prompt: PasskeyPrompt?, _ question: String, orElse why: String
+    ) async throws(ToolFailure) {
+        guard let prompt else { throw Self.rejection(why) }
+        let name = request.peer.label
         switch await value(before: request, { await prompt.agrees(to: question) }) {
-        case true?: .confirm
-        case false?: .reject("The pairing with \(name) was rejected.")
-        case nil: .reject("The pairing with \(name) was not answered in time, or \(name) has ended it.")
+        case true?: return
+        case false?: throw Self.rejection("The pairing with \(name) was rejected.")
+        case nil: throw Self.rejection("The pairing with \(name) was not answered in time, or \(name) has ended it.")
         }
     }
 
@@ -135,40 +136,29 @@ struct PairingPlan: Sendable {
         of manager: CentralManager, _ console: Console, _ wasAsked: Locked<Bool>,
         during work: @escaping @Sendable () async throws -> Void
     ) async throws {
-        let (requests, feed) = AsyncStream.makeStream(of: PairingRequest.self)
-        let token = CancelToken()
-        let stream = manager.whenPairingIsRequested()
         // The rejection also fails the work, perhaps first.
         let refusal = Locked<ToolFailure?>(nil)
-        let rejecting: @Sendable (String) -> Void = { why in
-            refusal.withLock { $0 = ToolFailure(why, status: ToolFailure.notPaired) }
-        }
-        stream.onSuccess(context: ImmediateContext(), cancelToken: token) { request in
-            rejectUnseen(request, rejecting: rejecting)
-            feed.yield(request)
-        }
-        defer { stream.cancel(token) }
-        try await withThrowingTaskGroup(of: Bool.self) { group in
-            defer { group.cancelAll() }
-            group.addTask {
-                do {
-                    try await work()
-                    return true
-                } catch {
-                    throw refusal.withLock { $0 } ?? error
-                }
+        let rejecting: @Sendable (ToolFailure) -> Void = { failure in refusal.withLock { $0 = failure } }
+        try await EventLoop<PairingRequest>.run { requests in
+            requests.observe(manager.whenPairingIsRequested()) { request in
+                rejectUnseen(request, rejecting: rejecting)
+                return request
             }
-            group.addTask {
+            let task = Task(operation: work)
+            requests.perform {
                 for await request in requests {
                     wasAsked.withLock { $0 = true }
-                    let why = await answer(request, console, rejecting: rejecting)
-                    if let why { throw ToolFailure(why, status: ToolFailure.notPaired) }
+                    do { try await answer(request, console, rejecting: rejecting) } catch { task.cancel() }
                 }
-                // The stream ends if the task was cancelled. Whether that is a failure is decided by the work, which may
-                // return normally.
-                return false
             }
-            while let isDone = try await group.next(), !isDone {}
+            // Whether a cancellation is a failure is decided by the work, which may return normally.
+            let result = await withTaskCancellationHandler {
+                await task.result
+            } onCancel: {
+                task.cancel()
+            }
+            if let failure = refusal.withLock({ $0 }) { throw failure }
+            try result.get()
         }
     }
 }

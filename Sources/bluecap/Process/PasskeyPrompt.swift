@@ -9,14 +9,7 @@ struct PasskeyPrompt: Sendable {
     private let terminal: Output
     private let lines: InputLines
 
-    /// False without a terminal, and in the background.
-    static var isPossible: Bool {
-        guard let descriptor = Terminal.openInForeground() else { return false }
-        close(descriptor)
-        return true
-    }
-
-    /// Returns `nil` if it is not ``isPossible``.
+    /// Returns `nil` without a terminal, and in the background.
     init?() {
         guard let descriptor = Terminal.openInForeground() else { return nil }
         // What was typed before the question is no answer to it.
@@ -25,7 +18,6 @@ struct PasskeyPrompt: Sendable {
         lines = InputLines(descriptor, ownsDescriptor: true)
     }
 
-    /// Shows a line.
     func show(_ text: String) { write(text + "\n") }
 
     /// Asks a question. Returns `nil` if there is no answer.

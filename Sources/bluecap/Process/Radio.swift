@@ -2,13 +2,14 @@ import BlueCapKit
 import Foundation
 import Logging
 
-/// The Bluetooth adapter that a command uses, and the waiting until it is usable.
+/// The Bluetooth adapter that a command uses, the waiting until it is usable, and where the command reports.
 struct Radio: Sendable {
     /// The address of a simulated bus; `nil` for the system bus.
     var busAddress: String?
     /// `hci0`, or an address; `nil` for the library's choice.
     var adapter: String?
     var logger = Logger(label: "bluecap") { _ in SwiftLogNoOpLogHandler() }
+    var console = Console(showsStages: false)
 
     /// How long BlueZ may take to report its adapters, in seconds: a daemon that starts, on a slow machine.
     static let patience = 10.0
@@ -17,21 +18,6 @@ struct Radio: Sendable {
         CentralManager.Configuration(busAddress: busAddress, adapter: adapter, logger: logger)
     }
 
-    /// Makes a central manager, and returns it when it is powered on.
-    ///
-    /// - Throws: As ``waitUntilUsable(_:for:standing:)``.
-    func makeCentral(_ console: Console, _ policy: PairingPolicy = .reject) async throws -> CentralManager {
-        var configuration = centralConfiguration
-        configuration.pairingPolicy = policy
-        let manager = try CentralManager(configuration: configuration)
-        await console.stage("Waiting for Bluetooth …")
-        try await waitUntilUsable(manager.whenStateChanges()) { manager.standing }
-        return manager
-    }
-
-    /// A manager's state, and the reason for it.
-    typealias Standing = @Sendable () -> (state: ManagerState, explanation: String)
-
     /// Returns when the manager is powered on.
     ///
     /// - Parameters:
@@ -39,7 +25,8 @@ struct Radio: Sendable {
     ///   - standing: The manager's state at that moment, and the reason for it.
     /// - Throws: ``ToolFailure`` with the status ``ToolFailure/noAdapter``, or `CancellationError`.
     func waitUntilUsable(
-        _ states: FutureStream<ManagerState>, for patience: Double = patience, standing: @escaping Standing
+        _ states: FutureStream<ManagerState>, for patience: Double = patience,
+        standing: () -> (state: ManagerState, explanation: String)
     ) async throws {
         // Whether the time is over.
         let problem: String? = try await EventLoop<Bool>.run { loop in
@@ -100,4 +87,11 @@ func cleanUp(within seconds: Double, _ work: @escaping @Sendable () async -> Voi
         }
     }
     await task.value
+}
+
+extension Result where Success == Void, Failure == any Error {
+    /// What the work has returned or thrown, so that something else can be done before it is rethrown.
+    init(of work: () async throws -> Void) async {
+        do { self = .success(try await work()) } catch { self = .failure(error) }
+    }
 }

@@ -66,9 +66,7 @@ struct EndRequests: Sendable {
     /// For how many seconds signals are the same request.
     static let repetition = 0.3
 
-    /// How many requests there were.
     private(set) var count = 0
-    /// The time of the newest request.
     private var newest: Double?
 
     /// Records a signal; times are seconds of any one clock. Returns whether it is a new request.

@@ -38,6 +38,13 @@ struct Terminal: Equatable, Sendable {
         return descriptor
     }
 
+    /// Whether the process has a terminal, and is in its foreground.
+    static var isInForeground: Bool {
+        guard let descriptor = openInForeground() else { return false }
+        close(descriptor)
+        return true
+    }
+
     /// Columns and rows now; 80 and 24 if the terminal does not report them.
     static func size(of descriptor: Int32 = STDOUT_FILENO) -> (width: Int, height: Int) {
         var size = winsize()

@@ -65,17 +65,6 @@ protocol TreeAttribute: Named {
     var handle: UInt32 { get }
 }
 
-extension AttributeTree {
-    /// The peripheral without its services.
-    init(_ peripheral: Peripheral) {
-        self.init(
-            identifier: peripheral.identifier, address: peripheral.address,
-            addressType: peripheral.addressType.rawValue, name: peripheral.knownName,
-            rssi: peripheral.rssi, mtu: peripheral.mtu, isPaired: peripheral.isPaired, isBonded: peripheral.isBonded,
-            services: [])
-    }
-}
-
 /// The ready-made profiles that apply to a peripheral.
 ///
 /// A 16-bit UUID that the Bluetooth SIG has not assigned does not say whose service it is: FFE0 is that of the keys of TI's
@@ -112,7 +101,11 @@ struct AttributeDirectory: Sendable {
     /// - Parameter timeout: In seconds, for the discovery of the services, and for that of each one's characteristics.
     init(of peripheral: Peripheral, timeout: Double) async throws {
         _ = try await peripheral.discoverAllServices(timeout: timeout).value
-        tree = AttributeTree(peripheral)
+        tree = AttributeTree(
+            identifier: peripheral.identifier, address: peripheral.address,
+            addressType: peripheral.addressType.rawValue, name: peripheral.knownName,
+            rssi: peripheral.rssi, mtu: peripheral.mtu, isPaired: peripheral.isPaired, isBonded: peripheral.isBonded,
+            services: [])
         let known = KnownProfiles(of: peripheral.services.map(\.uuid))
         let discoveries: [Future<Service>] = peripheral.services.map {
             $0.discoverAllCharacteristics(timeout: timeout)
@@ -184,12 +177,8 @@ private struct ValueReader {
     /// Those of the present link.
     var readers: [UInt32: AttributeDirectory.Reader]
     /// The first failure that may be due to a lack of security.
-    private(set) var failure: (any Error)?
-    private var losses = 0
-
-    init(remote: Remote, readers: [UInt32: AttributeDirectory.Reader]) {
-        (self.remote, self.readers) = (remote, readers)
-    }
+    var failure: (any Error)?
+    var losses = 0
 
     mutating func read(_ handle: UInt32) async throws -> AttributeTree.Reading {
         guard losses < Self.mostLosses else { return .failed("not read") }

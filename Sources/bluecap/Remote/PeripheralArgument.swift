@@ -70,7 +70,6 @@ struct PeripheralSearch: Sendable {
         self.patience = patience
     }
 
-    /// Handles a sighting.
     mutating func discovered(_ candidate: Candidate) -> Effect? {
         guard !isOver else { return nil }
         guard let fit = argument.fit(address: candidate.address, names: candidate.names) else {

@@ -78,29 +78,30 @@ struct Remote: Sendable {
 
     // MARK: Attributes
 
-    /// Discovers all attributes.
     func discover() async throws -> AttributeDirectory {
         try await AttributeDirectory(of: peripheral, timeout: timeout)
     }
 
-    /// Discovers the characteristic that an argument names.
-    ///
-    /// - Throws: As ``AttributeArgument/find(in:usableFor:)``.
-    func find(
-        _ argument: AttributeArgument, usableFor wanted: CBCharacteristicProperties
-    ) async throws -> (entry: AttributeTree.Characteristic, target: Characteristic, profile: CharacteristicProfile?) {
-        try await find(argument, in: try await discover(), usableFor: wanted)
-    }
-
     /// Finds the characteristic that an argument names. If it can be several, their descriptions are read for the error.
+    ///
+    /// - Parameter directory: All attributes; `nil` if they are not discovered yet.
+    /// - Throws: As ``AttributeArgument/find(in:usableFor:descriptions:)``.
     func find(
-        _ argument: AttributeArgument, in directory: AttributeDirectory, usableFor wanted: CBCharacteristicProperties
+        _ argument: AttributeArgument, in directory: AttributeDirectory? = nil,
+        usableFor wanted: CBCharacteristicProperties
     ) async throws -> (entry: AttributeTree.Characteristic, target: Characteristic, profile: CharacteristicProfile?) {
+        let directory = if let directory { directory } else { try await discover() }
         let candidates = argument.candidates(in: directory.tree, usableFor: wanted)
         var descriptions: [UInt32: String] = [:]
         for (_, entry) in candidates where candidates.count > 1 {
-            guard let target = directory.characteristics[entry.handle] else { continue }
-            descriptions[entry.handle] = try await description(of: target)
+            let descriptor = entry.descriptors.first { $0.uuid == CBUUID(string: "2901") }
+            guard let read = descriptor.flatMap({ directory.readers[$0.handle] }) else { continue }
+            // One that cannot be read is left out.
+            do {
+                descriptions[entry.handle] = try await read(timeout).text
+            } catch let error as CancellationError {
+                throw error
+            } catch {}
         }
         let entry = try argument.find(in: directory.tree, usableFor: wanted, descriptions: descriptions)
         guard let target = directory.characteristics[entry.handle] else { throw CharacteristicError.invalidated }
@@ -118,17 +119,24 @@ struct Remote: Sendable {
         let subscription: Future<Characteristic> = target.startNotifying(timeout: timeout)
         _ = try await subscription.value
     }
+}
 
-    /// Reads the description (2901) of a characteristic; `nil` if it has none that can be read.
-    private func description(of characteristic: Characteristic) async throws -> String? {
-        guard let descriptor = characteristic.descriptor(CBUUID(string: "2901")) else { return nil }
-        let read: Future<Descriptor> = descriptor.read(timeout: timeout)
-        do {
-            return AttributeValue(try await read.value.dataValue ?? Data()).text
-        } catch let error as CancellationError {
-            throw error
-        } catch {
-            return nil
+extension Radio {
+    /// Does a command's work with a central manager that is powered on.
+    ///
+    /// - Throws: ``ToolFailure``, or `CancellationError`.
+    func withCentral(
+        _ policy: PairingPolicy = .reject, _ work: (CentralManager) async throws -> Void
+    ) async throws {
+        try await console.run {
+            var configuration = centralConfiguration
+            configuration.pairingPolicy = policy
+            let manager = try CentralManager(configuration: configuration)
+            await console.stage("Waiting for Bluetooth …")
+            try await waitUntilUsable(manager.whenStateChanges()) { manager.standing }
+            try await work(manager)
+        } failure: {
+            ToolFailure(RemoteFailure.text(for: $0))
         }
     }
 }
@@ -146,15 +154,12 @@ struct RemoteSession: Sendable {
     /// Whether a lost link is restored.
     var isPersistent = false
     let pairing: PairingPlan
-    let console: Console
+
+    var console: Console { radio.console }
 
     /// - Throws: ``ToolFailure``, or `CancellationError` if the task was cancelled before the work was done.
     func run(_ work: @escaping @Sendable (Remote) async throws -> Void) async throws {
-        try await console.run {
-            try await use(try await radio.makeCentral(console, pairing.policy), work)
-        } failure: {
-            ToolFailure(RemoteFailure.text(for: $0))
-        }
+        try await radio.withCentral(pairing.policy) { try await use($0, work) }
     }
 
     private func use(
@@ -167,8 +172,7 @@ struct RemoteSession: Sendable {
             peripheral, connectionTimeout: timeout - clock.seconds, timeout: timeout, isPersistent: isPersistent,
             isForeign: manager.retrieveConnectedPeripherals(withServices: []).contains(peripheral), console: console)
         let wasAsked = Locked(false)
-        let result: Result<Void, any Error>
-        do {
+        let result = await Result {
             try await pairing.answerRequests(of: manager, console, wasAsked) {
                 try await remote.waitForLink()
                 do {
@@ -177,11 +181,9 @@ struct RemoteSession: Sendable {
                     throw RemoteFailure.ofSecurity(error, peripheral, Self.circumstances(manager, wasAsked))
                 }
             }
-            result = .success(())
-        } catch {
+        }.mapError {
             peripheral.cancelPairing()
-            let failure = RemoteFailure.ofPairing(error, peripheral, Self.circumstances(manager, wasAsked))
-            result = .failure(failure ?? error)
+            return RemoteFailure.ofPairing($0, peripheral, Self.circumstances(manager, wasAsked)) ?? $0
         }
         noteNames(of: remote)
         // A link of another program is not ended here, and a simulated bus ends together with the command.
@@ -210,12 +212,7 @@ struct RemoteSession: Sendable {
     func find(
         _ work: @escaping @Sendable (CentralManager, Peripheral) async throws -> Void
     ) async throws {
-        try await console.run {
-            let manager = try await radio.makeCentral(console, pairing.policy)
-            try await work(manager, try await find(with: manager))
-        } failure: {
-            ToolFailure(RemoteFailure.text(for: $0))
-        }
+        try await radio.withCentral(pairing.policy) { try await work($0, try await find(with: $0)) }
     }
 
     // MARK: The peripheral

@@ -113,6 +113,13 @@ extension TreeAttribute {
     }
 }
 
+extension AttributeTree.Characteristic {
+    /// Returns the line of a value that was read: the value alone, or an object with the characteristic.
+    func line(of value: AttributeValue, _ format: Format, _ form: ValueForm) -> String {
+        format == .json ? JSON(identity + value.members).text : form.line(of: value)
+    }
+}
+
 extension AttributeTree.Reading {
     fileprivate var members: JSON.Members {
         switch self {

@@ -48,7 +48,6 @@ extension Beacon {
 }
 
 extension AdvertisingData {
-    /// The beacons that it contains.
     var beacons: [Beacon] { Beacon.all(manufacturerData: manufacturerData, serviceData: serviceData) }
 
     /// The advertisement on one line, safe to print: "\"Desk\", Battery, data of Apple, Inc."; a beacon by its kind.

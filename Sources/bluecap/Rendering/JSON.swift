@@ -7,7 +7,6 @@ import Foundation
 struct JSON: Equatable, Sendable, ExpressibleByDictionaryLiteral {
     typealias Members = [(String, JSON)]
 
-    /// The value's text.
     let text: String
 
     static let null = JSON(text: "null")

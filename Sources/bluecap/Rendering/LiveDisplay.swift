@@ -1,18 +1,22 @@
-/// What frames show, as a value.
-protocol Board: Sendable {
-    /// Returns the lines of a frame.
+/// Draws a board, which is a value, into the lines of a frame.
+protocol Drawing {
+    associatedtype Board: Sendable
+
+    init(page: Page)
+
+    /// Returns the lines, none wider than the page.
     ///
     /// - Parameters:
-    ///   - summary: The last line, of the last frame.
+    ///   - summary: The last line, of the last frame; `nil` while the command runs.
     ///   - notice: A line for people that is no part of the board.
     ///   - now: Seconds since the display began.
-    func lines(on page: Page, summary: String?, notice: String?, at now: Double) -> [StyledLine]
+    func lines(_ board: Board, summary: String?, notice: String?, at now: Double) -> [StyledLine]
 }
 
 /// Prints a board in frames that are drawn in place, if the format is `table`; otherwise the lines of its events.
-struct LiveDisplay<Content: Board>: Sendable {
+struct LiveDisplay<Frame: Drawing>: Sendable {
     let format: Format
-    var board: Content
+    var board: Frame.Board
     private let send: @Sendable (ScreenEvent, _ delay: Double) -> Void
     private let terminal = Terminal.present
     private var clock = Stopwatch()
@@ -22,7 +26,7 @@ struct LiveDisplay<Content: Board>: Sendable {
 
     /// - Parameter event: The event of the loop for which ``handle(_:)`` is to be called.
     init<Event>(
-        _ board: Content, _ format: Format, in loop: EventLoop<Event>,
+        _ board: Frame.Board, _ format: Format, in loop: EventLoop<Event>,
         _ event: @escaping @Sendable (ScreenEvent) -> Event
     ) {
         (self.board, self.format) = (board, format)
@@ -32,7 +36,6 @@ struct LiveDisplay<Content: Board>: Sendable {
     /// The seconds since ``begin()``.
     var seconds: Double { clock.seconds }
 
-    /// Draws the first frame.
     mutating func begin() throws {
         clock = Stopwatch()
         guard format == .table else { return }
@@ -88,7 +91,7 @@ struct LiveDisplay<Content: Board>: Sendable {
         // A frame before the last must not be taller than the terminal, and leaves a line for the cursor.
         page.height = summary == nil ? size.height - 1 : nil
         if let delay = pace.drew(at: now) { send(.frameIsDue, delay) }
-        let lines = board.lines(on: page, summary: summary, notice: notice, at: now)
+        let lines = Frame(page: page).lines(board, summary: summary, notice: notice, at: now)
         try Output.standard.write(screen.frame(lines, width: page.width))
     }
 }

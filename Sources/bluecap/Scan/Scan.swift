@@ -30,7 +30,7 @@ struct Scan: Sendable {
     func run() async throws {
         let manager = try CentralManager(configuration: radio.centralConfiguration)
         try await EventLoop<Event>.run { loop in
-            var display = LiveDisplay(ScanBoard(), format, in: loop) { .screen($0) }
+            var display = LiveDisplay<ScanTable>(ScanBoard(), format, in: loop) { .screen($0) }
             var failure: (any Error)?
             var seconds = 0.0
             do {
@@ -53,7 +53,7 @@ struct Scan: Sendable {
     }
 
     private func follow(
-        _ manager: CentralManager, _ display: inout LiveDisplay<ScanBoard>, _ loop: EventLoop<Event>
+        _ manager: CentralManager, _ display: inout LiveDisplay<ScanTable>, _ loop: EventLoop<Event>
     ) async throws {
         try display.begin()
         loop.observe(manager.whenStateChanges()) { _ in .stateChanged }
@@ -81,7 +81,7 @@ struct Scan: Sendable {
         }
     }
 
-    private func finish(_ display: inout LiveDisplay<ScanBoard>, _ seconds: Double, restarts: Int) throws {
+    private func finish(_ display: inout LiveDisplay<ScanTable>, _ seconds: Double, restarts: Int) throws {
         let end = ScanEvent.finished(peripherals: display.board.count, seconds: seconds)
         try display.end(summary: end.line(.lines)) { end.line($0) }
         guard showsStatistics else { return }
@@ -102,11 +102,5 @@ extension CentralManager {
     func endScan() async {
         stopScanning()
         await cleanUp(within: Self.stopPatience) { _ = try? await self.whenScanningStopped().value }
-    }
-}
-
-extension ScanBoard: Board {
-    func lines(on page: Page, summary: String?, notice: String?, at now: Double) -> [StyledLine] {
-        ScanTable(page: page).lines(self, summary: summary, notice: notice, at: now)
     }
 }

@@ -1,5 +1,5 @@
 /// Draws the live table: a header, a row for each peripheral, a status line.
-struct ScanTable: Sendable {
+struct ScanTable: Drawing {
     let page: Page
 
     private struct Column {
@@ -22,9 +22,6 @@ struct ScanTable: Sendable {
     private static let margin = 2
     private static let barCells = 8
 
-    /// Returns the lines of the table, none wider than the page.
-    ///
-    /// - Parameter summary: The last line when the scan has ended; `nil` while it runs.
     func lines(_ board: ScanBoard, summary: String?, notice: String?, at now: Double) -> [StyledLine] {
         let rows = board.rows
         // In addition to the rows there is the header.

@@ -19,7 +19,6 @@ struct Sighting: Equatable, Sendable {
     var serviceData: [CBUUID: Data] = [:]
     var isConnectable: Bool?
 
-    /// The beacons that the advertised data contains.
     var beacons: [Beacon] { Beacon.all(manufacturerData: manufacturerData, serviceData: serviceData) }
 
     /// Whether this identifies the peripheral otherwise than `earlier` did: its name, services, companies.
@@ -32,7 +31,6 @@ struct Sighting: Equatable, Sendable {
 }
 
 extension Sighting {
-    /// The present values of a peripheral.
     init(_ peripheral: Peripheral) {
         let advertisements = peripheral.advertisements
         self.init(
@@ -50,7 +48,6 @@ extension Sighting {
     }
 }
 
-/// What happens in a scan.
 enum ScanEvent: Equatable, Sendable {
     /// A peripheral is seen for the first time in this scan.
     case discovered(Sighting)

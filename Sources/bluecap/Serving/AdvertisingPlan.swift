@@ -1,7 +1,6 @@
 import BlueCapKit
 import Foundation
 
-/// An advertisement, and how it changes.
 struct AdvertisingPlan: Sendable {
     /// Its content at the beginning.
     var data: AdvertisingData

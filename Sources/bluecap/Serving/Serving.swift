@@ -38,7 +38,8 @@ struct Serving: Sendable {
     /// For how many seconds from the beginning centrals may pair; `nil` for no limit.
     var pairableTime: Double?
     let format: Format
-    let console: Console
+
+    private var console: Console { radio.console }
 
     /// How long BlueZ may take from the start until everything is registered, in seconds. A short duration leaves it two.
     private var limit: Double { min(Radio.patience, max(duration ?? .infinity, 2)) }
@@ -56,18 +57,15 @@ struct Serving: Sendable {
         try await console.run {
             await console.stage("Waiting for Bluetooth …")
             try await radio.waitUntilUsable(manager.whenStateChanges(), for: limit) { manager.standing }
-            do {
-                try await serve(with: manager, clock, before)
-            } catch  where ServingFailure.isTimeout(error) {
+            let result = await Result { try await serve(with: manager, clock, before) }
+            if case .failure(let error) = result, ServingFailure.isTimeout(error) {
                 // A registration that BlueZ has not confirmed ends with this process's connection to the bus.
                 manager.removeAllServices()
                 _ = manager.stopAdvertising() as Future<Void>
-                throw error
-            } catch {
+            } else {
                 await end(manager, before.withLock { $0 })
-                throw error
             }
-            await end(manager, before.withLock { $0 })
+            try result.get()
         } failure: {
             ServingFailure.failure($0, limit: limit)
         }
@@ -89,7 +87,7 @@ struct Serving: Sendable {
                 return .pairing(request, Date())
             }
             loop.observe(manager.whenPairingChanges()) { .paired($0.central, $0.change, Date()) }
-            let table = try await register(with: manager, machine, loop, clock)
+            let characteristics = try await register(with: manager, machine, loop, clock)
             if let pairableTime {
                 before.withLock { $0 = Pairability(of: manager) }
                 try await manager.setPairable(true, timeout: pairableTime).value
@@ -98,7 +96,8 @@ struct Serving: Sendable {
             loop.observe(manager.whenCentralsChange()) { .centrals($0, Date()) }
             loop.observe(manager.whenStateChanges()) { _ in .stateChanged }
             await console.clear()
-            var serving = ServingLoop(serving: self, manager: manager, loop: loop, machine: machine, table: table)
+            var serving = ServingLoop(
+                serving: self, manager: manager, loop: loop, machine: machine, characteristics: characteristics)
             try await serving.run()
         }
     }
@@ -116,20 +115,14 @@ struct Serving: Sendable {
 
     private func register(
         with manager: PeripheralManager, _ machine: ServingMachine, _ loop: ServingLoop.Events, _ clock: Stopwatch
-    ) async throws -> [ServingMachine.Key: MutableCharacteristic] {
-        let services = makeServices(machine)
+    ) async throws -> [[MutableCharacteristic]] {
+        let services = machine.services.map(Self.makeService)
         await console.stage("Registering the services …")
         // Started together, so that none waits for another; in the order in which centrals find them.
         let additions = services.map { manager.add($0, timeout: limit - clock.seconds) }
         for addition in additions { try await addition.value }
-        var table: [ServingMachine.Key: MutableCharacteristic] = [:]
-        for (number, service) in services.enumerated() {
-            for (index, characteristic) in service.characteristics.enumerated() {
-                let key = ServingMachine.Key(service: number, characteristic: index)
-                table[key] = characteristic
-                observe(characteristic, key, loop)
-            }
-        }
+        let characteristics = services.map(\.characteristics)
+        for key in machine.keys { observe(characteristics[key.service][key.characteristic], key, loop) }
         await console.stage("Starting to advertise …")
         for plan in advertisements {
             let advertisement = try await manager.startAdvertising(
@@ -138,25 +131,22 @@ struct Serving: Sendable {
             advertisement.whenEnded().onSuccess(context: ImmediateContext()) { loop.send(.advertisingEnded($0)) }
             if let change = plan.change { loop.send(.changeIsDue(advertisement, change), after: change.every) }
         }
-        return table
+        return characteristics
     }
 
-    private func makeServices(_ machine: ServingMachine) -> [MutableService] {
-        services.enumerated().map { number, model in
-            let service = MutableService(uuid: model.uuid, isPrimary: model.isPrimary)
-            service.characteristics = model.characteristics.enumerated().map { index, model in
-                let characteristic = MutableCharacteristic(
-                    uuid: model.uuid, properties: model.properties, permissions: model.permissions,
-                    value: machine[.init(service: number, characteristic: index)].value)
-                // Values that a slow link has not sent are old when the next central subscribes.
-                characteristic.unsubscribedUpdatePolicy = .discard
-                characteristic.descriptors = model.descriptors.map {
-                    MutableDescriptor(uuid: $0.uuid, value: $0.value, permissions: $0.permissions)
-                }
-                return characteristic
+    private static func makeService(_ model: PeripheralModel.Service) -> MutableService {
+        let service = MutableService(uuid: model.uuid, isPrimary: model.isPrimary)
+        service.characteristics = model.characteristics.map { model in
+            let characteristic = MutableCharacteristic(
+                uuid: model.uuid, properties: model.properties, permissions: model.permissions, value: model.value)
+            // Values that a slow link has not sent are old when the next central subscribes.
+            characteristic.unsubscribedUpdatePolicy = .discard
+            characteristic.descriptors = model.descriptors.map {
+                MutableDescriptor(uuid: $0.uuid, value: $0.value, permissions: $0.permissions)
             }
-            return service
+            return characteristic
         }
+        return service
     }
 
     private func observe(
@@ -200,7 +190,8 @@ private struct ServingLoop {
     let manager: PeripheralManager
     let loop: Events
     var machine: ServingMachine
-    let table: [ServingMachine.Key: MutableCharacteristic]
+    /// Those of each service.
+    let characteristics: [[MutableCharacteristic]]
     let clock = Stopwatch()
     var summary = ServingEvent.Summary()
     var present: [ServingEvent.Who] = []
@@ -215,11 +206,11 @@ private struct ServingLoop {
             .serving(services: serving.services, advertisements: serving.advertisements.map(\.data)))
         if let duration = serving.duration { loop.send(.timeIsOver, after: duration) }
         try await perform(machine.begin())
-        await serving.console.stage(status)
+        await serving.radio.console.stage(status)
         for await event in loop {
             if case .timeIsOver = event { break }
             try await handle(event)
-            await serving.console.stage(status)
+            await serving.radio.console.stage(status)
         }
         summary.seconds = clock.seconds
         try await report(.finished(summary))
@@ -245,20 +236,20 @@ private struct ServingLoop {
             for who in before where !now.contains(who) { try await report(.unsubscribed(attribute(key), who), date) }
         case .stateChanged:
             let (present, explanation) = manager.standing
-            if let remark = state.remark(present, explanation) { await serving.console.remark(remark) }
+            if let remark = state.remark(present, explanation) { await serving.radio.console.remark(remark) }
         case .changeIsDue(let advertisement, let change):
             try advertisement.change(to: change.to(clock.seconds))
             loop.send(.changeIsDue(advertisement, change), after: change.every)
         case .advertisingEnded(let end):
             guard let why = ServingFailure.text(for: end) else { return }
             if serving.services.isEmpty { throw ToolFailure(why) }
-            await serving.console.remark(why)
+            await serving.radio.console.remark(why)
         case .pairing(let request, let date):
             if case .central(let central) = request.peer {
                 try await report(.pairingRequested(.init(request.kind), ServingEvent.Who(central)), date)
             }
-            loop.perform { [pairing = serving.pairing, console = serving.console] in
-                if let why = await pairing.answer(request, console) { await console.remark(why) }
+            loop.perform { [pairing = serving.pairing, console = serving.radio.console] in
+                do { try await pairing.answer(request, console) } catch { await console.remark("\(error)") }
             }
         case .paired(let central, let change, let date):
             try await handle(change, of: central, date)
@@ -279,7 +270,7 @@ private struct ServingLoop {
     private mutating func handle(
         _ request: ATTRequest, of key: ServingMachine.Key, _ who: ServingEvent.Who, _ date: Date
     ) async throws {
-        guard let characteristic = table[key] else { return }
+        let characteristic = characteristics[key.service][key.characteristic]
         guard let data = request.value else {
             characteristic.respondToRequest(request, withResult: .success)
             return try await report(.read(attribute(key), value(characteristic.value ?? Data(), of: key), who), date)
@@ -303,7 +294,7 @@ private struct ServingLoop {
 
     /// Without subscribers the value is only stored: nothing is sent later.
     private mutating func change(_ key: ServingMachine.Key, to data: Data) async throws {
-        guard let characteristic = table[key] else { return }
+        let characteristic = characteristics[key.service][key.characteristic]
         guard characteristic.hasSubscribers, send(data, over: characteristic) else {
             return characteristic.value = data
         }
@@ -324,8 +315,8 @@ private struct ServingLoop {
 
     private mutating func report(_ event: ServingEvent, _ date: Date = Date()) async throws {
         summary.count(event)
-        if let remark = event.remark(serving.format) { await serving.console.remark(remark) }
-        if let line = event.line(serving.format, at: date) { try await serving.console.write(line) }
+        if let remark = event.remark(serving.format) { await serving.radio.console.remark(remark) }
+        if let line = event.line(serving.format, at: date) { try await serving.radio.console.write(line) }
     }
 
     /// What a terminal shows while nothing happens.

@@ -17,9 +17,7 @@ enum ServingEvent: Sendable {
     case unsubscribed(Attribute, Who)
     case read(Attribute, AttributeValue, Who)
     case written(Attribute, AttributeValue, Who, CBATTError.Code)
-    /// A value was sent to the subscribers.
     case sent(Attribute, AttributeValue)
-    /// A pairing with the central needs an answer.
     case pairingRequested(PairingNeed, Who)
     case paired(Who, isBonded: Bool)
     case pairingFailed(Who, String)
@@ -61,7 +59,6 @@ enum ServingEvent: Sendable {
     }
 
     struct Summary: Equatable, Sendable {
-        /// The number of services that were served.
         var services = 0
         var connections = 0
         var subscriptions = 0

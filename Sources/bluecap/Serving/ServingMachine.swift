@@ -24,7 +24,7 @@ struct ServingMachine: Sendable {
     private static let shortestPeriod = 0.1
 
     /// The services, with the present values.
-    private var services: [PeripheralModel.Service]
+    private(set) var services: [PeripheralModel.Service]
     /// The number of wake-ups of each characteristic that were ordered; only the newest counts.
     private var rounds: [Key: Int] = [:]
 
@@ -33,7 +33,6 @@ struct ServingMachine: Sendable {
         for key in keys { settle(key) }
     }
 
-    /// The keys of all characteristics, in their order.
     var keys: [Key] {
         services.enumerated().flatMap { service, model in
             model.characteristics.indices.map { Key(service: service, characteristic: $0) }

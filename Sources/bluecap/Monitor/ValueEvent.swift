@@ -1,0 +1,46 @@
+import BlueCapKit
+import Foundation
+
+/// What happens while a command waits for the values of a peripheral.
+enum ValueEvent: Equatable, Sendable {
+    case value(AttributeValue, Date)
+    /// A number that a value contains, or the strength of the signal.
+    case sample(series: String, Quantity, Date)
+    /// Values may be missing here: the link was lost, or the peripheral is out of range.
+    case gap(Date)
+    case finished(values: Int, seconds: Double)
+
+    /// Returns the event's line of the output; `nil` if it has none.
+    func line(_ format: Format, _ form: ValueForm = .auto, in timeZone: TimeZone = .current) -> String? {
+        let (name, date, text, members): (String, Date?, String?, JSON.Members) =
+            switch self {
+            case .value(let value, let date): ("value", date, form.line(of: value), value.members)
+            case .sample(let series, let quantity, let date):
+                (
+                    "sample", date, DisplayText.safe("\(series)  \(quantity.text)"),
+                    [
+                        ("series", JSON(series)), ("number", JSON(number: quantity.number)),
+                        ("unit", JSON(quantity.unit.isEmpty ? nil : quantity.unit)),
+                    ]
+                )
+            case .gap(let date): ("gap", date, nil, [])
+            case .finished(let values, let seconds):
+                ("finished", nil, nil, [("values", JSON(values)), ("seconds", JSON(seconds: seconds))])
+            }
+        guard format == .json else {
+            return date.flatMap { date in text.map { "\(Wording.clock(date, in: timeZone))  \($0)" } }
+        }
+        let time = date.map { [("time", JSON(Wording.timestamp($0)))] } ?? []
+        return JSON([("event", JSON(name))] + time + members).text
+    }
+
+    /// Returns the event's remark for people on standard error; `nil` if it has none.
+    func remark(_ format: Format) -> String? {
+        switch self {
+        case .value, .sample: nil
+        case .gap: "The subscription was interrupted and is back; values may be missing here."
+        case .finished(let values, let seconds):
+            format == .json ? nil : "\(Wording.count(values, "value")) in \(Wording.tenths(seconds))"
+        }
+    }
+}
