@@ -14,15 +14,9 @@ final class CapabilityVersionTests: XCTestCase {
 
     private func stage(_ bluez: BlueZVersion) throws -> AttributeStage { try AttributeStage([heartRate], bluez: bluez) }
 
-    private func manager(on simulator: Simulator) -> CentralManager {
-        let manager = try! CentralManager(configuration: .init(busAddress: simulator.address))
-        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
-        return manager
-    }
-
     func testCapabilitiesAreThoseOfTheVersion() {
         for bluez in versions {
-            let known = manager(on: .inProcess(room: .empty, bluez: bluez)).capabilities
+            let known = Simulator.inProcess(room: .empty, bluez: bluez).central().capabilities
             XCTAssertEqual(known.version, .init(bluez.major, bluez.minor), "\(bluez)")
             XCTAssertEqual(known.powerState, bluez.minor >= 73, "\(bluez)")
             XCTAssertEqual(known.advertisingData, bluez.minor >= 78, "\(bluez)")
@@ -48,7 +42,7 @@ final class CapabilityVersionTests: XCTestCase {
                 VirtualPeripheral(
                     "C0:00:00:00:00:02", advertisement: Advertisement(localName: "Scale", serviceUUIDs: ["181D"]),
                     interval: 0.2))
-            let manager = manager(on: simulator)
+            let manager = simulator.central()
             let journal = Journal()
             journal.watch(manager.startScanning(forServiceUUIDs: [CBUUID(string: "180D")]))
             simulator.advance(by: 30)
@@ -100,7 +94,7 @@ final class CapabilityVersionTests: XCTestCase {
         stage.simulator.advance(by: 5)
         stage.peripheral.disconnect()
         XCTAssertTrue(stage.simulator.advance(until: { stage.peripheral.disconnectDetail != nil }, limit: 5))
-        let other = manager(on: stage.simulator)
+        let other = stage.simulator.central()
         let connected = try XCTUnwrap(other.retrievePeripherals(withIdentifiers: [stage.peripheral.identifier]).first)
         connected.connect()
         XCTAssertTrue(stage.simulator.advance(until: { connected.state == .connected }, limit: 10))
@@ -142,7 +136,7 @@ final class CapabilityVersionTests: XCTestCase {
     func testABlockedAdapterIsNamedWherePowerStateSaysSo() {
         for bluez in versions {
             let simulator = Simulator.inProcess(room: .empty, bluez: bluez)
-            let manager = manager(on: simulator)
+            let manager = simulator.central()
             simulator.simulateRfkill(true)
             XCTAssertTrue(simulator.advance(until: { manager.state == .poweredOff }, limit: 5), "\(bluez)")
             simulator.advance(by: 1)

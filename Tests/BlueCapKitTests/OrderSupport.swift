@@ -240,6 +240,8 @@ extension PeripheralFailure {
         "disconnected": .peripheral(.disconnected), "forced": .peripheral(.forcedDisconnect), "cancelled": .cancelled,
         "invalidated": .characteristic(.invalidated), "timeout": .characteristic(.notifyTimeout),
         "unpaired": .characteristic(.pairingFailed(.timedOut)),
+        "operationRejected": .characteristic(.pairingFailed(.rejected(by: .application))),
+        "operationCancelled": .characteristic(.pairingFailed(.cancelled)),
         "acquired": .characteristic(
             .acquiredByOther(BusError(name: "org.bluez.Error.NotPermitted", message: "Notify acquired"))),
         "busy": .characteristic(

@@ -32,9 +32,7 @@ final class AttributeStage {
     static func find(
         on simulator: Simulator, profiles: ProfileManager? = nil
     ) throws -> (manager: CentralManager, peripheral: Peripheral) {
-        let manager = try! CentralManager(
-            profileManager: profiles, configuration: .init(busAddress: simulator.address))
-        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
+        let manager = simulator.central(profiles: profiles)
         let scan = manager.startScanning()
         XCTAssertTrue(simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))
         manager.stopScanning()
@@ -144,5 +142,18 @@ final class ChosenAnswers: PeripheralBehavior {
             guard state.writes[key]?.isEmpty == false else { return .done }
             return state.writes[key]?.removeFirst() ?? .done
         }
+    }
+}
+
+extension Simulator {
+    /// A manager that is powered on.
+    func central(
+        _ configuration: CentralManager.Configuration = .init(), profiles: ProfileManager? = nil
+    ) -> CentralManager {
+        var configuration = configuration
+        configuration.busAddress = address
+        let manager = try! CentralManager(profileManager: profiles, configuration: configuration)
+        XCTAssertTrue(advance(until: { manager.poweredOn }, limit: 5), manager.stateExplanation)
+        return manager
     }
 }
