@@ -80,6 +80,15 @@ final class PeripheralPairingTests: EachVersionTestCase {
         }
     }
 
+    /// The same, with an answer to the requests.
+    private func served(
+        _ policy: PairingPolicy, answering: @escaping @Sendable (PairingRequest) -> Void
+    ) throws -> PeripheralManager {
+        let (manager, _) = try served(policy)
+        answer(manager, answering)
+        return manager
+    }
+
     private func phone(_ security: VirtualSecurity = VirtualSecurity()) -> CentralLink {
         let link = simulator.connect(VirtualCentral(address, name: "Phone", security: security))
         XCTAssertTrue(simulator.advance(until: { link.state == .connected }, limit: 10))
@@ -219,8 +228,7 @@ final class PeripheralPairingTests: EachVersionTestCase {
     // MARK: Requests and bonds
 
     func testTheServerIsAskedAndTheCentralIsBonded() throws {
-        let (manager, _) = try served(.ask(.displayYesNo))
-        answer(manager) { $0.confirm() }
+        let manager = try served(.ask(.displayYesNo)) { $0.confirm() }
         let phone = phone(VirtualSecurity(.displayYesNo))
         let central = try XCTUnwrap(manager.centrals.first)
         XCTAssertFalse(central.isPaired || central.isBonded)
@@ -239,8 +247,7 @@ final class PeripheralPairingTests: EachVersionTestCase {
 
     /// A central without the means for a number gets a bond without one only if the application allows that.
     func testAPairingWithoutANumberIsAskedForToo() throws {
-        let (manager, _) = try served(.ask(.displayYesNo))
-        answer(manager) { _ = $0.kind == .authorize ? $0.reject() : $0.confirm() }
+        let manager = try served(.ask(.displayYesNo)) { _ = $0.kind == .authorize ? $0.reject() : $0.confirm() }
         XCTAssertFalse(pairs(phone()))
         XCTAssertEqual(requests.withLock { $0.map(\.kind) }, [.authorize])
         XCTAssertEqual(manager.bonds(), [])
@@ -248,8 +255,7 @@ final class PeripheralPairingTests: EachVersionTestCase {
 
     /// A link keeps the capability that the adapter had when the link was made.
     func testACentralThatConnectedBeforeThePolicyPairsWithoutANumber() throws {
-        let (manager, _) = try served(.reject)
-        answer(manager) { $0.confirm() }
+        let manager = try served(.reject) { $0.confirm() }
         let phone = phone(VirtualSecurity(.displayYesNo))
         manager.pairingPolicy = .ask(.displayYesNo)
         XCTAssertTrue(simulator.advance(until: { manager.isPairable }, limit: 5))
@@ -265,8 +271,7 @@ final class PeripheralPairingTests: EachVersionTestCase {
     }
 
     func testARejectionLeavesNoBond() throws {
-        let (manager, _) = try served(.ask(.displayYesNo))
-        answer(manager) { $0.reject() }
+        let manager = try served(.ask(.displayYesNo)) { $0.reject() }
         XCTAssertFalse(pairs(phone(VirtualSecurity(.displayYesNo))))
         XCTAssertEqual(
             reported(),
@@ -307,8 +312,7 @@ final class PeripheralPairingTests: EachVersionTestCase {
 
     /// BlueZ ends the link two seconds after `Disconnect`: until then the user of the other device can complete the pairing.
     func testRejectingADisplayedPasskeyLeavesNoBondAlsoIfItIsEntered() throws {
-        let (manager, _) = try served(.ask(.displayOnly))
-        answer(manager) { $0.reject() }
+        let manager = try served(.ask(.displayOnly)) { $0.reject() }
         let user = VirtualUser(passkey: .displayed(after: 1))
         _ = pairs(phone(VirtualSecurity(.keyboardOnly, user: user)))
         simulator.advance(by: 10)
@@ -318,8 +322,7 @@ final class PeripheralPairingTests: EachVersionTestCase {
     }
 
     func testAPolicyWithoutPairingsRejectsADisplayedPasskey() throws {
-        let (manager, _) = try served(.ask(.displayOnly))
-        answer(manager) { _ in }
+        let manager = try served(.ask(.displayOnly)) { _ in }
         let user = VirtualUser(passkey: .displayed(after: 1))
         let pairing = phone(VirtualSecurity(.keyboardOnly, user: user)).pair()
         XCTAssertTrue(simulator.advance(until: { requests.withLock { !$0.isEmpty } }, limit: 2))
@@ -332,8 +335,7 @@ final class PeripheralPairingTests: EachVersionTestCase {
     }
 
     func testAWrongPasskeyEndsTheLinkAndLeavesNoBond() throws {
-        let (manager, _) = try served(.ask)
-        answer(manager) { $0.enter(4712) }
+        let manager = try served(.ask) { $0.enter(4712) }
         let displays = VirtualSecurity(.displayOnly, user: VirtualUser(displays: 4711))
         XCTAssertFalse(pairs(phone(displays)))
         XCTAssertFalse(pairs(phone(VirtualSecurity(.keyboardOnly, user: VirtualUser(passkey: .wrong)))))
@@ -492,8 +494,7 @@ final class PeripheralPairingTests: EachVersionTestCase {
     }
 
     func testABondedCentralReadsAfterItReturnsWithoutAQuestion() throws {
-        let (manager, _) = try served(.ask(.displayYesNo))
-        answer(manager) { $0.confirm() }
+        let manager = try served(.ask(.displayYesNo)) { $0.confirm() }
         let security = VirtualSecurity(.displayYesNo)
         let first = phone(security)
         XCTAssertTrue(pairs(first))
