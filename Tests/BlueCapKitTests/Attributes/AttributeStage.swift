@@ -1,6 +1,7 @@
 import BlueCapKit
 import BlueZSimulator
 import BlueCapFutures
+import TestSupport
 import XCTest
 
 /// A manager beside a simulator in virtual time, with one peripheral that it has found.
@@ -73,23 +74,14 @@ final class AttributeStage {
     func wait<T>(
         _ future: Future<T>, limit: TimeInterval = 60, file: StaticString = #filePath, line: UInt = #line
     ) throws -> T {
-        XCTAssertTrue(simulator.advance(until: { future.completed }, limit: limit), "never", file: file, line: line)
-        switch try XCTUnwrap(future.result, file: file, line: line) {
-        case .success(let value): return value
-        case .failure(let error): throw error
-        }
+        try simulator.outcome(of: future, within: limit, file: file, line: line)
     }
 
     /// The error that the future fails with.
     func failure<T>(
         of future: Future<T>, limit: TimeInterval = 60, file: StaticString = #filePath, line: UInt = #line
     ) -> (any Error)? {
-        do {
-            try wait(future, limit: limit, file: file, line: line)
-            return nil
-        } catch {
-            return error
-        }
+        simulator.failure(of: future, within: limit, file: file, line: line)
     }
 
     func characteristic(

@@ -25,15 +25,6 @@ final class PeripheralPairingTests: EachVersionTestCase {
         return manager
     }
 
-    private func outcome<T>(of future: Future<T>, file: StaticString = #filePath, line: UInt = #line) -> Try<T>? {
-        XCTAssertTrue(simulator.advance(until: { future.completed }, limit: 60), "never", file: file, line: line)
-        return future.result
-    }
-
-    private func error<T>(of future: Future<T>) -> (any Error)? {
-        if case .failure(let error)? = outcome(of: future) { error } else { nil }
-    }
-
     /// One characteristic for each operation and level, `B101` to `B109`, and one without security, `B10A`.
     private func lock() -> MutableService {
         let service = MutableService(uuid: "B100")
@@ -62,8 +53,8 @@ final class PeripheralPairingTests: EachVersionTestCase {
     ) throws -> (manager: PeripheralManager, service: MutableService) {
         let manager = manager(policy)
         let service = service ?? lock()
-        XCTAssertNil(error(of: manager.add(service)))
-        XCTAssertNil(error(of: manager.startAdvertising("Lock")))
+        XCTAssertNil(simulator.failure(of: manager.add(service)))
+        XCTAssertNil(simulator.failure(of: manager.startAdvertising("Lock")))
         for characteristic in service.characteristics where characteristic.propertyEnabled(.write) {
             characteristic.startRespondingToWriteRequests().onSuccess(context: ImmediateContext()) {
                 [weak characteristic] request, _ in characteristic?.respondToRequest(request, withResult: .success)
@@ -211,10 +202,12 @@ final class PeripheralPairingTests: EachVersionTestCase {
                 MutableCharacteristic(uuid: "B101", properties: properties, permissions: permissions)
             ]
             guard let needed else {
-                XCTAssertNil(error(of: manager.add(service)), "\(version)")
+                XCTAssertNil(simulator.failure(of: manager.add(service)), "\(version)")
                 continue
             }
-            guard case .securityNotEnforced(let text)? = error(of: manager.add(service)) as? PeripheralManagerError
+            guard
+                case .securityNotEnforced(let text)? = simulator.failure(of: manager.add(service))
+                    as? PeripheralManagerError
             else {
                 XCTFail("BlueZ \(version) offers it")
                 continue
@@ -357,7 +350,7 @@ final class PeripheralPairingTests: EachVersionTestCase {
         XCTAssertTrue(pairs(phone()))
         XCTAssertEqual(reported().last, PairingChange(isPaired: true, isBonded: true, origin: .elsewhere, error: nil))
         XCTAssertEqual(manager.bonds().map(\.isOurs), [false])
-        XCTAssertEqual(try outcome(of: manager.forgetBonds())?.get(), [])
+        XCTAssertEqual(try simulator.outcome(of: manager.forgetBonds()), [])
     }
 
     // MARK: The agent
@@ -373,21 +366,23 @@ final class PeripheralPairingTests: EachVersionTestCase {
             XCTAssertEqual(simulator.applications.count + simulator.advertisements.count, 0)
             simulator.advance(by: 0.1)
         }
-        XCTAssertNil(error(of: added))
-        XCTAssertNil(error(of: started))
+        XCTAssertNil(simulator.failure(of: added))
+        XCTAssertNil(simulator.failure(of: started))
     }
 
     func testARefusedAgentFailsTheServiceAndTheAdvertisement() throws {
         simulator.simulateRefusedCalls(1_000, of: "RegisterAgent", error: .notAuthorized)
         let manager = manager(.justWorks)
-        for failure in [error(of: manager.add(lock())), error(of: manager.startAdvertising("Lock"))] {
+        for failure in [
+            simulator.failure(of: manager.add(lock())), simulator.failure(of: manager.startAdvertising("Lock")),
+        ] {
             guard case .pairingAgentRefused? = failure as? PeripheralManagerError else {
                 XCTFail("\(String(describing: failure))")
                 continue
             }
         }
         manager.pairingPolicy = .reject
-        XCTAssertNil(error(of: manager.add(lock())))
+        XCTAssertNil(simulator.failure(of: manager.add(lock())))
     }
 
     func testTheAgentReturnsWithTheDaemonBeforeTheServices() throws {
@@ -430,7 +425,7 @@ final class PeripheralPairingTests: EachVersionTestCase {
             added.withLock { $0 = future }
         }
         XCTAssertTrue(simulator.advance(until: { added.withLock { $0 != nil } }, limit: 5))
-        XCTAssertNil(error(of: try XCTUnwrap(added.withLock { $0 })))
+        XCTAssertNil(simulator.failure(of: try XCTUnwrap(added.withLock { $0 })))
         XCTAssertTrue(manager.isPairable)
     }
 
@@ -446,11 +441,11 @@ final class PeripheralPairingTests: EachVersionTestCase {
     func testPairableCanBeSetForATime() throws {
         let (manager, _) = try served(.justWorks)
         XCTAssertNil(manager.pairableTimeout)
-        XCTAssertNil(error(of: manager.setPairable(false)))
+        XCTAssertNil(simulator.failure(of: manager.setPairable(false)))
         simulator.advance(by: 0.1)
         XCTAssertFalse(manager.isPairable)
         XCTAssertFalse(pairs(phone()))
-        XCTAssertNil(error(of: manager.setPairable(true, timeout: 19.5)))
+        XCTAssertNil(simulator.failure(of: manager.setPairable(true, timeout: 19.5)))
         simulator.advance(by: 0.1)
         XCTAssertTrue(manager.isPairable)
         XCTAssertEqual(manager.pairableTimeout, .seconds(20))
@@ -464,7 +459,9 @@ final class PeripheralPairingTests: EachVersionTestCase {
         simulator.advance(by: 6)
         XCTAssertFalse(manager.isPairable)
         XCTAssertNil(manager.pairableTimeout)
-        guard case .unavailable? = error(of: manager.setPairable(true)) as? PairingError else { return XCTFail() }
+        guard case .unavailable? = simulator.failure(of: manager.setPairable(true)) as? PairingError else {
+            return XCTFail()
+        }
     }
 
     // MARK: Bonds
@@ -473,7 +470,7 @@ final class PeripheralPairingTests: EachVersionTestCase {
         let (manager, _) = try served(.justWorks)
         let phone = phone()
         XCTAssertTrue(pairs(phone))
-        XCTAssertEqual(try outcome(of: manager.forgetBonds())?.get().map(\.isOurs), [true])
+        XCTAssertEqual(try simulator.outcome(of: manager.forgetBonds()).map(\.isOurs), [true])
         simulator.advance(by: 1)
         XCTAssertEqual(manager.bonds(), [])
         XCTAssertEqual(phone.state, .disconnected)
@@ -486,25 +483,11 @@ final class PeripheralPairingTests: EachVersionTestCase {
         XCTAssertTrue(pairs(phone()))
         let bond = try XCTUnwrap(manager.bonds().first)
         simulator.simulateRefusedCalls(of: "RemoveDevice", error: .bluez("Failed", "Operation failed"))
-        XCTAssertNotNil(error(of: manager.forget(bond)))
+        XCTAssertNotNil(simulator.failure(of: manager.forget(bond)))
         changes.withLock { $0 = [] }
         simulator.simulateDeviceRemoval(of: address)
         simulator.advance(by: 5)
         XCTAssertEqual(reported().map(\.origin), [.elsewhere])
-    }
-
-    func testABondedCentralReadsAfterItReturnsWithoutAQuestion() throws {
-        let manager = try served(.ask(.displayYesNo)) { $0.confirm() }
-        let security = VirtualSecurity(.displayYesNo)
-        let first = phone(security)
-        XCTAssertTrue(pairs(first))
-        first.disconnect()
-        simulator.advance(by: 1)
-        let second = phone(security)
-        XCTAssertTrue(pairs(second), "with the keys that it has")
-        XCTAssertEqual(codes(second)[0], nil)
-        XCTAssertEqual(requests.withLock { $0.count }, 1)
-        XCTAssertEqual(manager.centrals.map(\.isBonded), [true])
     }
 
     func testACentralWhoseAddressChangesStaysTheSame() throws {
