@@ -184,6 +184,7 @@ extension Order.Action {
             "start \(timer.words) " + (seconds == seconds.rounded() ? String(format: "%g", seconds) : "later")
         case .cancelTimer(let timer): "cancel \(timer.words)"
         case .settle(let id, .done): "done \(id.rawValue)"
+        case .settle(let id, .value(let data)): "value \(id.rawValue) \(Array(data))"
         case .settle(let id, .failed(let failure)): "fail \(id.rawValue) \(failure.words)"
         case .callPair(let attempt, let timeout): "pair \(attempt) " + String(format: "%g", timeout)
         case .reportPairing(let change):
@@ -240,6 +241,8 @@ extension PeripheralFailure {
         "disconnected": .peripheral(.disconnected), "forced": .peripheral(.forcedDisconnect), "cancelled": .cancelled,
         "invalidated": .characteristic(.invalidated), "timeout": .characteristic(.notifyTimeout),
         "unpaired": .characteristic(.pairingFailed(.timedOut)),
+        "operationRejected": .characteristic(.pairingFailed(.rejected(by: .application))),
+        "operationCancelled": .characteristic(.pairingFailed(.cancelled)),
         "acquired": .characteristic(
             .acquiredByOther(BusError(name: "org.bluez.Error.NotPermitted", message: "Notify acquired"))),
         "busy": .characteristic(

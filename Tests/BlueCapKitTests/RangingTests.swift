@@ -33,12 +33,6 @@ final class RangingTests: XCTestCase {
                 interval: 0.1))
     }
 
-    private func manager() -> CentralManager {
-        let manager = try! CentralManager(configuration: .init(busAddress: simulator.address))
-        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5), manager.stateExplanation)
-        return manager
-    }
-
     private func watch(_ stream: FutureStream<BeaconSighting>) {
         stream.onComplete(context: ImmediateContext()) { [sightings, journal] result in
             switch result {
@@ -56,7 +50,7 @@ final class RangingTests: XCTestCase {
             VirtualPeripheral(
                 "C0:00:00:00:00:03", advertisement: Advertisement(localName: "Strap", serviceUUIDs: ["180D"]),
                 interval: 0.1))
-        let manager = manager()
+        let manager = simulator.central()
         watch(manager.startRangingBeacons())
         simulator.advance(by: 3)
         XCTAssertGreaterThan(seen.count, 10)
@@ -73,7 +67,7 @@ final class RangingTests: XCTestCase {
     func testFiltersChooseWhatIsReported() throws {
         addBeacon()
         try addSign()
-        let manager = manager()
+        let manager = simulator.central()
         watch(manager.startRangingBeacons([.kind(.eddystoneURL), .iBeacon(floor, minor: 8)]))
         simulator.advance(by: 3)
         XCTAssertEqual(Set(seen.map(\.beacon.kind)), [.eddystoneURL])
@@ -83,7 +77,7 @@ final class RangingTests: XCTestCase {
 
     func testRangingEndsAndLeavesNoDiscovery() {
         addBeacon()
-        let manager = manager()
+        let manager = simulator.central()
         let stream = manager.startRangingBeacons()
         watch(stream)
         simulator.advance(by: 1)
@@ -104,7 +98,7 @@ final class RangingTests: XCTestCase {
 
     func testAScanAndRangingStandBesideEachOther() {
         addBeacon()
-        let manager = manager()
+        let manager = simulator.central()
         let scan = Journal()
         watch(manager.startRangingBeacons())
         simulator.advance(by: 1)
@@ -132,7 +126,7 @@ final class RangingTests: XCTestCase {
 
     func testASecondRangingIsRefusedAndAnotherManagersIsNot() {
         addBeacon()
-        let (first, second) = (manager(), manager())
+        let (first, second) = (simulator.central(), simulator.central())
         watch(first.startRangingBeacons())
         journal.watch(first.startScanning(timeout: 100))
         let refused = Journal()
@@ -149,7 +143,7 @@ final class RangingTests: XCTestCase {
     }
 
     func testRangingNeedsPower() {
-        let manager = manager()
+        let manager = simulator.central()
         simulator.simulatePowerOff()
         simulator.advance(by: 1)
         watch(manager.startRangingBeacons())
@@ -163,7 +157,7 @@ final class RangingTests: XCTestCase {
 
     func testRangingGoesOnAfterTheDaemonsRestart() {
         addBeacon()
-        let manager = manager()
+        let manager = simulator.central()
         watch(manager.startRangingBeacons())
         simulator.advance(by: 1)
         simulator.simulateDaemonDeath()
@@ -177,7 +171,7 @@ final class RangingTests: XCTestCase {
 
     func testABeaconThatFallsSilentExpires() {
         addBeacon()
-        let manager = manager()
+        let manager = simulator.central()
         journal.watchExpiries(of: manager)
         watch(manager.startRangingBeacons())
         simulator.advance(by: 2)
@@ -189,7 +183,7 @@ final class RangingTests: XCTestCase {
 
     func testTheStreamEndsWithItsManager() {
         addBeacon()
-        var manager: CentralManager? = manager()
+        var manager: CentralManager? = simulator.central()
         manager.map { watch($0.startRangingBeacons()) }
         simulator.advance(by: 1)
         XCTAssertFalse(seen.isEmpty)

@@ -20,11 +20,7 @@ final class ScanBehaviourTests: XCTestCase {
         _ configuration: CentralManager.Configuration = .init(), in room: [VirtualPeripheral]? = nil
     ) -> CentralManager {
         for peripheral in room ?? [] { simulator.add(peripheral) }
-        var configuration = configuration
-        configuration.busAddress = simulator.address
-        let manager = try! CentralManager(configuration: configuration)
-        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5), manager.stateExplanation)
-        return manager
+        return simulator.central(configuration)
     }
 
     private var held: CentralManager?

@@ -30,12 +30,6 @@ final class ScanReportTests: XCTestCase {
     private let other = VirtualPeripheral(
         "C0:00:00:00:00:02", rssi: .constant(-70), advertisement: Advertisement(localName: "Other"), interval: 0.1)
 
-    private func manager() -> CentralManager {
-        let manager = try! CentralManager(configuration: .init(busAddress: simulator.address))
-        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5), manager.stateExplanation)
-        return manager
-    }
-
     private func number(_ report: ScanReport) -> Int? {
         report.advertisements.manufacturerDataByCompany[0xFFFF]?.first.map(Int.init)
     }
@@ -44,7 +38,7 @@ final class ScanReportTests: XCTestCase {
 
     func testEachReportHasItsOwnDataAndTime() throws {
         simulator.add(tag, behavior: Numbered())
-        let manager = manager()
+        let manager = simulator.central()
         let start = simulator.seconds
         let stream = manager.startScanningForReports(options: everything)
         simulator.advance(by: 5)
@@ -79,7 +73,7 @@ final class ScanReportTests: XCTestCase {
                     address, advertisement: Advertisement(localName: "Sensor", serviceData: services), interval: 0.1))
         }
         simulator.add(tag)
-        let manager = manager()
+        let manager = simulator.central()
         let stream = manager.startScanningForReports(options: everything)
         simulator.advance(by: 2)
         let reports = Dictionary(kept(stream).map { ($0.peripheral.address, $0) }) { $1 }
@@ -93,7 +87,7 @@ final class ScanReportTests: XCTestCase {
     func testInAFloodEachReportIsSeenWithItsOwnStrength() throws {
         simulator.add(tag)
         simulator.add(other)
-        let manager = manager()
+        let manager = simulator.central()
         let stream = manager.startScanningForReports(capacity: 10_000, options: everything)
         simulator.advance(by: 0.5)
         let before = stream.count
@@ -111,7 +105,7 @@ final class ScanReportTests: XCTestCase {
     func testWithoutDuplicatesEachPeripheralIsReportedOnce() {
         simulator.add(tag)
         simulator.add(other)
-        let manager = manager()
+        let manager = simulator.central()
         let stream = manager.startScanningForReports()
         simulator.advance(by: 3)
         XCTAssertEqual(
@@ -122,7 +116,7 @@ final class ScanReportTests: XCTestCase {
     func testTheServicesAndOptionsOfAScanHold() {
         simulator.add(tag)
         simulator.add(other)
-        let manager = manager()
+        let manager = simulator.central()
         let services = manager.startScanningForReports(forServiceUUIDs: [CBUUID(string: "180F")])
         simulator.advance(by: 1)
         XCTAssertEqual(kept(services).map(\.advertisements.localName), ["Tag"])
@@ -136,7 +130,7 @@ final class ScanReportTests: XCTestCase {
 
     func testItIsTheManagersScanAndEndsAsOne() {
         simulator.add(tag)
-        let manager = manager()
+        let manager = simulator.central()
         let isOver = expectation(description: "over")
         let stream = manager.startScanningForReports(options: everything)
         Task {
@@ -158,7 +152,7 @@ final class ScanReportTests: XCTestCase {
     }
 
     func testATimeOutWithoutAReportIsAnError() {
-        let manager = manager()
+        let manager = simulator.central()
         let stream = manager.startScanningForReports(timeout: 2)
         simulator.advance(by: 3)
         XCTAssertEqual(

@@ -63,8 +63,7 @@ final class BackgroundTaskTests: BluejayCase, @unchecked Swift.Sendable {
             }
             _ = try peripheral.read(from: Self.location) as UInt8
         }) { [seen] in seen.note("run", $0) }
-        eventually("the listen") { !simulator.subscriptions(to: .uuid("2A37"), at: Self.address).isEmpty }
-        pass(0.2)
+        awaitSubscription()
         notify([0, 61])
         loseLink()
         expect("disconnected Strap 1")
@@ -109,11 +108,6 @@ final class BackgroundTaskTests: BluejayCase, @unchecked Swift.Sendable {
     }
 
     // MARK: Listening
-
-    private func awaitSubscription(_ uuid: String = "2A37") {
-        eventually("the listen") { !simulator.subscriptions(to: .uuid(uuid), at: Self.address).isEmpty }
-        pass(0.2)
-    }
 
     func testAListenOfATaskLastsUntilItIsDone() {
         connect()

@@ -116,22 +116,18 @@ class BluejayCase: RandomTestCase, VirtualTimeCase, @unchecked Swift.Sendable {
         settle()
     }
 
+    func awaitSubscription(_ uuid: String = "2A37") {
+        eventually("the listen") { !simulator.subscriptions(to: .uuid(uuid), at: Self.address).isEmpty }
+        pass(0.2)
+    }
+
     func loseLink() {
         simulator.simulateLinkLoss(of: Self.address)
         eventually("the loss") { !bluejay.isConnected }
     }
 }
 
-/// What happened, in its order, written on any thread.
-// Unchecked: `entries` is touched under the lock alone.
-final class Notes: @unchecked Swift.Sendable {
-    private let lock = NSLock()
-    private var entries: [String] = []
-
-    func note(_ text: String) { lock.withLock { entries.append(text) } }
-    var texts: [String] { lock.withLock { entries } }
-    var count: Int { texts.count }
-
+extension Notes {
     /// Notes an error, or a result of Bluejay: its value, the name of its peripheral, or its error.
     func note(_ name: String, _ result: some Any) {
         switch result is any Error ? result : Mirror(reflecting: result).children.first?.value {
@@ -172,26 +168,4 @@ extension BluejayError {
         (.multipleListenTrapped, "multipleListenTrapped"), (.multipleListenReplaced, "multipleListenReplaced"),
         (.indefiniteFlush, "indefiniteFlush"), (.stopped, "stopped"),
     ]
-}
-
-/// A peripheral with the responses that a test chooses.
-// Unchecked: touched on the simulator's loop, which the test's thread drives, and by the test between.
-final class Strap: PeripheralBehavior, @unchecked Swift.Sendable {
-    var ignoresConnections = false
-    var writeAnswer: ([UInt8]) -> AttributeAnswer = { _ in .done }
-    var written: [[UInt8]] = []
-    var onWrite: ([UInt8]) -> Void = { _ in }
-
-    func connectRequested(to peripheral: VirtualPeripheral, at seconds: TimeInterval) -> ConnectionAnswer {
-        ignoresConnections ? .ignore : .accept(after: 0)
-    }
-
-    func write(
-        _ bytes: [UInt8], to attribute: VirtualAttribute, of peripheral: VirtualPeripheral, type: VirtualWriteType,
-        at seconds: TimeInterval
-    ) -> AttributeAnswer {
-        written.append(bytes)
-        onWrite(bytes)
-        return writeAnswer(bytes)
-    }
 }

@@ -123,7 +123,8 @@ final class BluejayMachineTests: XCTestCase {
             linkDown → settle 2 notConnected, settle 3 notConnected, end listens notConnected, disconnected notConnected true
             handler → reconnect; finished 1 → settle 1 ok
             The end of a bond requires no connection:
-            ready; pair 1 → settle 1 notConnected; unpair 2 → begin 2; unpair 3 → none; finished 2 → settle 2 ok, begin 3
+            ready; pair 1 → settle 1 notConnected; unpair 2 → begin 2; unpair 3 → none
+            finished 2 → settle 2 ok, begin 3
             There is one scan:
             ready; scan 1 → begin 1; scan 2 → settle 2 multipleScanNotSupported; scanEnded → settle 1 ok, stop 1
             scan 3 → none; finished 1 → begin 3; connect 4 → settle 3 ok, stop 3; finished 3 → begin 4
@@ -177,7 +178,8 @@ final class BluejayMachineTests: XCTestCase {
             linkDown → end listens keyMissing true, disconnected keyMissing true true; handler; linkUp
             linkDown → end listens notConnected, disconnected notConnected true
             The handler decides what follows:
-            connected; linkDown; handler off → none; reconnects → false; connect 1; linkUp; reconnects → true; disconnect 2
+            connected; linkDown; handler off → none; reconnects → false; connect 1; linkUp; reconnects → true
+            disconnect 2
             linkDown requested; reconnects → false; handler on → reconnect
             A connection that the application requests needs no reconnection:
             connected; linkDown; connect 1 → begin 1; handler → none
@@ -204,15 +206,18 @@ final class BluejayMachineTests: XCTestCase {
             cancelEverything disconnecting → settle 1 cancelled, stop 1; finished 1; connect 2
             cancelEverything → settle 2 cancelled, end link; connect 3 → none
             linkDown requested → end listens explicitDisconnect, begin 3; reconnects → true; linkUp
-            operation 4; operation 5; cancelEverything → settle 4 cancelled, stop 4, settle 5 cancelled; finished 4 → none
+            operation 4; operation 5; cancelEverything → settle 4 cancelled, stop 4, settle 5 cancelled
+            finished 4 → none
             isConnected → true; cancelEverything disconnecting → end link; cancelEverything disconnecting → none
             linkDown requested → end listens explicitDisconnect, disconnected nil false; reconnects → false
             An immediate disconnection waits for the link's end alone:
             connected; operation 1; operation 2
-            disconnect 3 now → settle 1 explicitDisconnect, stop 1, settle 2 explicitDisconnect, end link; finished 1 → none
+            disconnect 3 now → settle 1 explicitDisconnect, stop 1, settle 2 explicitDisconnect, end link
+            finished 1 → none
             linkDown requested → end listens explicitDisconnect, settle 3 ok, disconnected nil false
             An immediate disconnection ends an attempt to connect:
-            ready; connect 1; disconnect 2 now → settle 1 explicitDisconnect, end link; isDisconnecting → true; linkUp → none
+            ready; connect 1; disconnect 2 now → settle 1 explicitDisconnect, end link; isDisconnecting → true
+            linkUp → none
             linkDown requested → end listens explicitDisconnect, settle 2 ok; reconnects → false
             A disconnection behind an attempt waits for it:
             ready; connect 1; disconnect 2 → none; linkUp → settle 1 ok, connected, end link
@@ -231,7 +236,8 @@ final class BluejayMachineTests: XCTestCase {
             operation 5 task → settle 5 notInBackgroundTask
             A task receives a loss first:
             connected; beginTask; operation 1 task
-            linkDown → settle 1 notConnected, stop 1, end listens notConnected, fail task notConnected; finished 1 → none
+            linkDown → settle 1 notConnected, stop 1, end listens notConnected, fail task notConnected
+            finished 1 → none
             operation 2 task → settle 2 notConnected; taskEnded → disconnected notConnected true
             Stopping settles everything:
             connected; beginTask; operation 1 task

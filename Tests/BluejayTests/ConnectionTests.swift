@@ -137,12 +137,12 @@ final class Handler: DisconnectHandler, @unchecked Swift.Sendable {
 final class ConnectionEndTests: BluejayCase, @unchecked Swift.Sendable {
     func testATimeOutEndsAnAttempt() {
         let identifier = find()
-        strap.ignoresConnections = true
+        strap.connectionAnswer = .ignore
         bluejay.connect(identifier, timeout: .seconds(3)) { [seen] in seen.note("connect", $0) }
         XCTAssertTrue(bluejay.isConnecting)
         expect("connect connectionTimedOut", limit: 5)
         XCTAssertFalse(bluejay.isConnecting)
-        strap.ignoresConnections = false
+        strap.connectionAnswer = .accept(after: 0)
         bluejay.connect(identifier, timeout: .seconds(15)) { [seen] in seen.note("again", $0) }
         expect("again Strap 1")
         XCTAssertEqual(seen.count, 2)
@@ -189,8 +189,7 @@ final class ConnectionEndTests: BluejayCase, @unchecked Swift.Sendable {
     func testCancellingEverythingMayLeaveTheConnection() throws {
         connect()
         bluejay.listen(to: Self.measurement) { [seen] (result: ReadResult<Data>) in seen.note("listen", result) }
-        eventually("the listen") { simulator.links.first?.subscriptions.isEmpty == false }
-        pass(0.2)
+        awaitSubscription()
         for name in ["a", "b"] {
             bluejay.write(to: Self.location, value: UInt8(1)) { [seen] in seen.note(name, $0) }
         }
@@ -222,7 +221,7 @@ final class ConnectionEndTests: BluejayCase, @unchecked Swift.Sendable {
 
     func testCancellingEndsAnAttempt() {
         let identifier = find()
-        strap.ignoresConnections = true
+        strap.connectionAnswer = .ignore
         bluejay.connect(identifier) { [seen] in seen.note("connect", $0) }
         pass(1)
         bluejay.cancelEverything(error: BluejayError.listenTimedOut)
@@ -263,22 +262,22 @@ final class ConnectionEndTests: BluejayCase, @unchecked Swift.Sendable {
 
     func testAttemptsToReconnectGoOnUntilOneSucceeds() {
         connect()
-        strap.ignoresConnections = true
+        strap.connectionAnswer = .ignore
         loseLink()
         pass(120, step: 1)
         XCTAssertTrue(bluejay.isConnecting)
-        strap.ignoresConnections = false
+        strap.connectionAnswer = .accept(after: 0)
         eventually("the connection", limit: 60) { bluejay.isConnected }
     }
 
     func testDisconnectingEndsReconnecting() {
         connect()
-        strap.ignoresConnections = true
+        strap.connectionAnswer = .ignore
         loseLink()
         eventually("the attempt") { bluejay.isConnecting }
         bluejay.disconnect { [seen] in seen.note("disconnect", $0) }
         expect("disconnect Strap 1")
-        strap.ignoresConnections = false
+        strap.connectionAnswer = .accept(after: 0)
         pass(10)
         XCTAssertFalse(bluejay.isConnected)
         XCTAssertFalse(bluejay.shouldAutoReconnect)
@@ -390,8 +389,7 @@ final class StartTests: BluejayCase, @unchecked Swift.Sendable {
     func testTheStateIsGivenAwayAndEverythingFails() {
         connect()
         bluejay.listen(to: Self.measurement) { [seen] (result: ReadResult<Data>) in seen.note("listen", result) }
-        eventually("the listen") { simulator.links.first?.subscriptions.isEmpty == false }
-        pass(0.2)
+        awaitSubscription()
         bluejay.read(from: Self.location) { [seen] (result: ReadResult<UInt8>) in seen.note("read", result) }
         let (manager, peripheral) = bluejay.stopAndExtractBluetoothState()
         XCTAssertFalse(bluejay.hasStarted)
@@ -442,8 +440,7 @@ final class StartTests: BluejayCase, @unchecked Swift.Sendable {
     func testAReleasedBluejaySettlesEverything() {
         connect()
         bluejay.listen(to: Self.measurement) { [seen] (result: ReadResult<Data>) in seen.note("listen", result) }
-        eventually("the listen") { simulator.links.first?.subscriptions.isEmpty == false }
-        pass(0.2)
+        awaitSubscription()
         bluejay.read(from: Self.location) { [seen] (result: ReadResult<UInt8>) in seen.note("first", result) }
         bluejay.read(from: Self.location) { [seen] (result: ReadResult<UInt8>) in seen.note("second", result) }
         weak let session = bluejay
@@ -456,7 +453,7 @@ final class StartTests: BluejayCase, @unchecked Swift.Sendable {
 
     func testAScanAndAnAttemptAreSettledToo() {
         let identifier = find()
-        strap.ignoresConnections = true
+        strap.connectionAnswer = .ignore
         bluejay.connect(identifier) { [seen] in seen.note("connect", $0) }
         bluejay.scan(
             serviceIdentifiers: nil, discovery: { _, _ in .continue },

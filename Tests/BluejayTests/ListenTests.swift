@@ -10,11 +10,6 @@ final class ListenTests: BluejayCase, @unchecked Swift.Sendable {
         }
     }
 
-    private func awaitSubscription() {
-        eventually("the listen") { simulator.links.first?.subscriptions.isEmpty == false }
-        pass(0.2)
-    }
-
     func testASecondListenIsTrapped() {
         connect()
         listen("first")

@@ -125,7 +125,7 @@ final class RestorationTests: BluejayCase, @unchecked Swift.Sendable {
         endWhileListening()
         simulator.simulateLinkLoss(of: Self.address)
         pass(1)
-        strap.ignoresConnections = true
+        strap.connectionAnswer = .ignore
         let restorer = Restorer(seen, bluejay, [Self.measurement])
         start(.enableWithListenRestorer("us.gnos.bluejay", restorer))
         expect("restore \(Self.measurement)")
@@ -137,14 +137,14 @@ final class RestorationTests: BluejayCase, @unchecked Swift.Sendable {
         let identifier = endWhileListening()
         simulator.simulateLinkLoss(of: Self.address)
         pass(1)
-        strap.ignoresConnections = true
+        strap.connectionAnswer = .ignore
         let restorer = Restorer(seen, bluejay, [Self.measurement])
         start(.enableWithListenRestorer("us.gnos.bluejay", restorer))
         expect("restore \(Self.measurement)")
         bluejay.disconnect { [seen] in seen.note("disconnect", $0) }
         expect("disconnect Strap 1")
         expect("listen explicitDisconnect")
-        strap.ignoresConnections = false
+        strap.connectionAnswer = .accept(after: 0)
         bluejay.connect(identifier) { [seen] in seen.note("connect", $0) }
         expect("connect Strap 1")
         pass(1)
@@ -176,7 +176,7 @@ extension RestorationTests {
         endWhileListening()
         simulator.simulateLinkLoss(of: Self.address)
         pass(1)
-        strap.ignoresConnections = true
+        strap.connectionAnswer = .ignore
         let (restorer, failures) = (Restorer(Notes(), bluejay, []), Reporter())
         let config = BackgroundRestoreConfig(
             restoreIdentifier: "us.gnos.bluejay", backgroundRestorer: failures, listenRestorer: restorer)

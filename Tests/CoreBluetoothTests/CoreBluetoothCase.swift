@@ -152,17 +152,6 @@ class CoreBluetoothCase: XCTestCase, VirtualTimeCase, @unchecked Sendable {
     }
 }
 
-/// What happened, in its order, written on any thread.
-// Unchecked: `entries` is accessed under the lock only.
-final class Notes: @unchecked Sendable {
-    private let lock = NSLock()
-    private var entries: [String] = []
-
-    func note(_ text: String) { lock.withLock { entries.append(text) } }
-    var texts: [String] { lock.withLock { entries } }
-    func clear() { lock.withLock { entries = [] } }
-}
-
 /// A delegate that notes every call, written as for iOS.
 class Recorder: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate {
     let seen: Notes
@@ -331,25 +320,5 @@ final class TimestampRecorder: NSObject, CBCentralManagerDelegate {
         isReconnecting: Bool, error: (any Error)?
     ) {
         seen.note("lost \(isReconnecting) \(error == nil)")
-    }
-}
-
-/// A peripheral that responds as a test chooses.
-// Unchecked: used on the simulator's loop, which the test's thread drives, and by the test in between.
-final class Strap: PeripheralBehavior, @unchecked Sendable {
-    var connectionAnswer = ConnectionAnswer.accept(after: 0)
-    var writeAnswer: ([UInt8]) -> AttributeAnswer = { _ in .done }
-    var written: [[UInt8]] = []
-
-    func connectRequested(to peripheral: VirtualPeripheral, at seconds: TimeInterval) -> ConnectionAnswer {
-        connectionAnswer
-    }
-
-    func write(
-        _ bytes: [UInt8], to attribute: VirtualAttribute, of peripheral: VirtualPeripheral, type: VirtualWriteType,
-        at seconds: TimeInterval
-    ) -> AttributeAnswer {
-        written.append(bytes)
-        return writeAnswer(bytes)
     }
 }

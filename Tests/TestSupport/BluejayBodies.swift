@@ -155,63 +155,10 @@ private final class Observer: ConnectionObserver, @unchecked Swift.Sendable {
     func disconnected(from peripheral: Peripheral) { notes.note("disconnected") }
 }
 
-/// What happened, in its order, written on any thread and waited for.
-// Unchecked: `entries` is touched under the lock of `condition` alone.
-private final class Notes: @unchecked Swift.Sendable {
-    private let condition = NSCondition()
-    private var entries: [String] = []
-
-    var texts: [String] { condition.withLock { entries } }
-
-    func note(_ text: String) {
-        condition.withLock {
-            entries.append(text)
-            condition.broadcast()
-        }
-    }
-
-    func note<R>(_ name: String, _ result: ReadResult<R>) {
-        switch result {
-        case .success(let value): note("\(name) \(value)")
-        case .failure(let error): note("\(name) \(error)")
-        }
-    }
-
-    func note(_ name: String, _ result: WriteResult) {
-        switch result {
-        case .success: note("\(name) ()")
-        case .failure(let error): note("\(name) \(error)")
-        }
-    }
-
-    func note<R>(_ name: String, _ result: RunResult<R>) {
-        switch result {
-        case .success(let value): note("\(name) \(value)")
-        case .failure(let error): note("\(name) \(error)")
-        }
-    }
-
-    func note(_ name: String, _ result: ConnectionResult) {
-        switch result {
-        case .success: note("\(name) ()")
-        case .failure(let error): note("\(name) \(error)")
-        }
-    }
-
-    func note(_ name: String, _ result: DisconnectionResult) {
-        switch result {
-        case .success: note("\(name) ()")
-        case .failure(let error): note("\(name) \(error)")
-        }
-    }
-
-    /// Checks the condition after each note, and at intervals, since the state of the stage has no notes.
-    func wait(limit: TimeInterval, until condition: ([String]) -> Bool) -> Bool {
-        let deadline = Date(timeIntervalSinceNow: limit)
-        while Date() < deadline {
-            if condition(texts) { return true }
-            self.condition.withLock { _ = self.condition.wait(until: Date(timeIntervalSinceNow: 0.05)) }
-        }
-        return condition(texts)
+extension Notes {
+    /// Notes the value or the error of a result.
+    fileprivate func note(_ name: String, _ result: some Any) {
+        let value = Mirror(reflecting: result).children.first?.value
+        note("\(name) \(value is Peripheral ? () : value ?? ())")
     }
 }

@@ -7,9 +7,9 @@ import XCTest
 /// connected; lost → linkWentDown, report disconnected; lost → none
 /// ```
 ///
-/// A line that ends with a colon names a play, which begins with a new machine. The other lines have its steps, separated by
-/// semicolons: an event, and behind an arrow what the machine returns; without an arrow that is not compared. A failure has the
-/// name, the step and its line, if the table is a literal below the call.
+/// A line that ends with a colon names a play, which begins with a new machine. The other lines have its steps, separated
+/// by semicolons: an event, and behind an arrow what the machine returns. Without an arrow that is not compared. A failure
+/// has the name, the step and its line, if the table is a literal below the call.
 ///
 /// - Parameter machine: Makes a machine. Its result executes an event, and returns the orders, or the state that the event
 ///   asks for.

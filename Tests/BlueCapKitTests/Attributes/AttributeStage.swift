@@ -1,6 +1,7 @@
 import BlueCapKit
 import BlueZSimulator
 import BlueCapFutures
+import TestSupport
 import XCTest
 
 /// A manager beside a simulator in virtual time, with one peripheral that it has found.
@@ -32,9 +33,7 @@ final class AttributeStage {
     static func find(
         on simulator: Simulator, profiles: ProfileManager? = nil
     ) throws -> (manager: CentralManager, peripheral: Peripheral) {
-        let manager = try! CentralManager(
-            profileManager: profiles, configuration: .init(busAddress: simulator.address))
-        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
+        let manager = simulator.central(profiles: profiles)
         let scan = manager.startScanning()
         XCTAssertTrue(simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))
         manager.stopScanning()
@@ -75,23 +74,14 @@ final class AttributeStage {
     func wait<T>(
         _ future: Future<T>, limit: TimeInterval = 60, file: StaticString = #filePath, line: UInt = #line
     ) throws -> T {
-        XCTAssertTrue(simulator.advance(until: { future.completed }, limit: limit), "never", file: file, line: line)
-        switch try XCTUnwrap(future.result, file: file, line: line) {
-        case .success(let value): return value
-        case .failure(let error): throw error
-        }
+        try simulator.outcome(of: future, within: limit, file: file, line: line)
     }
 
     /// The error that the future fails with.
     func failure<T>(
         of future: Future<T>, limit: TimeInterval = 60, file: StaticString = #filePath, line: UInt = #line
     ) -> (any Error)? {
-        do {
-            try wait(future, limit: limit, file: file, line: line)
-            return nil
-        } catch {
-            return error
-        }
+        simulator.failure(of: future, within: limit, file: file, line: line)
     }
 
     func characteristic(
@@ -144,5 +134,18 @@ final class ChosenAnswers: PeripheralBehavior {
             guard state.writes[key]?.isEmpty == false else { return .done }
             return state.writes[key]?.removeFirst() ?? .done
         }
+    }
+}
+
+extension Simulator {
+    /// A manager that is powered on.
+    func central(
+        _ configuration: CentralManager.Configuration = .init(), profiles: ProfileManager? = nil
+    ) -> CentralManager {
+        var configuration = configuration
+        configuration.busAddress = address
+        let manager = try! CentralManager(profileManager: profiles, configuration: configuration)
+        XCTAssertTrue(advance(until: { manager.poweredOn }, limit: 5), manager.stateExplanation)
+        return manager
     }
 }

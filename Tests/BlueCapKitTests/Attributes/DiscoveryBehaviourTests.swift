@@ -79,13 +79,11 @@ final class DiscoveryBehaviourTests: XCTestCase {
         var late = battery
         late.appearsAfter = 3
         let stage = try AttributeStage([heartRate, late])
-        let changes = Locked(0)
-        stage.peripheral.whenServicesChange().onSuccess(context: ImmediateContext()) { _ in changes.withLock { $0 += 1 }
-        }
+        let changes = Elements(stage.peripheral.whenServicesChange())
         try stage.explore()
         XCTAssertFalse(uuids(stage.peripheral.services).contains("180A"))
         stage.simulator.advance(by: 5)
-        XCTAssertEqual(changes.withLock { $0 }, 1)
+        XCTAssertEqual(changes.count, 1)
         try stage.wait(stage.peripheral.discoverAllServices() as Future<Peripheral>)
         XCTAssertTrue(uuids(stage.peripheral.services).contains("180A"))
     }
@@ -206,17 +204,15 @@ final class DiscoveryBehaviourTests: XCTestCase {
 
     func testChangedServicesAreReportedAndOldHandlesAreInvalid() throws {
         let stage = try AttributeStage([heartRate, battery])
-        let changes = Locked(0)
-        stage.peripheral.whenServicesChange().onSuccess(context: ImmediateContext()) { _ in changes.withLock { $0 += 1 }
-        }
+        let changes = Elements(stage.peripheral.whenServicesChange())
         try stage.explore()
-        XCTAssertEqual(changes.withLock { $0 }, 0)
+        XCTAssertEqual(changes.count, 0)
         let gone = try stage.characteristic("2A29")
         let goneService = try XCTUnwrap(stage.peripheral.service(CBUUID(string: "180A")))
         let kept = try stage.characteristic("2A38")
         stage.simulator.simulateServicesChanged(of: AttributeStage.address, to: [heartRate])
         stage.simulator.advance(by: 2)
-        XCTAssertEqual(changes.withLock { $0 }, 1)
+        XCTAssertEqual(changes.count, 1)
         XCTAssertFalse(gone.isValid)
         XCTAssertFalse(uuids(stage.peripheral.services).contains("180A"))
         let lost: Future<Characteristic> = gone.read()

@@ -79,7 +79,8 @@ final class ServiceDiscoveryMachineTests: XCTestCase {
             The loss fails what waits for the table:
             linkUp resolved; fencePassed; wanted; linkLost → linkLost; hasLink → false
             The loss fails what waits for a pause:
-            linkUp resolved; fencePassed; readSome; wanted; linkLost → cancel quiet, cancel limit, linkLost; hasLink → false
+            linkUp resolved; fencePassed; readSome; wanted; linkLost → cancel quiet, cancel limit, linkLost
+            hasLink → false
             Late reports of a lost link do nothing:
             linkUp resolved; fencePassed; linkLost; fencePassed → none; readWhole → none; changed → none; quiet → none
             resolved → none; linkLost → none; wanted → linkLost

@@ -123,7 +123,8 @@ final class ConnectionMachineTests: RandomTestCase {
             connecting timeout 10 retries 0; withdrawn → cancel timeout, cancelConnect; isWanted → false
             replied 1 cancelled → report 1 forced; state → disconnected
             A withdrawn connect leaves its attempt to a run:
-            connecting timeout 10 retries 0; withdrawn run → none; purpose → run; notNeeded → cancel timeout, cancelConnect
+            connecting timeout 10 retries 0; withdrawn run → none; purpose → run
+            notNeeded → cancel timeout, cancelConnect
             A connect that is withdrawn during the end of a link does not follow it:
             connected; disconnect; connect; state → ending(nil, connect(after: 0.0)); withdrawn → none
             ended → report 2 forced; state → disconnected
@@ -181,12 +182,14 @@ final class ConnectionMachineTests: RandomTestCase {
         ReportedMachine.play(
             """
             A search goes on during the first attempts:
-            absent; connect; down → cancel wait, connect 1 scanning; replied 1 transient; fired wait → connect 2 scanning
+            absent; connect; down → cancel wait, connect 1 scanning; replied 1 transient
+            fired wait → connect 2 scanning
             replied 2 transient; fired wait → connect 3
             A refusal that no retry cures is a failure at once:
             connecting timeout 30; replied 1 refusal → cancel timeout, report 1 refusal; state → disconnected
             An unknown refusal is retried twice:
-            connecting; replied 1 unknown; fired wait; replied 2 unknown; fired wait; replied 3 unknown → report 1 unknown
+            connecting; replied 1 unknown; fired wait; replied 2 unknown; fired wait
+            replied 3 unknown → report 1 unknown
             An attempt that another program left is cancelled:
             connecting; replied 1 busy → start wait later; fired wait; replied 2 busy → start wait later; fired wait
             replied 3 busy → start wait later; fired wait; replied 4 busy → start wait later; fired wait
@@ -257,7 +260,8 @@ final class ConnectionMachineTests: RandomTestCase {
         ReportedMachine.play(
             """
             A device that BlueZ dropped is sought, and discovery lasts until the link (B4):
-            connecting timeout 30; absent; replied 1 notFound → seek, start wait 10; down → cancel wait, connect 2 scanning
+            connecting timeout 30; absent; replied 1 notFound → seek, start wait 10
+            down → cancel wait, connect 2 scanning
             started 2; up
             replied 2 → cancel timeout, stopSeeking, start stability 3, linkWentUp, report 1 connected
             A search is bounded and then repeated after a back-off:
@@ -303,7 +307,8 @@ final class ConnectionMachineTests: RandomTestCase {
             connected timeout 9; down → cancel stability, linkWentDown linkLost, start loss 6, report 1 disconnected
             reconnect; state → connecting(isUnderWay: false); started 2
             power off → cancel loss, cancelConnect, cancel timeout, start timeout 9; state → waiting(power)
-            replied 2 notFound → none; power on → cancel timeout, connect 3; power off → cancelConnect, report 1 disconnected
+            replied 2 notFound → none; power on → cancel timeout, connect 3
+            power off → cancelConnect, report 1 disconnected
             An attempt for a run waits for it after a reported loss:
             connected retries 1; down → cancel stability, linkWentDown linkLost, start loss 6, report 1 disconnected
             needed → connect 2; power off → cancel loss, cancelConnect; state → waiting(power); disconnections → 1

@@ -36,11 +36,7 @@ class ConnectionStage: RandomTestCase {
     }
 
     func manager(_ configuration: CentralManager.Configuration = .init()) -> CentralManager {
-        var configuration = configuration
-        configuration.busAddress = simulator.address
-        let manager = try! CentralManager(configuration: configuration)
-        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5), manager.stateExplanation)
-        return manager
+        simulator.central(configuration)
     }
 
     /// Adds the devices, and scans until each is found.

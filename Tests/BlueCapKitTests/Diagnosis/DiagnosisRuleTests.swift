@@ -37,77 +37,42 @@ final class DiagnosisRuleTests: XCTestCase {
 
     func testEachProblemSaysWhatToDo() throws {
         let error = DBusError(name: "org.freedesktop.DBus.Error.FileNotFound", message: "No such file")
-        let cases: [(subject: String, advice: String, change: (inout DiagnosisFacts) -> Void)] = [
-            ("bus", "systemctl status dbus", { $0.availability = .connecting }),
-            ("bus", "systemctl status dbus", { $0.availability = .noBus(error) }),
-            (
-                "bus", "systemctl start dbus",
-                {
-                    $0.availability = .noBus(error)
-                    $0.machine?.socket?.exists = false
-                }
-            ),
-            (
-                "bus", "-v /run/dbus:/run/dbus:ro",
-                {
-                    $0.availability = .noBus(error)
-                    $0.machine?.socket?.exists = false
-                    $0.machine?.container = "docker"
-                }
-            ),
+        typealias Change = (inout DiagnosisFacts) -> Void
+        let noBus: Change = { $0.availability = .noBus(error) }
+        let noSocket: Change = { $0.machine?.socket?.exists = false }
+        let noAdapter: Change = { $0.adapters = [] }
+        let noController: Change = { $0.machine?.controllers = [] }
+        let cases: [(subject: String, advice: String, changes: [Change])] = [
+            ("bus", "systemctl status dbus", [{ $0.availability = .connecting }]),
+            ("bus", "systemctl status dbus", [noBus]),
+            ("bus", "systemctl start dbus", [noBus, noSocket]),
+            ("bus", "-v /run/dbus:/run/dbus:ro", [noBus, noSocket, { $0.machine?.container = "docker" }]),
             (
                 "bus", "may not write to /run/dbus/system_bus_socket",
-                {
-                    $0.availability = .noBus(error)
-                    $0.machine?.socket?.isWritable = false
-                }
+                [noBus, { $0.machine?.socket?.isWritable = false }]
             ),
-            (
-                "bus", "Check the address",
-                {
-                    $0.availability = .noBus(error)
-                    $0.machine = nil
-                }
-            ),
-            ("bus", "usermod -aG bluetooth", { $0.availability = .refused(error) }),
-            ("bluetoothd", "systemctl start bluetooth", { $0.availability = .noDaemon }),
-            ("bluetoothd", "systemctl restart bluetooth", { $0.availability = .loading }),
-            ("bluetoothd", "journalctl -u bluetooth", { $0.availability = .notLoaded(error) }),
-            ("adapter hci0", "bluetoothctl power on", { $0.adapters[0].isPowered = false }),
+            ("bus", "Check the address", [noBus, { $0.machine = nil }]),
+            ("bus", "usermod -aG bluetooth", [{ $0.availability = .refused(error) }]),
+            ("bluetoothd", "systemctl start bluetooth", [{ $0.availability = .noDaemon }]),
+            ("bluetoothd", "systemctl restart bluetooth", [{ $0.availability = .loading }]),
+            ("bluetoothd", "journalctl -u bluetooth", [{ $0.availability = .notLoaded(error) }]),
+            ("adapter hci0", "bluetoothctl power on", [{ $0.adapters[0].isPowered = false }]),
             (
                 "adapter hci0", "rfkill unblock",
-                { ($0.adapters[0].isPowered, $0.adapters[0].isBlocked) = (false, true) }
+                [{ $0.adapters[0].isPowered = false }, { $0.adapters[0].isBlocked = true }]
             ),
-            ("adapter hci7", "Choose among hci0", { $0.wanted = "hci7" }),
-            ("adapter", "The kernel has hci0", { $0.adapters = [] }),
-            (
-                "adapter", "Plug one in",
-                {
-                    $0.adapters = []
-                    $0.machine?.controllers = []
-                }
-            ),
+            ("adapter hci7", "Choose among hci0", [{ $0.wanted = "hci7" }]),
+            ("adapter", "The kernel has hci0", [noAdapter]),
+            ("adapter", "Plug one in", [noAdapter, noController]),
             (
                 "adapter", "config.txt",
-                {
-                    $0.adapters = []
-                    $0.machine?.controllers = []
-                    $0.machine?.model = "Raspberry Pi 4 Model B Rev 1.4"
-                }
+                [noAdapter, noController, { $0.machine?.model = "Raspberry Pi 4 Model B Rev 1.4" }]
             ),
-            (
-                "adapter", "The host has none",
-                {
-                    $0.adapters = []
-                    $0.machine?.controllers = []
-                    $0.machine?.container = "podman"
-                }
-            ),
+            ("adapter", "The host has none", [noAdapter, noController, { $0.machine?.container = "podman" }]),
         ]
-        for (subject, advice, change) in cases {
+        for (subject, advice, changes) in cases {
             let found = try problem {
-                if $0.availability != .ready { $0.adapters = [] }
-                change(&$0)
+                for change in changes { change(&$0) }
                 if $0.availability != .ready { $0.adapters = [] }
             }
             XCTAssertEqual(found.subject, subject)

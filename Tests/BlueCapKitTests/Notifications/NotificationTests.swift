@@ -43,13 +43,6 @@ final class NotificationTests: XCTestCase {
         XCTAssertEqual(stage.count(of: "StartNotify"), 0)
     }
 
-    func testWithoutALinkItFailsAtOnce() throws {
-        let (stage, characteristic) = try AttributeStage.rate()
-        stage.loseLink()
-        let started: Future<Characteristic> = characteristic.startNotifying()
-        XCTAssertEqual(stage.failure(of: started) as? PeripheralError, .disconnected)
-    }
-
     func testStreamsReceiveNothingWithoutASubscription() throws {
         let (stage, characteristic) = try AttributeStage.rate()
         journal.watch(characteristic.receiveNotificationUpdates())

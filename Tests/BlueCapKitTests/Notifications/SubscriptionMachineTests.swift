@@ -196,7 +196,8 @@ final class SubscriptionLinkTests: SubscriptionTable {
         play(
             """
             At the link's end it unsubscribes:
-            on; lost → unsubscribe 1; isNotifying → false; stopped 1 acquired → none; state → suspended; wanted → signals
+            on; lost → unsubscribe 1; isNotifying → false; stopped 1 acquired → none; state → suspended
+            wanted → signals
             At the link's end it gives the socket back:
             on socket; lost → unsubscribe 1; isNotifying → false; stopped 1 acquired → none
             state → suspended; wanted → socket
@@ -287,7 +288,8 @@ final class SubscriptionSetUpTests: SubscriptionTable {
             Values that are reported after the loss are followed by a gap too:
             start 1 lasting; lost; values 1 → none; ready → subscribe 2 signals gap
             A loss while a socket is acquired is followed by another acquisition:
-            start 1 socket lasting → subscribe 1 socket; lost → unsubscribe 1; began 1 → none; ready → subscribe 2 socket
+            start 1 socket lasting → subscribe 1 socket; lost → unsubscribe 1; began 1 → none
+            ready → subscribe 2 socket
             A loss while the table is read is followed by a start:
             unready; linkUp; start 1 lasting → none; lost → none; state → suspended; linkUp; ready → subscribe 1 signals
             It may be asked for without a link:

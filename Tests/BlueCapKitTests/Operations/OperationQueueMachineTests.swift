@@ -20,7 +20,8 @@ final class OperationQueueMachineTests: RandomTestCase {
             position 1 → 0; position 2 → 1; position 3 → none; position 4 → 2
             finish 1 a → settle 1 a, begin 2; finish 2 b → settle 2 b, begin 4
             What was to begin is cancelled and never begins:
-            enqueue 1 → begin 1; enqueue 2 → none; cancel 1 enough → settle 1 enough, begin 2; began 1 → none; current → 2
+            enqueue 1 → begin 1; enqueue 2 → none; cancel 1 enough → settle 1 enough, begin 2; began 1 → none
+            current → 2
             What runs is settled at once, and the next waits for its end:
             enqueue 1 → begin 1; enqueue 2 → none; began 1 → none; cancel 1 enough → settle 1 enough, stop 1
             cancel 1 again → none; enqueue 3 → none; current → none; isIdle → false; count → 2
@@ -30,7 +31,8 @@ final class OperationQueueMachineTests: RandomTestCase {
             cancelAll off → settle 1 off, stop 1, settle 2 off, settle 3 off; cancelAll off → none; enqueue 4 → none
             finish 1 late → begin 4; cancelAll off → settle 4 off; enqueue 5 → begin 5
             What is not in the queue does nothing:
-            began 1 → none; finish 1 a → none; cancel 1 a → none; cancelAll a → none; enqueue 2 → begin 2; enqueue 3 → none
+            began 1 → none; finish 1 a → none; cancel 1 a → none; cancelAll a → none; enqueue 2 → begin 2
+            enqueue 3 → none
             began 3 → none; finish 3 a → none; count → 2
             """
         ) {

@@ -3,6 +3,7 @@ import Foundation
 import BlueCapFutures
 import BlueCapReactor
 import TestRandomness
+import TestSupport
 import XCTest
 
 @testable import BlueCapKit
@@ -31,11 +32,17 @@ final class RunTests: RandomTestCase {
 
     private func connects(_ stage: AttributeStage) -> Int { stage.simulator.statistics.count(of: "Connect") }
 
-    private func expect(
-        _ stage: AttributeStage, within limit: TimeInterval = 60, _ what: String, file: StaticString = #filePath,
-        line: UInt = #line, _ holds: () -> Bool
-    ) {
-        XCTAssertTrue(stage.simulator.advance(until: holds, limit: limit), "never \(what)", file: file, line: line)
+    private func readRun(_ stage: AttributeStage) -> Future<Data> {
+        stage.peripheral.run { [location] in try await $0.read(location) }
+    }
+
+    /// Three runs, of which the first waits for a reply that does not come.
+    private func threeAtWork(_ stage: AttributeStage) -> [Future<Data>] {
+        answers.answerReads(of: "2A38", .never)
+        let runs = (0..<3).map { _ in readRun(stage) }
+        stage.simulator.expect("linked") { stage.isLinked }
+        stage.simulator.advance(by: 1)
+        return runs
     }
 
     // MARK: The plain way
@@ -48,15 +55,16 @@ final class RunTests: RandomTestCase {
         }
         XCTAssertEqual(try stage.wait(future), 1)
         XCTAssertEqual(answers.written, [[7]])
-        expect(stage, "disconnected") { stage.simulator.links.isEmpty && stage.peripheral.state == .disconnected }
+        stage.simulator.expect("disconnected") {
+            stage.simulator.links.isEmpty && stage.peripheral.state == .disconnected
+        }
         XCTAssertEqual(connects(stage), 1)
     }
 
     func testALinkOfTheApplicationStays() throws {
         let stage = try stage()
         stage.connect()
-        let future = stage.peripheral.run { [location] in try await $0.read(location) as Data }
-        try stage.wait(future)
+        try stage.wait(readRun(stage))
         stage.simulator.advance(by: 10)
         XCTAssertTrue(stage.isLinked)
         XCTAssertEqual(connects(stage), 1)
@@ -64,7 +72,7 @@ final class RunTests: RandomTestCase {
 
     func testALinkThatTheApplicationAsksForMeanwhileStays() throws {
         let stage = try stage()
-        let future = stage.peripheral.run { [location] in try await $0.read(location) as Data }
+        let future = readRun(stage)
         stage.simulator.advance(by: 0.01)
         stage.peripheral.connect()
         try stage.wait(future)
@@ -84,7 +92,7 @@ final class RunTests: RandomTestCase {
         XCTAssertEqual(answers.written, (0..<30).map { [UInt8($0 / 3), UInt8($0 % 3)] })
         XCTAssertEqual(stage.peripheral.operations.count, 0)
         XCTAssertEqual(connects(stage), 1, "The next run uses the same link.")
-        expect(stage, "disconnected") { stage.simulator.links.isEmpty }
+        stage.simulator.expect("disconnected") { stage.simulator.links.isEmpty }
     }
 
     func testSingleOperationsHaveTheirPlacesInTheSameQueue() throws {
@@ -139,7 +147,7 @@ final class RunTests: RandomTestCase {
             try await connected.stopNotifications(rate)
             return answer
         }
-        expect(stage, "asked") { asked.withLock { $0 } }
+        stage.simulator.expect("asked") { asked.withLock { $0 } }
         for part in UInt8(0)..<3 {
             simulator.notify(AttributeStage.address, characteristic: .uuid("2A37"), value: [part])
         }
@@ -151,7 +159,7 @@ final class RunTests: RandomTestCase {
         let manager = try XCTUnwrap(stage.manager)
         _ = manager.startScanning()
         stage.simulator.remove(AttributeStage.address)
-        expect(stage, within: 600, "expired") { manager.peripherals.isEmpty }
+        stage.simulator.expect("expired", within: 600) { manager.peripherals.isEmpty }
         manager.stopScanning()
         let run = stage.peripheral.run(timeout: 5) { [location] in try await $0.read(location) as Data }
         XCTAssertEqual(manager.peripherals, [stage.peripheral])
@@ -176,7 +184,7 @@ final class RunTests: RandomTestCase {
             }
         }
         let next: Future<Data> = stage.peripheral.operations.read(location)
-        expect(stage, "begun") { !story.lines.isEmpty }
+        stage.simulator.expect("begun") { !story.lines.isEmpty }
         stage.simulator.advance(by: 1)
         stage.simulator.simulateLinkLoss(of: AttributeStage.address)
         XCTAssertEqual(stage.failure(of: run) as? PeripheralError, .disconnected)
@@ -187,10 +195,7 @@ final class RunTests: RandomTestCase {
 
     func testTheApplicationsDisconnectFailsAllRuns() throws {
         let stage = try stage()
-        answers.answerReads(of: "2A38", .never)
-        let runs = (0..<3).map { _ in stage.peripheral.run { [location] in try await $0.read(location) as Data } }
-        expect(stage, "linked") { stage.isLinked }
-        stage.simulator.advance(by: 1)
+        let runs = threeAtWork(stage)
         stage.peripheral.disconnect()
         for run in runs { XCTAssertEqual(stage.failure(of: run) as? PeripheralError, .forcedDisconnect) }
         stage.simulator.advance(by: 10)
@@ -207,7 +212,7 @@ final class RunTests: RandomTestCase {
             }
         }
         let next: Future<Data> = stage.peripheral.operations.read(location)
-        expect(stage, "linked") { stage.isLinked }
+        stage.simulator.expect("linked") { stage.isLinked }
         stage.simulator.simulateLinkLoss(of: AttributeStage.address)
         XCTAssertEqual(stage.failure(of: stubborn) as? PeripheralError, .disconnected)
         stage.manager?.disconnectAllPeripherals()
@@ -219,11 +224,11 @@ final class RunTests: RandomTestCase {
 
     func testTerminateFailsAllRunsAlsoWhileTheyConnect() throws {
         let stage = try stage(link: VirtualLink(connectLatency: 5))
-        let runs = (0..<3).map { _ in stage.peripheral.run { [location] in try await $0.read(location) as Data } }
+        let runs = (0..<3).map { _ in readRun(stage) }
         stage.simulator.advance(by: 1)
         stage.peripheral.terminate()
         for run in runs { XCTAssertEqual(stage.failure(of: run) as? PeripheralError, .forcedDisconnect) }
-        expect(stage, "forgotten") { stage.manager?.peripherals.isEmpty == true }
+        stage.simulator.expect("forgotten") { stage.manager?.peripherals.isEmpty == true }
     }
 
     func testTheTimeIsUpWhileConnecting() throws {
@@ -232,7 +237,7 @@ final class RunTests: RandomTestCase {
         let run = stage.peripheral.run(timeout: 3) { [location] in try await $0.read(location) as Data }
         XCTAssertEqual(stage.failure(of: run) as? PeripheralError, .connectionTimeout)
         XCTAssertEqual(stage.simulator.seconds - before, 3, accuracy: 0.1)
-        expect(stage, "at rest") { stage.peripheral.state == .disconnected }
+        stage.simulator.expect("at rest") { stage.peripheral.state == .disconnected }
         stage.simulator.advance(by: 30)
         XCTAssertEqual(stage.simulator.links.count, 0)
     }
@@ -277,7 +282,7 @@ final class RunTests: RandomTestCase {
         stage.simulator.simulateConnectFailures(
             1, error: DaemonError(name: "org.bluez.Error.AuthenticationFailed", message: "Authentication Failed"),
             of: AttributeStage.address)
-        let run = stage.peripheral.run { [location] in try await $0.read(location) as Data }
+        let run = readRun(stage)
         guard case PeripheralError.connectionFailed(let failure)? = stage.failure(of: run) else {
             return XCTFail("no failure")
         }
@@ -287,9 +292,9 @@ final class RunTests: RandomTestCase {
     func testTheDaemonsDeathFailsTheRunAndTheNextOneWaitsForItsReturn() throws {
         let stage = try stage()
         answers.answerReads(of: "2A38", .never)
-        let run = stage.peripheral.run { [location] in try await $0.read(location) as Data }
+        let run = readRun(stage)
         let next: Future<Data> = stage.peripheral.operations.read(location)
-        expect(stage, "linked") { stage.isLinked }
+        stage.simulator.expect("linked") { stage.isLinked }
         stage.simulator.advance(by: 1)
         stage.simulator.simulateDaemonDeath()
         XCTAssertEqual(stage.failure(of: run) as? PeripheralError, .disconnected)
@@ -301,13 +306,10 @@ final class RunTests: RandomTestCase {
 
     func testTheManagersEndFailsAllRuns() throws {
         let stage = try stage()
-        answers.answerReads(of: "2A38", .never)
-        let runs = (0..<3).map { _ in stage.peripheral.run { [location] in try await $0.read(location) as Data } }
-        expect(stage, "linked") { stage.isLinked }
-        stage.simulator.advance(by: 1)
+        let runs = threeAtWork(stage)
         stage.endManager()
         for run in runs { XCTAssertEqual(stage.failure(of: run) as? PeripheralError, .disconnected) }
-        let late = stage.peripheral.run { [location] in try await $0.read(location) as Data }
+        let late = readRun(stage)
         XCTAssertEqual(stage.failure(of: late) as? PeripheralError, .disconnected)
     }
 
@@ -346,13 +348,11 @@ final class RunTests: RandomTestCase {
 
     func testAllAreCancelled() throws {
         let stage = try stage()
-        answers.answerReads(of: "2A38", .never)
-        let runs = (0..<3).map { _ in stage.peripheral.run { [location] in try await $0.read(location) as Data } }
-        expect(stage, "linked") { stage.isLinked }
+        let runs = threeAtWork(stage)
         stage.peripheral.operations.cancelAll()
         for run in runs { XCTAssertTrue(stage.failure(of: run, limit: 0.1) is CancellationError) }
         XCTAssertEqual(stage.peripheral.operations.count, 0)
-        expect(stage, "disconnected") { stage.peripheral.state == .disconnected }
+        stage.simulator.expect("disconnected") { stage.peripheral.state == .disconnected }
     }
 
     // MARK: Inside each other
@@ -495,8 +495,8 @@ final class RunTests: RandomTestCase {
                 stage.simulator.advance(by: .random(in: 0...0.3, using: &random))
             }
             stage.peripheral.disconnect()
-            expect(stage, within: 300, "settled, round \(round)") { settled.withLock { $0.count } == 120 }
-            expect(stage, within: 300, "at rest") { stage.peripheral.state == .disconnected }
+            stage.simulator.expect("settled, round \(round)", within: 300) { settled.withLock { $0.count } == 120 }
+            stage.simulator.expect("at rest", within: 300) { stage.peripheral.state == .disconnected }
             XCTAssertEqual(settled.withLock { Set($0.values) }, [1], "round \(round)")
             XCTAssertEqual(stage.peripheral.operations.count, 0)
         }

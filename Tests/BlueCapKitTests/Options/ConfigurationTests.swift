@@ -10,74 +10,62 @@ final class ConfigurationTests: XCTestCase {
         let key: String
         let property: String
         let value: Any
-        let set: (inout Options) -> Void
         /// A value of the wrong type or range.
         let wrong: Any
+        let set: (inout Options) -> Void
+
+        init(_ key: String, _ property: String, _ value: Any, wrong: Any, set: @escaping (inout Options) -> Void) {
+            (self.key, self.property, self.value, self.wrong, self.set) = (key, property, value, wrong, set)
+        }
     }
 
     private let central: [Row<CentralManager.Configuration>] = [
-        Row(
-            key: "CentralManagerOptionAdapterKey", property: "adapter", value: "hci1", set: { $0.adapter = "hci1" },
-            wrong: 1),
-        Row(
-            key: "CentralManagerOptionBusAddressKey", property: "busAddress", value: "unix:path=/x",
-            set: { $0.busAddress = "unix:path=/x" }, wrong: 1),
-        Row(
-            key: "CentralManagerOptionMaximumPeripheralsKey", property: "maximumPeripherals", value: 5,
-            set: { $0.maximumPeripherals = 5 }, wrong: 0),
-        Row(
-            key: "CentralManagerOptionPairingPolicyKey", property: "pairingPolicy", value: "justWorks",
-            set: { $0.pairingPolicy = .justWorks }, wrong: "sometimes"),
-        Row(
-            key: "CentralManagerOptionKeepsLinksKey", property: "keepsLinks", value: true,
-            set: { $0.keepsLinks = true },
-            wrong: "yes"),
-        Row(
-            key: CBCentralManagerOptionRestoreIdentifierKey, property: "restoreIdentifier", value: "a",
-            set: { $0.restoreIdentifier = "a" }, wrong: ""),
-        Row(
-            key: "CentralManagerOptionStateDirectoryKey", property: "stateDirectory", value: "/s",
-            set: { $0.stateDirectory = "/s" }, wrong: "s"),
-        Row(
-            key: "CentralManagerOptionLoggerKey", property: "logger", value: Logger(label: "a"),
-            set: { $0.logger = Logger(label: "a") }, wrong: "a"),
+        Row("CentralManagerOptionAdapterKey", "adapter", "hci1", wrong: 1) { $0.adapter = "hci1" },
+        Row("CentralManagerOptionBusAddressKey", "busAddress", "unix:path=/x", wrong: 1) {
+            $0.busAddress = "unix:path=/x"
+        },
+        Row("CentralManagerOptionMaximumPeripheralsKey", "maximumPeripherals", 5, wrong: 0) {
+            $0.maximumPeripherals = 5
+        },
+        Row("CentralManagerOptionPairingPolicyKey", "pairingPolicy", "justWorks", wrong: "sometimes") {
+            $0.pairingPolicy = .justWorks
+        },
+        Row("CentralManagerOptionKeepsLinksKey", "keepsLinks", true, wrong: "yes") { $0.keepsLinks = true },
+        Row(CBCentralManagerOptionRestoreIdentifierKey, "restoreIdentifier", "a", wrong: "") {
+            $0.restoreIdentifier = "a"
+        },
+        Row("CentralManagerOptionStateDirectoryKey", "stateDirectory", "/s", wrong: "s") { $0.stateDirectory = "/s" },
+        Row("CentralManagerOptionLoggerKey", "logger", Logger(label: "a"), wrong: "a") {
+            $0.logger = Logger(label: "a")
+        },
     ]
 
     private let scan: [Row<ScanOptions>] = [
-        Row(
-            key: CBCentralManagerScanOptionAllowDuplicatesKey, property: "allowsDuplicates", value: true,
-            set: { $0.allowsDuplicates = true }, wrong: "yes"),
-        Row(
-            key: "CentralManagerScanOptionRSSIThresholdKey", property: "rssiThreshold", value: -70,
-            set: { $0.rssiThreshold = -70 }, wrong: 21),
-        Row(
-            key: "CentralManagerScanOptionPatternKey", property: "pattern", value: "Str", set: { $0.pattern = "Str" },
-            wrong: 1),
-        Row(
-            key: "CentralManagerScanOptionWatchdogKey", property: "watchdog", value: 5,
-            set: { $0.watchdog = .seconds(5) },
-            wrong: -1.0),
+        Row(CBCentralManagerScanOptionAllowDuplicatesKey, "allowsDuplicates", true, wrong: "yes") {
+            $0.allowsDuplicates = true
+        },
+        Row("CentralManagerScanOptionRSSIThresholdKey", "rssiThreshold", -70, wrong: 21) { $0.rssiThreshold = -70 },
+        Row("CentralManagerScanOptionPatternKey", "pattern", "Str", wrong: 1) { $0.pattern = "Str" },
+        Row("CentralManagerScanOptionWatchdogKey", "watchdog", 5, wrong: -1.0) { $0.watchdog = .seconds(5) },
     ]
 
     private let peripheral: [Row<PeripheralManager.Configuration>] = [
-        Row(
-            key: "PeripheralManagerOptionAdapterKey", property: "adapter", value: "hci1", set: { $0.adapter = "hci1" },
-            wrong: 1),
-        Row(
-            key: "PeripheralManagerOptionBusAddressKey", property: "busAddress", value: "unix:path=/x",
-            set: { $0.busAddress = "unix:path=/x" }, wrong: 1),
-        Row(
-            key: "PeripheralManagerOptionPairingPolicyKey", property: "pairingPolicy", value: PairingPolicy.ask,
-            set: { $0.pairingPolicy = .ask }, wrong: "sometimes"),
-        Row(
-            key: CBPeripheralManagerOptionRestoreIdentifierKey, property: "restoreIdentifier", value: "a",
-            set: { $0.restoreIdentifier = "a" }, wrong: ""),
-        Row(
-            key: "PeripheralManagerOptionStateDirectoryKey", property: "stateDirectory", value: "/s",
-            set: { $0.stateDirectory = "/s" }, wrong: "s"),
-        Row(
-            key: "PeripheralManagerOptionLoggerKey", property: "logger", value: Logger(label: "a"),
-            set: { $0.logger = Logger(label: "a") }, wrong: "a"),
+        Row("PeripheralManagerOptionAdapterKey", "adapter", "hci1", wrong: 1) { $0.adapter = "hci1" },
+        Row("PeripheralManagerOptionBusAddressKey", "busAddress", "unix:path=/x", wrong: 1) {
+            $0.busAddress = "unix:path=/x"
+        },
+        Row("PeripheralManagerOptionPairingPolicyKey", "pairingPolicy", PairingPolicy.ask, wrong: "sometimes") {
+            $0.pairingPolicy = .ask
+        },
+        Row(CBPeripheralManagerOptionRestoreIdentifierKey, "restoreIdentifier", "a", wrong: "") {
+            $0.restoreIdentifier = "a"
+        },
+        Row("PeripheralManagerOptionStateDirectoryKey", "stateDirectory", "/s", wrong: "s") {
+            $0.stateDirectory = "/s"
+        },
+        Row("PeripheralManagerOptionLoggerKey", "logger", Logger(label: "a"), wrong: "a") {
+            $0.logger = Logger(label: "a")
+        },
     ]
 
     func testEachKeySetsItsPropertyAndAWrongValueIsNamed() {

@@ -40,9 +40,7 @@ final class CentralPairingTests: XCTestCase {
 
     func testTheAgentIsRegisteredBeforeAPairing() throws {
         let peripheral = try peripheral(.justWorks)
-        let changes = peripheral.whenPairingChanges()
-        let seen = Locked<[PairingChange]>([])
-        changes.onSuccess(context: ImmediateContext()) { change in seen.withLock { $0.append(change) } }
+        let seen = Elements(peripheral.whenPairingChanges())
         let future = peripheral.pair()
         waitForPair()
         bond()
@@ -51,7 +49,7 @@ final class CentralPairingTests: XCTestCase {
         XCTAssertTrue(peripheral.isPaired && peripheral.isBonded)
         XCTAssertEqual(peripheral.state, .connected)
         XCTAssertEqual(peripheral.pairingCount, 1)
-        XCTAssertEqual(seen.withLock { $0.last }, PairingChange(isPaired: true, isBonded: true, origin: .application))
+        XCTAssertEqual(seen.values.last, PairingChange(isPaired: true, isBonded: true, origin: .application))
         let bonds = try XCTUnwrap(daemon.manager).bonds()
         XCTAssertEqual(bonds.map(\.identifier), [peripheral.identifier])
         XCTAssertTrue(bonds.allSatisfy { $0.isOurs && $0.isConnected && !$0.isTrusted })
@@ -97,27 +95,21 @@ final class CentralPairingTests: XCTestCase {
     func testAPairingThatBlueZBeginsForAReadIsOnDemand() throws {
         let replies = Locked<[String]>([])
         let peripheral = try peripheral(.justWorks)
-        let seen = Locked<[PairingChange]>([])
-        peripheral.whenPairingChanges().onSuccess(context: ImmediateContext()) { change in
-            seen.withLock { $0.append(change) }
-        }
+        let seen = Elements(peripheral.whenPairingChanges())
         daemon.silences = ["ReadValue"]
         let _: Future<Data> = peripheral.read(location)
         XCTAssertTrue(daemon.loop.advance(until: { self.daemon.attributeCalls == ["ReadValue"] }, limit: 5))
         daemon.askAgent("RequestAuthorization", to: replies)
         bond()
-        XCTAssertEqual(seen.withLock { $0.last }, PairingChange(isPaired: true, isBonded: true, origin: .onDemand))
+        XCTAssertEqual(seen.values.last, PairingChange(isPaired: true, isBonded: true, origin: .onDemand))
         XCTAssertEqual(try XCTUnwrap(daemon.manager).bonds().map(\.isOurs), [true])
     }
 
     func testABondFromElsewhereIsReported() throws {
         let peripheral = try peripheral(.reject)
-        let seen = Locked<[PairingChange]>([])
-        peripheral.whenPairingChanges().onSuccess(context: ImmediateContext()) { change in
-            seen.withLock { $0.append(change) }
-        }
+        let seen = Elements(peripheral.whenPairingChanges())
         bond()
-        XCTAssertEqual(seen.withLock { $0.last }, PairingChange(isPaired: true, isBonded: true, origin: .elsewhere))
+        XCTAssertEqual(seen.values.last, PairingChange(isPaired: true, isBonded: true, origin: .elsewhere))
         XCTAssertEqual(try XCTUnwrap(daemon.manager).bonds().map(\.isOurs), [false])
     }
 

@@ -152,7 +152,8 @@ final class PairingStateTests: XCTestCase {
         play(
             """
             The last time limit cancels, and a request meanwhile is for the next pairing:
-            pair 1; pair 2; timedOut 1 → fail 1 timedOut; timedOut 2 → fail 2 timedOut, cancelPairing; timedOut 2 → unknown
+            pair 1; pair 2; timedOut 1 → fail 1 timedOut; timedOut 2 → fail 2 timedOut, cancelPairing
+            timedOut 2 → unknown
             pair 3 → none; reply 1 pairingCancelled → report unpaired application pairingCancelled, pair 2 60
             reply 2 → done 3
             A pairing that has begun is not withdrawn, and one that waits is:
@@ -199,7 +200,8 @@ final class PairingStateTests: XCTestCase {
             """
             Another program, an operation, the application:
             become bonded → report bonded elsewhere; is device; policy justWorks; need → pair 1 60
-            become bonded → report bonded onDemand; is device; reply 1; pair 1; become bonded → report bonded application
+            become bonded → report bonded onDemand; is device; reply 1; pair 1
+            become bonded → report bonded application
             A device that appears with its bond is no change:
             is absent; become bonded → none; become absent → none
             """)
@@ -244,7 +246,8 @@ final class PairingStateTests: XCTestCase {
     func testARejectedPairingInPlaceOfTheKeysMakesTheLinkUseless() {
         play(
             """
-            is bonded; failEncryption; isLinkDead → false; linkUp; failEncryption; isLinkDead → true; linkDown → keyMissing
+            is bonded; failEncryption; isLinkDead → false; linkUp; failEncryption; isLinkDead → true
+            linkDown → keyMissing
             """)
     }
 
@@ -255,7 +258,8 @@ final class PairingStateTests: XCTestCase {
             shortLinks 0; attemptFell → none
             Unless it is lost before:
             is bonded; linkUp limited; encryptionDue; attemptFell → none; shortLinks 0
-            linkUp limited; encryptionDue; attemptFell → none; shortLinks 0; linkUp limited; encryptionDue; attemptFell → none
+            linkUp limited; encryptionDue; attemptFell → none; shortLinks 0; linkUp limited; encryptionDue
+            attemptFell → none
             """)
     }
 

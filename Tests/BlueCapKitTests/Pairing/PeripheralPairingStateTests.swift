@@ -1,38 +1,30 @@
 import BlueCapBlueZ
 import BlueCapGATT
 import BlueCapReactor
+import TestSupport
 import XCTest
 
 @testable import BlueCapKit
 
-/// What the state of one peripheral does about pairings beyond ``PairingState``: the link and the operations.
-final class PeripheralPairingStateTests: XCTestCase {
+/// The state of a peripheral that the application connects, with what BlueZ reports.
+private struct PeripheralPlayer {
     private var state = PeripheralState(backOff: BackOff(seed: 1))
     private var facts = LinkStatus()
 
-    override func setUpWithError() throws {
-        let adapter = try XCTUnwrap(ObjectKey(adapter: 0))
-        facts.device = ObjectKey(device: BluetoothAddress(rawValue: 1), on: adapter)
+    init() throws {
+        facts.device = ObjectKey(device: BluetoothAddress(rawValue: 1), on: try XCTUnwrap(ObjectKey(adapter: 0)))
         _ = state.managerStateChanged(.poweredOn)
         _ = state.statusChanged(facts)
         _ = state.connect(.connectAsked(ConnectionPolicy()))
     }
 
-    private func id(_ number: UInt64) -> OperationID { OperationID(rawValue: number) }
+    private static let failures: [String: BlueZError] = [
+        "failed": BlueZError(name: "org.bluez.Error.Failed", message: "Operation failed"),
+        "notPaired": BlueZError(name: "org.bluez.Error.NotPermitted", message: "Not paired"),
+    ]
 
-    private func change(_ change: (inout LinkStatus) -> Void) -> [Order.Action] {
-        change(&facts)
-        return state.statusChanged(facts)
-    }
-
-    /// A link with one characteristic, which is read.
-    private func read() throws {
-        _ = change { ($0.isConnected, $0.areServicesResolved) = (true, true) }
-        _ = state.connect(.connectReplied(1, nil))
-        try read(id(1), link: 1)
-    }
-
-    private func read(_ operation: OperationID, link: UInt32) throws {
+    /// Reads a characteristic of the table that is read for the link.
+    private mutating func read(_ operation: OperationID, link: UInt32) throws {
         let service = AttributeDeclaration(
             handle: AttributeHandle(1), uuid: CBUUID(0x180D), role: .service(isPrimary: true, includes: []))
         let characteristic = AttributeDeclaration(
@@ -41,188 +33,135 @@ final class PeripheralPairingStateTests: XCTestCase {
         _ = state.attributes.fencePassed(link: link)
         _ = state.attributes.tableRead([service, characteristic], naming: [], link: link)
         let target = try XCTUnwrap(state.attributes.table.id(at: AttributeHandle(2)))
-        XCTAssertFalse(
-            state.attributes.submit(.read(offset: 0), on: target, operation, timeout: .infinity).isEmpty)
+        XCTAssertFalse(state.attributes.submit(.read(offset: 0), on: target, operation, timeout: .infinity).isEmpty)
     }
 
-    private func rejected() -> [Order.Action] {
-        Orders.given {
-            state.pairingRejected(.rejected(by: .application), into: &$0)
-            state.follow(into: &$0)
+    /// Executes an event of a table. A number is that of an operation, an attempt or a link.
+    mutating func send(_ event: [String]) throws -> String {
+        let number = event.count > 1 ? UInt32(event[1]) ?? 0 : 0
+        let id = OperationID(rawValue: UInt64(number))
+        let refusal = event.compactMap { ConnectionMachine.Report.refusals[$0] }.first
+        var orders = Orders()
+        switch event[0] {
+        case "hasLink": return "\(state.attributes.hasLink)"
+        case "hasLostCalls": return "\(state.attributes.hasLostCalls)"
+        case "isPairing": return "\(state.pairing.isPairing)"
+        case "agentAsked": return "\(state.agentAsked())"
+        case "connection": return "\(state.connection.state)"
+        case "pairsByItself": state.policyChanged(.justWorks)
+        case "shortLinks":
+            facts.shortLinks = Int(number)
+            return state.statusChanged(facts).words
+        case "gone": _ = state.statusChanged(LinkStatus())
+        case "linked", "connected", "unlinked", "bonded":
+            if event[0] == "bonded" {
+                (facts.isPaired, facts.isBonded) = (true, true)
+            } else {
+                facts.isConnected = event[0] != "unlinked"
+                facts.areServicesResolved = event[0] == "linked"
+            }
+            return state.statusChanged(facts).words
+        case "reads":
+            for event in [["linked"], ["replied", "1"]] { _ = try send(event) }
+            try read(OperationID(rawValue: 1), link: 1)
+        case "interrupted":
+            for event in [["reads"], ["unlinked"]] { _ = try send(event) }
+            XCTAssertEqual(try send(["reconnect"]), "awaitReplies")
+        case "read": try read(id, link: UInt32(event[3])!)
+        case "reply":
+            let failure = event.count > 2 ? Self.failures[event[2]] : nil
+            return state.attributes.replied(id, failure.map { .failure($0) } ?? .success(Data()), at: .origin).words
+        case "reconnect": return state.connect(.reconnectAsked(delay: TimeInterval(number))).words
+        case "disconnect": return state.connect(.disconnectAsked).words
+        case "ended": return state.connect(.disconnectReplied).words
+        case "started": return state.connect(.connectStarted(number)).words
+        case "replied": return state.connect(.connectReplied(number, refusal)).words
+        case "waited": return state.connect(.timerFired(.wait)).words
+        case "repliesCame": state.repliesCame(into: &orders)
+        case "removed": state.removed(nil, into: &orders)
+        case "pair": state.pairingAsked(.pair(trusting: false), id, timeout: .infinity, into: &orders)
+        case "cancelPairing": state.cancelPairing(into: &orders)
+        case "pairReplied":
+            state.pairReplied(1, nil, at: Date(timeIntervalSince1970: 0), into: &orders)
+            state.follow(into: &orders)
+        case "rejected":
+            state.pairingRejected(.rejected(by: .application), into: &orders)
+            state.follow(into: &orders)
+        case "follow": state.follow(into: &orders)
+        default: throw UnknownEvent(event)
+        }
+        return orders.pending.map(\.action).words
+    }
+}
+
+/// What the state of one peripheral does about pairings beyond ``PairingState``: the link and the operations.
+final class PeripheralPairingStateTests: XCTestCase {
+    private func play(_ table: String, line: UInt = #line) throws {
+        var player = try PeripheralPlayer()
+        TestSupport.play(table, line: line) {
+            if let new = try? PeripheralPlayer() { player = new }
+            return { try player.send($0) }
         }
     }
 
     func testARejectionEndsTheLinkOfTheOperationThatNeededThePairing() throws {
-        try read()
-        XCTAssertEqual(
-            rejected(),
-            [
-                .settle(id(1), .failed(.characteristic(.pairingFailed(.rejected(by: .application))))),
-                .cancelTimer(.stability), .linkWentDown(.linkLost), .callDisconnect,
-            ])
-        XCTAssertFalse(state.attributes.hasLink)
-        _ = change { $0.isConnected = false }
-        XCTAssertTrue(state.connect(.disconnectReplied).contains(.report(1, .disconnected)))
+        try play(
+            """
+            The link ends with the operation:
+            reads; rejected → fail 1 operationRejected, cancel stability, linkWentDown linkLost, callDisconnect
+            hasLink → false; unlinked; ended → start loss 6, report 1 disconnected
+            Without an operation a rejection changes nothing:
+            reads; reply 1; rejected → none
+            """)
     }
-
-    func testWithoutAnOperationARejectionChangesNothing() throws {
-        try read()
-        _ = state.attributes.replied(id(1), .success(Data()), at: .origin)
-        XCTAssertEqual(rejected(), [])
-    }
-
-    /// The link has ended with the read, and the application connects again.
-    private func reconnect() throws {
-        try read()
-        _ = change { ($0.isConnected, $0.areServicesResolved) = (false, false) }
-        XCTAssertEqual(state.connect(.reconnectAsked(delay: 0)), [.awaitReplies])
-    }
-
-    private func repliesCame() -> [Order.Action] { Orders.given { state.repliesCame(into: &$0) } }
 
     func testADeviceWithAForgottenOperationIsRemovedBeforeTheNextLink() throws {
-        try reconnect()
-        XCTAssertEqual(repliesCame(), [.removeDevice])
-        _ = state.statusChanged(LinkStatus())
-        XCTAssertEqual(Orders.given { state.removed(nil, into: &$0) }, [.callConnect(3)])
-        XCTAssertFalse(state.attributes.hasLostCalls)
+        try play(
+            """
+            interrupted; repliesCame → removeDevice; gone; removed → connect 3; hasLostCalls → false
+            A late reply makes the removal unnecessary:
+            interrupted; reply 1 failed; repliesCame → connect 3
+            An attempt that was cancelled is not called:
+            interrupted; disconnect → cancelConnect, cancel loss, report 1 forced; repliesCame → none; gone
+            removed → none
+            connection → disconnected
+            """)
     }
 
-    func testARequestOfThePairingThatIsBeingCancelledIsNotWanted() {
-        state.policyChanged(.justWorks)
-        XCTAssertEqual(pair(id(1)), [.callPair(1, timeout: PairingState.limit)])
-        XCTAssertTrue(state.agentAsked())
-        _ = Orders.given { state.cancelPairing(into: &$0) }
-        XCTAssertTrue(state.pairing.isPairing)
-        XCTAssertFalse(state.agentAsked())
+    func testABondIsNotRemoved() throws { try play("interrupted; bonded; repliesCame → connect 3") }
+
+    func testPairings() throws {
+        try play(
+            """
+            A request of the pairing that is being cancelled is not wanted:
+            pairsByItself; pair 1 → pair 1 60; agentAsked → true; cancelPairing; isPairing → true; agentAsked → false
+            A pairing waits for the replies to the calls of the last link, which forgets them:
+            pairsByItself; reads; unlinked; pair 2 → awaitReplies; repliesCame → removeDevice
+            Or replies late:
+            pairsByItself; reads; unlinked; pair 2 → awaitReplies; reply 1 failed; repliesCame → pair 1 60
+            A device that another program has connected is not removed for a pairing:
+            pairsByItself; interrupted; linked; pair 2 → pair 1 60; repliesCame → none
+            An operation does not pair after a cancellation during the removal, while another program connects:
+            pairsByItself; interrupted; repliesCame → removeDevice; pair 2 → removeDevice; linked; read 3 link 2
+            reply 3 notPaired; follow → none; cancelPairing → fail 2 pairingCancelled, fail 3 operationCancelled
+            gone; removed; follow → none
+            An operation that waits for the link after its pairing fails if the application ends the connection:
+            pairsByItself; reads; reply 1 notPaired; follow → pair 1 60; unlinked; reconnect 10; follow → none
+            pairReplied → none; follow → none; disconnect; follow → fail 1 disconnected
+            """)
     }
 
-    private func pair(_ operation: OperationID) -> [Order.Action] {
-        Orders.given { state.pairingAsked(.pair(trusting: false), operation, timeout: .infinity, into: &$0) }
-    }
-
-    func testAPairingWaitsForTheRepliesToTheCallsOfTheLastLink() throws {
-        state.policyChanged(.justWorks)
-        try read()
-        _ = change { ($0.isConnected, $0.areServicesResolved) = (false, false) }
-        XCTAssertEqual(pair(id(2)), [.awaitReplies])
-        var late = state
-        let error = BlueZError(name: "org.bluez.Error.Failed", message: "Operation failed")
-        _ = late.attributes.replied(id(1), .failure(error), at: .origin)
-        XCTAssertEqual(Orders.given { late.repliesCame(into: &$0) }, [.callPair(1, timeout: PairingState.limit)])
-        XCTAssertEqual(repliesCame(), [.removeDevice])
-    }
-
-    func testADeviceThatAnotherProgramHasConnectedIsNotRemovedForAPairing() throws {
-        state.policyChanged(.justWorks)
-        try reconnect()
-        _ = change { ($0.isConnected, $0.areServicesResolved) = (true, true) }
-        XCTAssertEqual(pair(id(2)), [.callPair(1, timeout: PairingState.limit)])
-        XCTAssertEqual(repliesCame().contains(.removeDevice), false)
-    }
-
-    func testAnOperationDoesNotPairAfterACancellationDuringTheRemoval() throws {
-        state.policyChanged(.justWorks)
-        try reconnect()
-        XCTAssertEqual(repliesCame(), [.removeDevice])
-        XCTAssertEqual(pair(id(2)), [.removeDevice])
-        // Another program connects before the device is removed.
-        _ = change { ($0.isConnected, $0.areServicesResolved) = (true, true) }
-        try read(id(3), link: 2)
-        let error = BlueZError(name: "org.bluez.Error.NotPermitted", message: "Not paired")
-        _ = state.attributes.replied(id(3), .failure(error), at: .origin)
-        XCTAssertEqual(follow(), [])
-        XCTAssertEqual(
-            Orders.given { state.cancelPairing(into: &$0) },
-            [
-                .settle(id(2), .failed(.pairing(.cancelled))),
-                .settle(id(3), .failed(.characteristic(.pairingFailed(.cancelled)))),
-            ])
-        _ = state.statusChanged(LinkStatus())
-        _ = Orders.given { state.removed(nil, into: &$0) }
-        XCTAssertFalse(follow().contains(.seek))
-    }
-
-    func testABondIsNotRemoved() throws {
-        try reconnect()
-        _ = change { ($0.isPaired, $0.isBonded) = (true, true) }
-        XCTAssertEqual(repliesCame(), [.callConnect(3)])
-    }
-
-    func testALateReplyMakesTheRemovalUnnecessary() throws {
-        try reconnect()
-        let error = BlueZError(name: "org.bluez.Error.Failed", message: "Operation failed")
-        _ = state.attributes.replied(id(1), .failure(error), at: .origin)
-        XCTAssertEqual(repliesCame(), [.callConnect(3)])
-    }
-
-    func testAnAttemptThatWasCancelledIsNotCalled() throws {
-        try reconnect()
-        XCTAssertEqual(state.connect(.disconnectAsked).first, .cancelConnect)
-        XCTAssertFalse(repliesCame().contains(.callConnect(3)))
-        _ = state.statusChanged(LinkStatus())
-        let orders = Orders.given { state.removed(nil, into: &$0) }
-        XCTAssertFalse(orders.contains(.callConnect(3)))
-        XCTAssertEqual(state.connection.state, .disconnected)
-    }
-
-    private func follow() -> [Order.Action] { Orders.given { state.follow(into: &$0) } }
-
-    /// BlueZ refuses the read, and `Pair` succeeds when the link has ended.
-    private func pairWithoutALink() throws {
-        state.policyChanged(.justWorks)
-        try read()
-        let error = BlueZError(name: "org.bluez.Error.NotPermitted", message: "Not paired")
-        _ = state.attributes.replied(id(1), .failure(error), at: .origin)
-        XCTAssertEqual(follow(), [.callPair(1, timeout: PairingState.limit)])
-        _ = change { ($0.isConnected, $0.areServicesResolved) = (false, false) }
-        _ = state.connect(.reconnectAsked(delay: 10))
-        XCTAssertEqual(follow(), [])
-        let orders = Orders.given {
-            state.pairReplied(1, nil, at: Date(timeIntervalSince1970: 0), into: &$0)
-            state.follow(into: &$0)
-        }
-        XCTAssertFalse(orders.contains { if case .settle = $0 { true } else { false } })
-    }
-
-    func testAnOperationThatWaitsForTheLinkAfterItsPairingFailsIfTheApplicationEndsTheConnection() throws {
-        try pairWithoutALink()
-        XCTAssertEqual(follow(), [])
-        _ = state.connect(.disconnectAsked)
-        XCTAssertEqual(follow(), [.settle(id(1), .failed(.peripheral(.disconnected)))])
-    }
-
-    /// BlueZ does not always signal a link, and the property that is read then is false.
-    func testALinkThatEndsBeforeItIsSignalledIsASignToo() {
-        _ = change { ($0.isPaired, $0.isBonded) = (true, true) }
-        for attempt in 1...2 as ClosedRange<UInt32> {
-            _ = change { $0.shortLinks = Int(attempt) - 1 }
-            _ = state.connect(.connectStarted(attempt))
-            let orders = state.connect(.connectReplied(attempt, .noLink))
-            let error = PeripheralError.pairing(.keyMissing(isCertain: false))
-            XCTAssertEqual(orders.contains(.reportFailure(1, error)), attempt == 2)
-            XCTAssertTrue(orders.contains(.noteShortLinks(Int(attempt))))
-            if attempt == 1 { _ = state.connect(.timerFired(.wait)) }
-        }
-        XCTAssertEqual(state.connection.state, .disconnected)
-    }
-
-    func testAnAttemptWhoseLinkFallsIsReportedAsAMissingKeyTheSecondTime() {
-        _ = change { ($0.isPaired, $0.isBonded) = (true, true) }
-        let failure = BlueZError(name: "org.bluez.Error.Failed", message: "le-connection-abort-by-local")
-        for attempt in 1...2 as ClosedRange<UInt32> {
-            _ = state.connect(.connectStarted(attempt))
-            _ = change {
-                $0.isConnected = true
-                // What was noted after the attempt before.
-                $0.shortLinks = Int(attempt) - 1
-            }
-            _ = change { $0.isConnected = false }
-            let orders = state.connect(.connectReplied(attempt, failure))
-            let error = PeripheralError.pairing(.keyMissing(isCertain: false))
-            XCTAssertEqual(orders.contains(.reportFailure(1, error)), attempt == 2)
-            if attempt == 1 { _ = state.connect(.timerFired(.wait)) }
-        }
-        XCTAssertEqual(state.connection.state, .disconnected)
+    func testAnAttemptWhoseLinkFallsIsReportedAsAMissingKeyTheSecondTime() throws {
+        try play(
+            """
+            bonded; started 1; connected; unlinked; replied 1 transient; waited; started 2; shortLinks 1; connected
+            unlinked
+            replied 2 transient → noteShortLinks(2), report bonded elsewhere keyMissing, cancel encryption, report 1 failed keyMissing
+            connection → disconnected
+            So is a link that ends before BlueZ signals it:
+            bonded; started 1; replied 1 noLink → noteShortLinks(1), start wait later; waited; shortLinks 1; started 2
+            replied 2 noLink → noteShortLinks(2), report bonded elsewhere keyMissing, report 1 failed keyMissing
+            connection → disconnected
+            """)
     }
 }

@@ -25,15 +25,6 @@ final class PeripheralPairingTests: EachVersionTestCase {
         return manager
     }
 
-    private func outcome<T>(of future: Future<T>, file: StaticString = #filePath, line: UInt = #line) -> Try<T>? {
-        XCTAssertTrue(simulator.advance(until: { future.completed }, limit: 60), "never", file: file, line: line)
-        return future.result
-    }
-
-    private func error<T>(of future: Future<T>) -> (any Error)? {
-        if case .failure(let error)? = outcome(of: future) { error } else { nil }
-    }
-
     /// One characteristic for each operation and level, `B101` to `B109`, and one without security, `B10A`.
     private func lock() -> MutableService {
         let service = MutableService(uuid: "B100")
@@ -62,8 +53,8 @@ final class PeripheralPairingTests: EachVersionTestCase {
     ) throws -> (manager: PeripheralManager, service: MutableService) {
         let manager = manager(policy)
         let service = service ?? lock()
-        XCTAssertNil(error(of: manager.add(service)))
-        XCTAssertNil(error(of: manager.startAdvertising("Lock")))
+        XCTAssertNil(simulator.failure(of: manager.add(service)))
+        XCTAssertNil(simulator.failure(of: manager.startAdvertising("Lock")))
         for characteristic in service.characteristics where characteristic.propertyEnabled(.write) {
             characteristic.startRespondingToWriteRequests().onSuccess(context: ImmediateContext()) {
                 [weak characteristic] request, _ in characteristic?.respondToRequest(request, withResult: .success)
@@ -78,6 +69,15 @@ final class PeripheralPairingTests: EachVersionTestCase {
             requests.withLock { $0.append(request) }
             answer(request)
         }
+    }
+
+    /// The same, with an answer to the requests.
+    private func served(
+        _ policy: PairingPolicy, answering: @escaping @Sendable (PairingRequest) -> Void
+    ) throws -> PeripheralManager {
+        let (manager, _) = try served(policy)
+        answer(manager, answering)
+        return manager
     }
 
     private func phone(_ security: VirtualSecurity = VirtualSecurity()) -> CentralLink {
@@ -202,10 +202,12 @@ final class PeripheralPairingTests: EachVersionTestCase {
                 MutableCharacteristic(uuid: "B101", properties: properties, permissions: permissions)
             ]
             guard let needed else {
-                XCTAssertNil(error(of: manager.add(service)), "\(version)")
+                XCTAssertNil(simulator.failure(of: manager.add(service)), "\(version)")
                 continue
             }
-            guard case .securityNotEnforced(let text)? = error(of: manager.add(service)) as? PeripheralManagerError
+            guard
+                case .securityNotEnforced(let text)? = simulator.failure(of: manager.add(service))
+                    as? PeripheralManagerError
             else {
                 XCTFail("BlueZ \(version) offers it")
                 continue
@@ -219,8 +221,7 @@ final class PeripheralPairingTests: EachVersionTestCase {
     // MARK: Requests and bonds
 
     func testTheServerIsAskedAndTheCentralIsBonded() throws {
-        let (manager, _) = try served(.ask(.displayYesNo))
-        answer(manager) { $0.confirm() }
+        let manager = try served(.ask(.displayYesNo)) { $0.confirm() }
         let phone = phone(VirtualSecurity(.displayYesNo))
         let central = try XCTUnwrap(manager.centrals.first)
         XCTAssertFalse(central.isPaired || central.isBonded)
@@ -239,8 +240,7 @@ final class PeripheralPairingTests: EachVersionTestCase {
 
     /// A central without the means for a number gets a bond without one only if the application allows that.
     func testAPairingWithoutANumberIsAskedForToo() throws {
-        let (manager, _) = try served(.ask(.displayYesNo))
-        answer(manager) { _ = $0.kind == .authorize ? $0.reject() : $0.confirm() }
+        let manager = try served(.ask(.displayYesNo)) { _ = $0.kind == .authorize ? $0.reject() : $0.confirm() }
         XCTAssertFalse(pairs(phone()))
         XCTAssertEqual(requests.withLock { $0.map(\.kind) }, [.authorize])
         XCTAssertEqual(manager.bonds(), [])
@@ -248,8 +248,7 @@ final class PeripheralPairingTests: EachVersionTestCase {
 
     /// A link keeps the capability that the adapter had when the link was made.
     func testACentralThatConnectedBeforeThePolicyPairsWithoutANumber() throws {
-        let (manager, _) = try served(.reject)
-        answer(manager) { $0.confirm() }
+        let manager = try served(.reject) { $0.confirm() }
         let phone = phone(VirtualSecurity(.displayYesNo))
         manager.pairingPolicy = .ask(.displayYesNo)
         XCTAssertTrue(simulator.advance(until: { manager.isPairable }, limit: 5))
@@ -265,8 +264,7 @@ final class PeripheralPairingTests: EachVersionTestCase {
     }
 
     func testARejectionLeavesNoBond() throws {
-        let (manager, _) = try served(.ask(.displayYesNo))
-        answer(manager) { $0.reject() }
+        let manager = try served(.ask(.displayYesNo)) { $0.reject() }
         XCTAssertFalse(pairs(phone(VirtualSecurity(.displayYesNo))))
         XCTAssertEqual(
             reported(),
@@ -307,8 +305,7 @@ final class PeripheralPairingTests: EachVersionTestCase {
 
     /// BlueZ ends the link two seconds after `Disconnect`: until then the user of the other device can complete the pairing.
     func testRejectingADisplayedPasskeyLeavesNoBondAlsoIfItIsEntered() throws {
-        let (manager, _) = try served(.ask(.displayOnly))
-        answer(manager) { $0.reject() }
+        let manager = try served(.ask(.displayOnly)) { $0.reject() }
         let user = VirtualUser(passkey: .displayed(after: 1))
         _ = pairs(phone(VirtualSecurity(.keyboardOnly, user: user)))
         simulator.advance(by: 10)
@@ -318,8 +315,7 @@ final class PeripheralPairingTests: EachVersionTestCase {
     }
 
     func testAPolicyWithoutPairingsRejectsADisplayedPasskey() throws {
-        let (manager, _) = try served(.ask(.displayOnly))
-        answer(manager) { _ in }
+        let manager = try served(.ask(.displayOnly)) { _ in }
         let user = VirtualUser(passkey: .displayed(after: 1))
         let pairing = phone(VirtualSecurity(.keyboardOnly, user: user)).pair()
         XCTAssertTrue(simulator.advance(until: { requests.withLock { !$0.isEmpty } }, limit: 2))
@@ -332,8 +328,7 @@ final class PeripheralPairingTests: EachVersionTestCase {
     }
 
     func testAWrongPasskeyEndsTheLinkAndLeavesNoBond() throws {
-        let (manager, _) = try served(.ask)
-        answer(manager) { $0.enter(4712) }
+        let manager = try served(.ask) { $0.enter(4712) }
         let displays = VirtualSecurity(.displayOnly, user: VirtualUser(displays: 4711))
         XCTAssertFalse(pairs(phone(displays)))
         XCTAssertFalse(pairs(phone(VirtualSecurity(.keyboardOnly, user: VirtualUser(passkey: .wrong)))))
@@ -355,7 +350,7 @@ final class PeripheralPairingTests: EachVersionTestCase {
         XCTAssertTrue(pairs(phone()))
         XCTAssertEqual(reported().last, PairingChange(isPaired: true, isBonded: true, origin: .elsewhere, error: nil))
         XCTAssertEqual(manager.bonds().map(\.isOurs), [false])
-        XCTAssertEqual(try outcome(of: manager.forgetBonds())?.get(), [])
+        XCTAssertEqual(try simulator.outcome(of: manager.forgetBonds()), [])
     }
 
     // MARK: The agent
@@ -371,21 +366,23 @@ final class PeripheralPairingTests: EachVersionTestCase {
             XCTAssertEqual(simulator.applications.count + simulator.advertisements.count, 0)
             simulator.advance(by: 0.1)
         }
-        XCTAssertNil(error(of: added))
-        XCTAssertNil(error(of: started))
+        XCTAssertNil(simulator.failure(of: added))
+        XCTAssertNil(simulator.failure(of: started))
     }
 
     func testARefusedAgentFailsTheServiceAndTheAdvertisement() throws {
         simulator.simulateRefusedCalls(1_000, of: "RegisterAgent", error: .notAuthorized)
         let manager = manager(.justWorks)
-        for failure in [error(of: manager.add(lock())), error(of: manager.startAdvertising("Lock"))] {
+        for failure in [
+            simulator.failure(of: manager.add(lock())), simulator.failure(of: manager.startAdvertising("Lock")),
+        ] {
             guard case .pairingAgentRefused? = failure as? PeripheralManagerError else {
                 XCTFail("\(String(describing: failure))")
                 continue
             }
         }
         manager.pairingPolicy = .reject
-        XCTAssertNil(error(of: manager.add(lock())))
+        XCTAssertNil(simulator.failure(of: manager.add(lock())))
     }
 
     func testTheAgentReturnsWithTheDaemonBeforeTheServices() throws {
@@ -428,7 +425,7 @@ final class PeripheralPairingTests: EachVersionTestCase {
             added.withLock { $0 = future }
         }
         XCTAssertTrue(simulator.advance(until: { added.withLock { $0 != nil } }, limit: 5))
-        XCTAssertNil(error(of: try XCTUnwrap(added.withLock { $0 })))
+        XCTAssertNil(simulator.failure(of: try XCTUnwrap(added.withLock { $0 })))
         XCTAssertTrue(manager.isPairable)
     }
 
@@ -444,11 +441,11 @@ final class PeripheralPairingTests: EachVersionTestCase {
     func testPairableCanBeSetForATime() throws {
         let (manager, _) = try served(.justWorks)
         XCTAssertNil(manager.pairableTimeout)
-        XCTAssertNil(error(of: manager.setPairable(false)))
+        XCTAssertNil(simulator.failure(of: manager.setPairable(false)))
         simulator.advance(by: 0.1)
         XCTAssertFalse(manager.isPairable)
         XCTAssertFalse(pairs(phone()))
-        XCTAssertNil(error(of: manager.setPairable(true, timeout: 19.5)))
+        XCTAssertNil(simulator.failure(of: manager.setPairable(true, timeout: 19.5)))
         simulator.advance(by: 0.1)
         XCTAssertTrue(manager.isPairable)
         XCTAssertEqual(manager.pairableTimeout, .seconds(20))
@@ -462,7 +459,9 @@ final class PeripheralPairingTests: EachVersionTestCase {
         simulator.advance(by: 6)
         XCTAssertFalse(manager.isPairable)
         XCTAssertNil(manager.pairableTimeout)
-        guard case .unavailable? = error(of: manager.setPairable(true)) as? PairingError else { return XCTFail() }
+        guard case .unavailable? = simulator.failure(of: manager.setPairable(true)) as? PairingError else {
+            return XCTFail()
+        }
     }
 
     // MARK: Bonds
@@ -471,7 +470,7 @@ final class PeripheralPairingTests: EachVersionTestCase {
         let (manager, _) = try served(.justWorks)
         let phone = phone()
         XCTAssertTrue(pairs(phone))
-        XCTAssertEqual(try outcome(of: manager.forgetBonds())?.get().map(\.isOurs), [true])
+        XCTAssertEqual(try simulator.outcome(of: manager.forgetBonds()).map(\.isOurs), [true])
         simulator.advance(by: 1)
         XCTAssertEqual(manager.bonds(), [])
         XCTAssertEqual(phone.state, .disconnected)
@@ -484,26 +483,11 @@ final class PeripheralPairingTests: EachVersionTestCase {
         XCTAssertTrue(pairs(phone()))
         let bond = try XCTUnwrap(manager.bonds().first)
         simulator.simulateRefusedCalls(of: "RemoveDevice", error: .bluez("Failed", "Operation failed"))
-        XCTAssertNotNil(error(of: manager.forget(bond)))
+        XCTAssertNotNil(simulator.failure(of: manager.forget(bond)))
         changes.withLock { $0 = [] }
         simulator.simulateDeviceRemoval(of: address)
         simulator.advance(by: 5)
         XCTAssertEqual(reported().map(\.origin), [.elsewhere])
-    }
-
-    func testABondedCentralReadsAfterItReturnsWithoutAQuestion() throws {
-        let (manager, _) = try served(.ask(.displayYesNo))
-        answer(manager) { $0.confirm() }
-        let security = VirtualSecurity(.displayYesNo)
-        let first = phone(security)
-        XCTAssertTrue(pairs(first))
-        first.disconnect()
-        simulator.advance(by: 1)
-        let second = phone(security)
-        XCTAssertTrue(pairs(second), "with the keys that it has")
-        XCTAssertEqual(codes(second)[0], nil)
-        XCTAssertEqual(requests.withLock { $0.count }, 1)
-        XCTAssertEqual(manager.centrals.map(\.isBonded), [true])
     }
 
     func testACentralWhoseAddressChangesStaysTheSame() throws {

@@ -202,10 +202,7 @@ final class RefusedPairingTests: LockTestCase {
             beginAgain()
             let user = VirtualUser(passkey: .displayed(after: delay))
             let peripheral = try lock(.ask(.displayOnly), VirtualSecurity(.keyboardOnly, user: user))
-            let changes = Locked<[PairingChange]>([])
-            peripheral.whenPairingChanges().onSuccess(context: ImmediateContext()) { change in
-                changes.withLock { $0.append(change) }
-            }
+            let changes = Elements(peripheral.whenPairingChanges())
             answer { $0.reject() }
             let refused = read(encrypted, of: peripheral)
             XCTAssertEqual(
@@ -215,7 +212,7 @@ final class RefusedPairingTests: LockTestCase {
             XCTAssertEqual(requests.withLock { $0.map(\.isOpen) }, [false])
             XCTAssertFalse(peripheral.isBonded, "\(delay) s")
             XCTAssertEqual(manager?.bonds(), [])
-            XCTAssertFalse(changes.withLock { $0 }.contains(where: \.isBonded), "\(delay) s")
+            XCTAssertFalse(changes.values.contains(where: \.isBonded), "\(delay) s")
         }
     }
 
@@ -248,8 +245,7 @@ final class RefusedPairingTests: LockTestCase {
                 manager = nil
                 simulator.advance(by: 15)
                 simulator.remove(address)
-                let next = try CentralManager(configuration: .init(busAddress: simulator.address))
-                XCTAssertTrue(simulator.advance(until: { next.poweredOn }, limit: 10))
+                let next = simulator.central()
                 XCTAssertEqual(next.bonds(), [], "\(name), \(delay) s")
                 withExtendedLifetime(peripheral) {}
             }

@@ -2,6 +2,7 @@ import BlueZSimulator
 import Foundation
 import BlueCapFutures
 import TestRandomness
+import TestSupport
 import XCTest
 
 @testable import BlueCapKit
@@ -63,22 +64,15 @@ class PeripheralStage: RandomTestCase {
 
     // MARK: Waiting
 
-    /// What a future comes to, in virtual time; `nil` where nothing in that many seconds.
-    func outcome<T>(of future: Future<T>, within limit: TimeInterval = 30) -> Try<T>? {
-        _ = simulator.advance(until: { future.completed }, limit: limit)
-        return future.result
-    }
-
     @discardableResult
     func value<T>(
         of future: Future<T>, within limit: TimeInterval = 30, file: StaticString = #filePath, line: UInt = #line
     ) throws -> T {
-        try XCTUnwrap(outcome(of: future, within: limit), "Nothing came.", file: file, line: line).get()
+        try simulator.outcome(of: future, within: limit, file: file, line: line)
     }
 
     func failure<T>(of future: Future<T>, within limit: TimeInterval = 30) -> (any Error)? {
-        guard case .failure(let error)? = outcome(of: future, within: limit) else { return nil }
-        return error
+        simulator.failure(of: future, within: limit)
     }
 
     func managerError<T>(of future: Future<T>, within limit: TimeInterval = 30) -> PeripheralManagerError? {

@@ -41,13 +41,6 @@ final class UpdatingTests: PeripheralStage {
         XCTAssertEqual(characteristic.value, bytes(999))
     }
 
-    func testAThousandUpdatesArriveInOrderOverTheBus() throws {
-        let characteristic = try served(overSocket: false)
-        let phone = subscriber()
-        try update(characteristic, 0..<1_000)
-        expect(phone, 0..<1_000)
-    }
-
     func testIndicationsAreConfirmedOneByOne() throws {
         let characteristic = try served([.read, .indicate])
         let phone = subscriber(indications: true)

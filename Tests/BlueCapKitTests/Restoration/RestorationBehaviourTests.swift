@@ -41,17 +41,12 @@ final class RestorationBehaviourTests: ConnectionStage {
         let manager = manager(configuration ?? self.configuration())
         running.append(manager)
         manager.session.keeper?.wait()
-        let future = manager.session.restoredPromise.future
-        XCTAssertTrue(simulator.advance(until: { future.completed }, limit: 10))
-        return (manager, try XCTUnwrap(future.result).get())
+        return (manager, try simulator.outcome(of: manager.session.restoredPromise.future, within: 10))
     }
 
     private func failure(_ manager: CentralManager) -> CentralManagerError? {
         manager.session.keeper?.wait()
-        let future: Future<Void> = manager.whenStateRestored()
-        XCTAssertTrue(simulator.advance(until: { future.completed }, limit: 10))
-        guard case .failure(let error) = future.result else { return nil }
-        return error as? CentralManagerError
+        return simulator.failure(of: manager.whenStateRestored() as Future<Void>, within: 10) as? CentralManagerError
     }
 
     /// Everything that was decided so far is on the disk.
@@ -68,11 +63,9 @@ final class RestorationBehaviourTests: ConnectionStage {
     private var subscriptions: Int { simulator.subscriptions(to: "2A37", at: Self.strapAddress).count }
 
     private func measurement(of peripheral: Peripheral) throws -> Characteristic {
-        let discovery: Future<Peripheral> = peripheral.discoverAllServices()
-        XCTAssertTrue(simulator.advance(until: { discovery.completed }, limit: 10))
+        try simulator.outcome(of: peripheral.discoverAllServices() as Future<Peripheral>, within: 10)
         let service = try XCTUnwrap(peripheral.service(CBUUID(string: "180D")))
-        let characteristics: Future<Service> = service.discoverAllCharacteristics()
-        XCTAssertTrue(simulator.advance(until: { characteristics.completed }, limit: 10))
+        try simulator.outcome(of: service.discoverAllCharacteristics() as Future<Service>, within: 10)
         return try XCTUnwrap(service.characteristic(CBUUID(string: "2A37")))
     }
 
@@ -83,8 +76,7 @@ final class RestorationBehaviourTests: ConnectionStage {
         let strap = find([Self.sensor], with: manager)[0]
         journal.watch(strap.connect(timeoutRetries: 7, connectionTimeout: 20))
         expect(.connect)
-        let subscribed: Future<Characteristic> = try measurement(of: strap).startNotifying()
-        XCTAssertTrue(simulator.advance(until: { subscribed.completed }, limit: 10))
+        try simulator.outcome(of: measurement(of: strap).startNotifying() as Future<Characteristic>, within: 10)
         keep(manager)
         XCTAssertEqual(subscriptions, 1)
         running = []
@@ -126,8 +118,7 @@ final class RestorationBehaviourTests: ConnectionStage {
         expect(.connect)
         let service = try XCTUnwrap(try measurement(of: strap).service)
         for characteristic in service.characteristics {
-            let subscribed: Future<Characteristic> = characteristic.startNotifying()
-            XCTAssertTrue(simulator.advance(until: { subscribed.completed }, limit: 10))
+            try simulator.outcome(of: characteristic.startNotifying() as Future<Characteristic>, within: 10)
         }
         keep(manager)
         running = []

@@ -117,7 +117,8 @@ final class ServiceRequestTests: PeripheralRequestCase {
             on; add 1 10; reset → none; on → none; reset; timedOut 1 → unregister 1, drop 1, fail 1 resetting
             registered 1 → none
             A time limit names what has delayed BlueZ:
-            on; add 1 1; unsupported 1 → none; registering 1 → none; timedOut 1 → unregister 1, drop 1, fail 1 serviceTimeout
+            on; add 1 1; unsupported 1 → none; registering 1 → none
+            timedOut 1 → unregister 1, drop 1, fail 1 serviceTimeout
             add 1 1; unsupported 1 → none; timedOut 1 → unregister 1, drop 1, fail 1 servicesNotSupported
             add 1 1; unsupported 1; retrying 1 → none; timedOut 1 → unregister 1, drop 1, fail 1 serviceRefused
             A refusal removes that service alone:
@@ -145,7 +146,8 @@ final class AdvertisementRequestTests: PeripheralRequestCase {
         play(
             """
             The adapter is asked and then advertises:
-            on; advertise 1 10 main → limit 1 10, askLimits 1; isAdvertising → true; hasMain → true; limits 1 → register 1
+            on; advertise 1 10 main → limit 1 10, askLimits 1; isAdvertising → true; hasMain → true
+            limits 1 → register 1
             registering 1 → none; registered 1 → cancel 1, done 1
             Without power it waits and then fails:
             advertise 1 10 main → limit 1 10; off; timedOut 1 → fail 1 poweredOff, ended 1 notStarted
@@ -159,24 +161,28 @@ final class AdvertisementRequestTests: PeripheralRequestCase {
             on; advertise 1 main; limits 1 tooMany(3) → cancel 1, fail 1 tooMany(3), ended 1 notStarted
             isAdvertising → false
             A refusal fails the start:
-            on; advertise 1 main; limits 1; refused 1 → cancel 1, fail 1 advertisementRefused, ended 1 refused, unregister 1
+            on; advertise 1 main; limits 1
+            refused 1 → cancel 1, fail 1 advertisementRefused, ended 1 refused, unregister 1
             isAdvertising → false
             A full adapter is the same error as before the registration:
             on; advertise 1 main; limits 1 of5 → register 1
             full 1 → cancel 1, fail 1 tooMany(5), ended 1 full, unregister 1
             Also if its capacity is not known:
-            on; advertise 1 main; limits 1 → register 1; full 1 → cancel 1, fail 1 tooMany(0), ended 1 full, unregister 1
+            on; advertise 1 main; limits 1 → register 1
+            full 1 → cancel 1, fail 1 tooMany(0), ended 1 full, unregister 1
             An adapter without advertising has until the time limit:
             on; advertise 1 main; limits 1; unsupported 1 → none
             timedOut 1 → fail 1 notSupported, ended 1 notStarted, unregister 1
             A time limit names what has delayed BlueZ:
-            on; advertise 1 1 main; limits 1; registering 1; timedOut 1 → fail 1 startTimeout, ended 1 notStarted, unregister 1
+            on; advertise 1 1 main; limits 1; registering 1
+            timedOut 1 → fail 1 startTimeout, ended 1 notStarted, unregister 1
             advertise 1 1 main; limits 1; retrying 1
             timedOut 1 → fail 1 advertisementRefused, ended 1 notStarted, unregister 1
             An adapter that does not reply what it can do is not waited for:
             on; advertise 1 1 main; timedOut 1 → fail 1 startTimeout, ended 1 notStarted; limits 1 → none
             A registration without a reply fails the start:
-            on; advertise 1 main; limits 1; unanswered 1 → cancel 1, fail 1 startTimeout, ended 1 unanswered, unregister 1
+            on; advertise 1 main; limits 1
+            unanswered 1 → cancel 1, fail 1 startTimeout, ended 1 unanswered, unregister 1
             """)
     }
 
