@@ -60,9 +60,8 @@ final class DaemonVersionTests: XCTestCase {
     }
 
     func testFeaturesComeBeforeCapabilities() {
-        let names = DaemonBench(.v5_82).daemon.core.tree.object(at: "/org/bluez/hci0")?.interfaces.flatMap(\.properties)
-            .map(
-                \.name)
+        let adapter = DaemonBench(.v5_82).daemon.core.tree.object(at: "/org/bluez/hci0")
+        let names = adapter?.interfaces.flatMap(\.properties).map(\.name)
         let first = names?.firstIndex(of: "SupportedFeatures")
         XCTAssertNotNil(first)
         XCTAssertLessThan(first ?? .max, names?.firstIndex(of: "SupportedCapabilities") ?? 0)
