@@ -10,7 +10,7 @@ import XCTest
 final class AdvertisingTests: XCTestCase {
     private let daemon = FakeDaemon()
     private let reported = Locked<[RegistrationState]>([])
-    private let path = Locked<ObjectPath?>(nil)
+    private var kept: [Advertising] = []
     private let everything: AdvertisementData = {
         var data = AdvertisementData()
         data.kind = .broadcast
@@ -37,11 +37,14 @@ final class AdvertisingTests: XCTestCase {
         return BlueZClient.shared(at: daemon.bus.address)
     }
 
+    /// The advertisement is kept until the end of the test.
+    @discardableResult
     private func advertise(_ data: AdvertisementData, _ client: BlueZClient) -> Advertising {
         let reported = reported
         let advertising = Advertising(data, on: ServerScene.adapter, client: client) { state in
             reported.withLock { $0.append(state) }
         }
+        kept.append(advertising)
         daemon.loop.run()
         return advertising
     }
@@ -111,7 +114,7 @@ final class AdvertisingTests: XCTestCase {
 
     func testItIsThereAgainAfterPowerAndDaemon() {
         let client = client(powered: false)
-        let advertising = advertise(AdvertisementData(), client)
+        advertise(AdvertisementData(), client)
         XCTAssertEqual(states, [.waiting(.adapter), .waiting(.power)])
         XCTAssertEqual(daemon.count("RegisterAdvertisement"), 0)
         daemon.set([("Powered", .bool(true))])
@@ -122,18 +125,16 @@ final class AdvertisingTests: XCTestCase {
         daemon.appear()
         XCTAssertEqual(states.last, .registered)
         XCTAssertEqual(daemon.count("RegisterAdvertisement"), 2)
-        withExtendedLifetime(advertising) {}
     }
 
     func testARefusalIsReported() {
         let refusal = DBusError(name: "org.bluez.Error.NotPermitted", message: "Maximum advertisements reached")
         daemon.errors["RegisterAdvertisement"] = [refusal]
         let client = client()
-        let advertising = advertise(AdvertisementData(), client)
+        advertise(AdvertisementData(), client)
         XCTAssertEqual(states.last, .refused(BlueZError(refusal)))
         daemon.loop.advance(by: 60)
         XCTAssertEqual(daemon.count("RegisterAdvertisement"), 1)
-        withExtendedLifetime(advertising) {}
     }
 
     func testAnAdapterWithoutTheInterfaceIsNamed() {
@@ -141,27 +142,24 @@ final class AdvertisingTests: XCTestCase {
         daemon.objects = [(BlueZMessages.adapterPath, interfaces)]
         daemon.appear()
         let client = BlueZClient.shared(at: daemon.bus.address)
-        let advertising = advertise(AdvertisementData(), client)
+        advertise(AdvertisementData(), client)
         XCTAssertEqual(states.last, .waiting(.support))
-        withExtendedLifetime(advertising) {}
     }
 
     func testAReleaseIsMendedUnlessATimeOutWasAskedFor() {
         daemon.silent = ["RegisterAdvertisement"]
         let client = client()
-        let lasting = advertise(AdvertisementData(), client)
+        advertise(AdvertisementData(), client)
         XCTAssertNotNil(ask(accept(), "org.bluez.LEAdvertisement1", "Release"))
         let released = BlueZError(name: "org.bluez.Error.Failed", message: "Released.")
         XCTAssertEqual(states.last, .retrying(released))
         daemon.loop.advance(by: 1)
         _ = accept()
         XCTAssertEqual(states.last, .registered)
-        withExtendedLifetime(lasting) {}
 
-        let limited = advertise(everything, client)
+        advertise(everything, client)
         XCTAssertNotNil(ask(accept(), "org.bluez.LEAdvertisement1", "Release"))
         XCTAssertEqual(states.last, .timedOut)
-        withExtendedLifetime(limited) {}
     }
 
     func testARegistrationThatSucceedsAfterItsEndIsUnregistered() {
@@ -170,6 +168,7 @@ final class AdvertisingTests: XCTestCase {
         let client = client()
         let ended = Locked(false)
         advertise(AdvertisementData(), client).end { ended.withLock { $0 = true } }
+        kept = []
         daemon.loop.advance(by: 300)
         XCTAssertEqual(daemon.count("UnregisterAdvertisement"), 1)
         XCTAssertTrue(ended.withLock { $0 }, "BlueZ has answered, and has none.")
@@ -203,7 +202,7 @@ final class AdvertisingTests: XCTestCase {
             }
         }
         let client = client()
-        let advertising = advertise(AdvertisementData(), client)
+        advertise(AdvertisementData(), client)
         let capabilities = Locked<AdvertisingCapabilities?>(nil)
         client.advertisingCapabilities(of: ServerScene.adapter) { result in
             capabilities.withLock { $0 = try? result.get() }
@@ -216,6 +215,5 @@ final class AdvertisingTests: XCTestCase {
         XCTAssertEqual(read?.maxAdvertisementLength, 31)
         XCTAssertEqual(read?.maxTxPower, 7)
         XCTAssertNil(read?.supportedFeatures)
-        withExtendedLifetime(advertising) {}
     }
 }

@@ -124,8 +124,7 @@ final class PairingAgentTests: XCTestCase {
             XCTAssertEqual(request.kind, kind)
             XCTAssertEqual(request.device, try scene.device())
             XCTAssertNil(reply.withLock { $0 })
-            request.answer(answer)
-            daemon.loop.run()
+            scene.answer(request, answer)
             XCTAssertEqual(reply.withLock { $0 }, expected, method)
             let counted = expected.first == "(" || answer == .reject(.timedOut) ? answer : .reject(.rejectedByUser)
             XCTAssertEqual(manager.ends.last?.end, .answered(counted))
@@ -219,8 +218,7 @@ final class PairingAgentTests: XCTestCase {
         let first = scene.call("RequestAuthorization")
         XCTAssertEqual(scene.call("RequestPasskey").withLock { $0 }, "org.bluez.Error.Rejected")
         XCTAssertEqual(manager.requests.count, 1)
-        manager.requests[0].answer(.accept)
-        daemon.loop.run()
+        scene.answer(manager.requests[0], .accept)
         XCTAssertEqual(first.withLock { $0 }, "()")
     }
 
@@ -240,8 +238,7 @@ final class PairingAgentTests: XCTestCase {
         XCTAssertEqual(scene.call("Cancel", device: nil).withLock { $0 }, "()")
         XCTAssertEqual(reply.withLock { $0 }, "org.bluez.Error.Canceled")
         XCTAssertEqual(manager.ends.map(\.end), [.cancelled])
-        manager.requests[0].answer(.passkey(1))
-        daemon.loop.run()
+        scene.answer(manager.requests[0], .passkey(1))
         XCTAssertEqual(manager.ends.count, 1)
     }
 
@@ -282,8 +279,7 @@ final class PairingAgentTests: XCTestCase {
         _ = scene.call("RequestAuthorization")
         scene.want(.keyboardOnly, other)
         XCTAssertEqual(client.pairings.agentState, .registered(.displayOnly, isDefault: false))
-        manager.requests[0].answer(.accept)
-        daemon.loop.run()
+        scene.answer(manager.requests[0], .accept)
         XCTAssertEqual(client.pairings.agentState, .registered(.keyboardDisplay, isDefault: false))
     }
 
@@ -308,8 +304,7 @@ final class PairingAgentTests: XCTestCase {
     func testADisplayOfAnotherPairingIsRejectedByEndingTheLink() {
         let manager = registered()
         _ = scene.call("DisplayPasskey", [.uint32(4711), .uint16(0)])
-        manager.requests[0].answer(.reject(.rejectedByUser))
-        daemon.loop.run()
+        scene.answer(manager.requests[0], .reject(.rejectedByUser))
         XCTAssertEqual(daemon.calls, ["RegisterAgent", "Disconnect"])
         XCTAssertEqual(manager.ends.map(\.end), [.answered(.reject(.rejectedByUser))])
     }
@@ -360,8 +355,7 @@ final class PairingAgentTests: XCTestCase {
         scene.change([("Connected", .bool(false))])
         scene.change([("Connected", .bool(true))])
         _ = scene.call("RequestAuthorization")
-        manager.requests[0].answer(.reject(.rejectedByUser))
-        daemon.loop.run()
+        scene.answer(manager.requests[0], .reject(.rejectedByUser))
         XCTAssertEqual(daemon.count("Disconnect"), 0)
     }
 }
@@ -426,6 +420,12 @@ final class PairingScene {
     func device() throws -> ObjectKey {
         var text = Self.devicePath.rawValue
         return try XCTUnwrap(text.withUTF8 { ObjectKey(path: $0) })
+    }
+
+    /// Answers a request of the agent, and waits for the effects.
+    func answer(_ request: AgentRequest, _ answer: AgentAnswer) {
+        request.answer(answer)
+        daemon.loop.run()
     }
 
     func want(_ capability: IOCapability?, _ manager: FakeManager, asDefault: Bool = false) {

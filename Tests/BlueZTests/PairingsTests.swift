@@ -11,6 +11,11 @@ final class PairingsTests: XCTestCase {
     private var scene = PairingScene()
     private var manager = FakeManager()
     private let outcomes = Locked<[PairingOutcome]>([])
+    private let results = Locked<[String]>([])
+    /// Writes down the result of a call: "done", or the name of the error.
+    private lazy var note: @Sendable (Result<Void, BlueZError>) -> Void = { [results] result in
+        results.withLock { $0.append(result.failure?.name ?? "done") }
+    }
     private var daemon: FakeDaemon { scene.daemon }
 
     private let bonded: TestProperties = [("Bonded", .bool(true)), ("Paired", .bool(true))]
@@ -41,10 +46,12 @@ final class PairingsTests: XCTestCase {
     }
 
     /// Starts a client that waits for the reply to `Pair`.
-    private func pairing(_ minor: Int = 82, _ properties: TestProperties = []) throws -> BlueZClient {
+    private func pairing(
+        _ minor: Int = 82, _ properties: TestProperties = [], timeout: Double = 60
+    ) throws -> BlueZClient {
         let client = start(minor, properties)
         daemon.silent = ["Pair"]
-        _ = try pair(client)
+        _ = try pair(client, timeout: timeout)
         return client
     }
 
@@ -126,8 +133,7 @@ final class PairingsTests: XCTestCase {
             daemon.silent = ["Pair"]
             _ = try pair(client)
             _ = scene.call("RequestConfirmation", [.uint32(1)])
-            try XCTUnwrap(manager.requests.last).answer(.reject(cause))
-            daemon.loop.run()
+            try scene.answer(XCTUnwrap(manager.requests.last), .reject(cause))
             answerPair(failed)
             XCTAssertEqual(causes().last, cause)
             XCTAssertEqual(daemon.calls.last, "Disconnect")
@@ -137,17 +143,14 @@ final class PairingsTests: XCTestCase {
     func testANumberThatThisSideHadConfirmedIsRejectedByThePeer() throws {
         _ = try pairing()
         _ = scene.call("RequestConfirmation", [.uint32(1)])
-        manager.requests[0].answer(.accept)
-        daemon.loop.run()
+        scene.answer(manager.requests[0], .accept)
         answerPair(failed)
         XCTAssertEqual(causes(), [.rejectedByPeer])
     }
 
     func testARequestThatNoManagerClaimsIsARejectionOfThisProcess() throws {
-        let client = start()
         manager.claim = .no
-        daemon.silent = ["Pair"]
-        _ = try pair(client)
+        _ = try pairing()
         _ = scene.call("RequestAuthorization")
         answerPair(failed)
         XCTAssertEqual(causes(), [.rejectedByPolicy])
@@ -164,8 +167,7 @@ final class PairingsTests: XCTestCase {
     func testADisplayThatIsRejectedCancelsThePairing() throws {
         _ = try pairing()
         _ = scene.call("DisplayPasskey", [.uint32(1), .uint16(0)])
-        manager.requests[0].answer(.reject(.rejectedByUser))
-        daemon.loop.run()
+        scene.answer(manager.requests[0], .reject(.rejectedByUser))
         answerPair(canceled)
         XCTAssertEqual(daemon.calls, ["Pair", "CancelPairing", "Disconnect"])
         XCTAssertEqual(causes(), [.rejectedByUser])
@@ -178,8 +180,7 @@ final class PairingsTests: XCTestCase {
         let client = start(82, [("Connected", .bool(true))] + properties)
         _ = scene.call("DisplayPasskey", [.uint32(1), .uint16(0)])
         daemon.silent = ["RemoveDevice"]
-        manager.requests[0].answer(.reject(.rejectedByUser))
-        daemon.loop.run()
+        scene.answer(manager.requests[0], .reject(.rejectedByUser))
         XCTAssertEqual(Set(daemon.calls), ["Disconnect"])
         return (client, try scene.device())
     }
@@ -205,8 +206,7 @@ final class PairingsTests: XCTestCase {
         scene.change([("Bonded", .bool(false)), ("Paired", .bool(false)), ("Connected", .bool(false))])
         scene.change([("Connected", .bool(true))])
         _ = scene.call("DisplayPasskey", [.uint32(1), .uint16(0)])
-        manager.requests[1].answer(.reject(.rejectedByUser))
-        daemon.loop.run()
+        scene.answer(manager.requests[1], .reject(.rejectedByUser))
         scene.change(bonded)
         daemon.answerLate("RemoveDevice")
         XCTAssertTrue(client.daemon.isRefused(device))
@@ -248,8 +248,8 @@ final class PairingsTests: XCTestCase {
         for isConnectedAlways in [false, true] {
             (scene, manager) = (PairingScene(), FakeManager())
             let client = start(87, [("Connected", .bool(true))])
-            let result = Locked<[Result<Void, BlueZError>]>([])
-            client.removeDevice(try scene.device()) { reply in result.withLock { $0.append(reply) } }
+            results.withLock { $0 = [] }
+            client.removeDevice(try scene.device(), completion: note)
             daemon.loop.run()
             XCTAssertEqual(daemon.calls, ["Disconnect"])
             // After the reply it is connected, by another program.
@@ -259,7 +259,7 @@ final class PairingsTests: XCTestCase {
             daemon.loop.advance(by: 1)
             let calls = isConnectedAlways ? ["Disconnect"] : ["RemoveDevice"]
             XCTAssertEqual(daemon.calls, ["Disconnect", "Disconnect"] + calls)
-            XCTAssertEqual(result.withLock { $0.map { $0.failure == nil } }, [!isConnectedAlways])
+            XCTAssertEqual(results.withLock { $0.map { $0 == "done" } }, [!isConnectedAlways])
         }
     }
 
@@ -297,9 +297,7 @@ final class PairingsTests: XCTestCase {
     }
 
     func testATimeLimitCancels() throws {
-        let client = start()
-        daemon.silent = ["Pair"]
-        _ = try pair(client, timeout: 5)
+        _ = try pairing(timeout: 5)
         daemon.loop.advance(by: 4)
         XCTAssertEqual(daemon.calls, ["Pair"])
         daemon.loop.advance(by: 2)
@@ -430,32 +428,25 @@ final class PairingsTests: XCTestCase {
         }
     }
 
-    func testALinkThatTheAgentHasSeenComingIsKept() throws {
-        let client = start()
-        scene.change([("Connected", .bool(true))])
-        daemon.silent = ["Pair"]
-        _ = try pair(client)
-        XCTAssertEqual(daemon.calls, ["Pair"])
-    }
-
-    func testALinkNeedNotBeMadeAgainForJustWorks() throws {
-        let client = scene.start(82, [("Connected", .bool(true))])
-        scene.want(.noInputNoOutput, manager)
-        daemon.forgetCalls()
-        daemon.silent = ["Pair"]
-        _ = try pair(client)
-        XCTAssertEqual(daemon.calls, ["Pair"])
+    func testALinkThatTheAgentHasSeenComingOrThatNeedsNoNumberIsKept() throws {
+        for isSeen in [true, false] {
+            (scene, manager) = (PairingScene(), FakeManager())
+            let client = scene.start(82, [("Connected", .bool(!isSeen))])
+            scene.want(isSeen ? .keyboardDisplay : .noInputNoOutput, manager)
+            daemon.forgetCalls()
+            if isSeen { scene.change([("Connected", .bool(true))]) }
+            daemon.silent = ["Pair"]
+            _ = try pair(client)
+            XCTAssertEqual(daemon.calls, ["Pair"], "\(isSeen)")
+        }
     }
 
     // MARK: Properties
 
     func testTrustedIsSet() throws {
         let client = start()
-        let results = Locked<[String]>([])
         for _ in 0..<2 {
-            client.setTrusted(true, device: try scene.device()) { result in
-                results.withLock { $0.append(result.failure?.name ?? "done") }
-            }
+            client.setTrusted(true, device: try scene.device(), completion: note)
             daemon.loop.run()
             daemon.errors["Set"] = [DBusError(name: "org.bluez.Error.Failed", message: "")]
         }
@@ -470,11 +461,8 @@ final class PairingsTests: XCTestCase {
     func testPairableIsSetAfterItsTimeLimit() throws {
         let client = start()
         let adapter = try XCTUnwrap(ObjectKey(adapter: 0))
-        let results = Locked<[String]>([])
         func set(_ isPairable: Bool, timeout: UInt32) {
-            client.setPairable(isPairable, timeout: timeout, adapter: adapter) { result in
-                results.withLock { $0.append(result.failure?.name ?? "done") }
-            }
+            client.setPairable(isPairable, timeout: timeout, adapter: adapter, completion: note)
             daemon.loop.run()
         }
         set(true, timeout: 0)

@@ -4,12 +4,13 @@ import XCTest
 @testable import BlueCapDBus
 
 final class CallTableTests: XCTestCase {
-    private typealias Table = CallTable<String, String>
+    private var table = CallTable<String, String>(limit: 10)
+    private var serial: UInt32 = 0
 
     private func at(_ seconds: Double) -> Instant { Instant.origin.advanced(by: seconds) }
 
     /// Sends what may be sent, with serials from 1 on in the order of sending.
-    private func sendAll(_ table: inout Table, serial: inout UInt32) -> [String] {
+    private func sendAll() -> [String] {
         var sent: [String] = []
         while let (number, request) = table.next() {
             serial += 1
@@ -20,11 +21,9 @@ final class CallTableTests: XCTestCase {
     }
 
     func testAnAnswerFindsItsCallOnce() {
-        var table = Table(limit: 10)
-        var serial: UInt32 = 0
         table.add("a?", completion: "a", deadline: at(1))
         table.add("b?", completion: "b", deadline: at(1))
-        XCTAssertEqual(sendAll(&table, serial: &serial), ["a?", "b?"])
+        XCTAssertEqual(sendAll(), ["a?", "b?"])
 
         XCTAssertEqual(table.answered(serial: 2), "b")
         XCTAssertNil(table.answered(serial: 2))
@@ -35,58 +34,53 @@ final class CallTableTests: XCTestCase {
     }
 
     func testTheLateAnswerOfACallThatTimedOutFindsNothing() {
-        var table = Table(limit: 10)
-        var serial: UInt32 = 0
         table.add("slow?", completion: "slow", deadline: at(1))
-        _ = sendAll(&table, serial: &serial)
+        _ = sendAll()
 
         XCTAssertEqual(table.expire(at: at(0.9)), [])
         XCTAssertEqual(table.expire(at: at(1)), ["slow"])
         table.add("next?", completion: "next", deadline: at(3))
-        _ = sendAll(&table, serial: &serial)
+        _ = sendAll()
         XCTAssertNil(table.answered(serial: 1))
         XCTAssertEqual(table.answered(serial: 2), "next")
     }
 
     func testNoMoreThanTheLimitAreInFlightAndTheRestKeepTheirOrder() {
-        var table = Table(limit: 2)
-        var serial: UInt32 = 0
+        table = CallTable(limit: 2)
         for name in ["a", "b", "c", "d"] { table.add(name, completion: name, deadline: at(1)) }
-        XCTAssertEqual(sendAll(&table, serial: &serial), ["a", "b"])
+        XCTAssertEqual(sendAll(), ["a", "b"])
         XCTAssertEqual(table.inFlight, 2)
 
         XCTAssertEqual(table.answered(serial: 2), "b")
-        XCTAssertEqual(sendAll(&table, serial: &serial), ["c"])
+        XCTAssertEqual(sendAll(), ["c"])
         XCTAssertEqual(table.answered(serial: 1), "a")
-        XCTAssertEqual(sendAll(&table, serial: &serial), ["d"])
+        XCTAssertEqual(sendAll(), ["d"])
         XCTAssertEqual(table.count, 2)
     }
 
     func testACallThatTimesOutWhileItWaitsIsNeverSent() {
-        var table = Table(limit: 1)
-        var serial: UInt32 = 0
+        table = CallTable(limit: 1)
         table.add("first", completion: "first", deadline: at(9))
         table.add("impatient", completion: "impatient", deadline: at(1))
         table.add("patient", completion: "patient", deadline: at(9))
-        _ = sendAll(&table, serial: &serial)
+        _ = sendAll()
 
         XCTAssertEqual(table.expire(at: at(2)), ["impatient"])
         XCTAssertEqual(table.answered(serial: 1), "first")
-        XCTAssertEqual(sendAll(&table, serial: &serial), ["patient"])
+        XCTAssertEqual(sendAll(), ["patient"])
     }
 
     func testTheOneThatTimesOutMakesRoomForTheNext() {
-        var table = Table(limit: 1)
-        var serial: UInt32 = 0
+        table = CallTable(limit: 1)
         table.add("a", completion: "a", deadline: at(1))
         table.add("b", completion: "b", deadline: at(5))
-        XCTAssertEqual(sendAll(&table, serial: &serial), ["a"])
+        XCTAssertEqual(sendAll(), ["a"])
         XCTAssertEqual(table.expire(at: at(1)), ["a"])
-        XCTAssertEqual(sendAll(&table, serial: &serial), ["b"])
+        XCTAssertEqual(sendAll(), ["b"])
     }
 
     func testACallThatCannotBeSentIsOver() throws {
-        var table = Table(limit: 1)
+        table = CallTable(limit: 1)
         table.add("a", completion: "a", deadline: at(1))
         let (number, _) = try XCTUnwrap(table.next())
         XCTAssertEqual(table.refused(number), "a")
@@ -95,10 +89,9 @@ final class CallTableTests: XCTestCase {
     }
 
     func testAllThatIsLeftComesOutInTheOrderOfTheCalls() {
-        var table = Table(limit: 1)
-        var serial: UInt32 = 0
+        table = CallTable(limit: 1)
         for name in ["a", "b", "c"] { table.add(name, completion: name, deadline: at(1)) }
-        _ = sendAll(&table, serial: &serial)
+        _ = sendAll()
         XCTAssertEqual(table.removeAll(), ["a", "b", "c"])
         XCTAssertEqual(table.count, 0)
         XCTAssertNil(table.next())
@@ -106,7 +99,7 @@ final class CallTableTests: XCTestCase {
     }
 
     func testAHundredThousandAnsweredCallsLeaveNothingBehind() {
-        var table = Table(limit: 100)
+        table = CallTable(limit: 100)
         for serial in UInt32(1)...100_000 {
             table.add("", completion: "", deadline: at(25 + Double(serial)))
             if let (number, _) = table.next() { table.sent(number, serial: serial) }

@@ -10,8 +10,11 @@ final class NameOwnerTests: XCTestCase {
     private let owners = Locked<[String?]>([])
     private let states = Locked<[ConnectionState]>([])
 
+    private var kept: (ConnectionCore, NameWatch)?
+
     /// Opens a connection to a bus with the given replies, and watches a name.
-    private func watch(_ bus: ScriptedBus) -> (ConnectionCore, NameWatch) {
+    private func watch(_ replies: [String: @Sendable (Message) -> Message]) {
+        let bus = ScriptedBus(replies)
         let core = ConnectionCore(loop: loop, transport: bus) { [states] state in states.withLock { $0.append(state) } }
         let watch = NameWatch(name: "org.bluez") { [owners] owner in owners.withLock { $0.append(owner) } }
         bus.loop = loop
@@ -20,50 +23,38 @@ final class NameOwnerTests: XCTestCase {
             core.signals.add(watch, on: core)
         }
         loop.run()
-        return (core, watch)
+        kept = (core, watch)
     }
 
     func testAnEmptyNameIsNoOwner() {
-        let bus = ScriptedBus(["GetNameOwner": { .reply(to: $0) { $0.string("") } }])
-        let kept = watch(bus)
+        watch(["GetNameOwner": { .reply(to: $0) { $0.string("") } }])
         XCTAssertEqual(owners.withLock { $0 }, [nil])
-        withExtendedLifetime(kept) {}
     }
 
     func testANameWithoutAnOwnerHasNone() {
-        let bus = ScriptedBus([
-            "GetNameOwner": { .error(to: $0, DBusError(name: DBusError.Name.nameHasNoOwner, message: "")) }
-        ])
-        let kept = watch(bus)
+        watch(["GetNameOwner": { .error(to: $0, DBusError(name: DBusError.Name.nameHasNoOwner, message: "")) }])
         XCTAssertEqual(owners.withLock { $0 }, [nil])
-        withExtendedLifetime(kept) {}
     }
 
     /// The name counted as one without an owner.
     func testARefusalToNameTheOwnerEndsTheConnectionWithIt() {
         let denied = DBusError(name: DBusError.Name.accessDenied, message: "Rejected")
-        let bus = ScriptedBus(["GetNameOwner": { .error(to: $0, denied) }])
-        let kept = watch(bus)
+        watch(["GetNameOwner": { .error(to: $0, denied) }])
         XCTAssertEqual(owners.withLock { $0 }, [])
         XCTAssertEqual(states.withLock { $0.last }, .closed(denied))
-        withExtendedLifetime(kept) {}
     }
 
     func testAnOwnerOfAnotherTypeEndsTheConnectionWithBothSignatures() {
-        let bus = ScriptedBus(["GetNameOwner": { .reply(to: $0) { $0.uint32(7) } }])
-        let kept = watch(bus)
+        watch(["GetNameOwner": { .reply(to: $0) { $0.uint32(7) } }])
         XCTAssertEqual(owners.withLock { $0 }, [])
         guard case .closed(let error)? = states.withLock({ $0.last }) else { return XCTFail("open") }
         XCTAssertEqual(error.message, "The reply to GetNameOwner has the signature \"u\" instead of \"s\".")
-        withExtendedLifetime(kept) {}
     }
 
     func testAnEmptyNameOfThisConnectionIsNone() {
-        let bus = ScriptedBus(["Hello": { .reply(to: $0) { $0.string("") } }])
-        let kept = watch(bus)
+        watch(["Hello": { .reply(to: $0) { $0.string("") } }])
         guard case .closed(let error)? = states.withLock({ $0.last }) else { return XCTFail("open") }
         XCTAssertEqual(error.message, "The bus has answered Hello with \"\", which is not a bus name.")
-        withExtendedLifetime(kept) {}
     }
 }
 

@@ -123,9 +123,7 @@ final class CentralTests: XCTestCase {
             }
             return .reply(to: message) { $0.bytes(Array(value.dropFirst(offset))) }
         }
-        let read = link.read("2A38")
-        simulator.run()
-        XCTAssertEqual(read.bytes, value)
+        XCTAssertEqual(simulator.done(link.read("2A38")).bytes, value)
         program.expectCalls(
             "c1 ReadValue {link=LE mtu=100}", "c1 ReadValue {offset=99 link=LE mtu=100}",
             "c1 ReadValue {offset=198 link=LE mtu=100}")
@@ -160,9 +158,7 @@ final class CentralTests: XCTestCase {
         for (name, text, code) in table {
             let (simulator, program, link) = scene()
             program.answer("ReadValue") { .error(to: $0, DBusError(name: name, message: text)) }
-            let read = link.read("2A38")
-            simulator.run()
-            XCTAssertEqual(read.failure, .attribute(code), "\(name) \(text)")
+            XCTAssertEqual(simulator.done(link.read("2A38")).failure, .attribute(code), "\(name) \(text)")
         }
     }
 
@@ -205,9 +201,7 @@ final class CentralTests: XCTestCase {
             [.attribute(0x02), .attribute(0x03), .attribute(0x0F), .attribute(0x05), .notFound])
         program.expectCalls()
         // If they allow no operation, 5.66 calls the program.
-        let unsaid = link.read("2A37")
-        simulator.run()
-        XCTAssertEqual(unsaid.bytes, [])
+        XCTAssertEqual(simulator.done(link.read("2A37")).bytes, [])
         program.expectCalls("c0 ReadValue {link=LE mtu=100}")
     }
 
@@ -247,9 +241,8 @@ final class CentralTests: XCTestCase {
         program.expectCalls(
             "c2 WriteValue \(Hexadecimal.text(value)) {link=LE mtu=100}", "c2 WriteValue 01 {link=LE mtu=100}",
             "c2 WriteValue 09 {offset=4 link=LE mtu=100}")
-        let tooLong = link.write([UInt8](repeating: 7, count: 513), to: "2A39")
-        simulator.run()
-        XCTAssertEqual(tooLong.failure, .attribute(0x0D))
+        XCTAssertEqual(
+            simulator.done(link.write([UInt8](repeating: 7, count: 513), to: "2A39")).failure, .attribute(0x0D))
         program.expectCalls()
     }
 
@@ -257,16 +250,12 @@ final class CentralTests: XCTestCase {
         let (simulator, program, link) = scene(
             ServingProgram.heart + [ServingProgram.characteristic("s0/c4", "2a3b", ["write", "authorize"])], mtu: 23)
         let value = [UInt8](repeating: 7, count: 40)
-        let write = link.write(value, to: "2A3B")
-        simulator.run()
-        XCTAssertEqual(write.bytes, [])
+        XCTAssertEqual(simulator.done(link.write(value, to: "2A3B")).bytes, [])
         program.expectCalls(
             "c4 WriteValue  {link=LE prepare-authorize=true mtu=23}",
             "c4 WriteValue \(Hexadecimal.text(value)) {link=LE mtu=23}")
         program.answer("WriteValue") { .error(to: $0, DBusError(name: "org.bluez.Error.NotAuthorized", message: "")) }
-        let refused = link.write(value, to: "2A3B")
-        simulator.run()
-        XCTAssertEqual(refused.failure, .attribute(0x08))
+        XCTAssertEqual(simulator.done(link.write(value, to: "2A3B")).failure, .attribute(0x08))
         program.expectCalls("c4 WriteValue  {link=LE prepare-authorize=true mtu=23}")
     }
 
@@ -289,9 +278,7 @@ final class CentralTests: XCTestCase {
         simulator.advance(by: 1)
         XCTAssertEqual(link.values.map(\.bytes), [[0x15, 0, 0x20, 0]])
         XCTAssertEqual(link.services.map { $0.uuid.prefix(8) }, ["00001800", "00001801", "0000180a"])
-        let read = link.read("2A38")
-        simulator.run()
-        XCTAssertEqual(read.failure, .notFound)
+        XCTAssertEqual(simulator.done(link.read("2A38")).failure, .notFound)
     }
 
     func testAnApplicationThatGoesRefusesWhatWaitsForIt() {
@@ -313,5 +300,13 @@ final class CentralTests: XCTestCase {
         simulator.run()
         XCTAssertEqual([first, second].map(\.failure), [.disconnected, .disconnected])
         XCTAssertEqual(link.read("2A38").result, nil)
+    }
+}
+
+extension Simulator {
+    /// Runs what is due, which completes a request that waits for nothing.
+    fileprivate func done(_ request: CentralRequest) -> CentralRequest {
+        run()
+        return request
     }
 }

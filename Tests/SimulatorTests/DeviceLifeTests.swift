@@ -1,9 +1,13 @@
+import TestSupport
 import XCTest
 
 @testable import BlueZSimulator
 
 final class DeviceLifeTests: XCTestCase {
     private static let tag = "/org/bluez/hci0/dev_C0_00_00_00_00_02"
+
+    private static let sighting = Sighting(
+        address: Cast.tag.address, addressType: .random, rssi: -60, report: AdvertisingReport(Cast.tag.advertisement))
 
     private func scanning() -> DaemonBench {
         var bench = DaemonBench()
@@ -51,21 +55,20 @@ final class DeviceLifeTests: XCTestCase {
 
     func testSignalsOfWhatCameBeforeAReplyComeBeforeIt() {
         var bench = scanning()
-        bench.daemon.received(
-            Sighting(
-                address: Cast.tag.address, addressType: .random, rssi: -60,
-                report: AdvertisingReport(Cast.tag.advertisement)))
+        bench.daemon.received(Self.sighting)
         XCTAssertEqual(bench.ask(.getDiscoveryFilters).outline, ["+ _00_02", "reply"])
     }
 
-    func testAfterTheScanStrengthsAreInvalidAndWhatTakesNoConnectionIsForgotten() {
-        var bench = scanning()
-        _ = bench.receive(Cast.strap)
-        _ = bench.receive(Cast.beacon)
-        XCTAssertEqual(
-            bench.ask(.stop).outline,
+    func testDevicesGoWithTheScanOrByACall() {
+        check(
+            "after the scan strengths are invalid, and what takes no connection is forgotten", scanning(),
+            (.receive(Cast.strap), nil), (.receive(Cast.beacon), nil),
             // The beacon's RSSI becomes invalid just before the beacon is removed.
-            ["reply", "00_03 -RSSI", "- _00_03", "00_01 -TxPower -RSSI", "/hci0 Discovering"])
+            (.ask(.stop), ["reply", "00_03 -RSSI", "- _00_03", "00_01 -TxPower -RSSI", "/hci0 Discovering"]))
+        check(
+            "removeDevice removes, and fails with DoesNotExist for others", scanning(), (.receive(Cast.tag), nil),
+            (.ask(.removeDevice(Self.tag)), ["- _00_02", "reply"]),
+            (.refused(.removeDevice(Self.tag), .doesNotExist), []))
     }
 
     func testATemporaryDeviceIsRemovedThirtySecondsAfterItsLastAdvertisement() {
@@ -99,22 +102,11 @@ final class DeviceLifeTests: XCTestCase {
 
     func testADeviceThatComesAndGoesWithinOneTurnIsNeverSpokenOf() {
         var bench = scanning()
-        let sighting = Sighting(
-            address: Cast.tag.address, addressType: .random, rssi: -60,
-            report: AdvertisingReport(Cast.tag.advertisement))
         XCTAssertEqual(
             bench.signals { daemon in
-                daemon.received(sighting)
-                daemon.remove(DeviceKey(adapter: 0, address: sighting.address))
+                daemon.received(Self.sighting)
+                daemon.remove(DeviceKey(adapter: 0, address: Cast.tag.address))
             }, [])
-    }
-
-    func testRemoveDeviceRemovesAndFailsWithDoesNotExistForOthers() {
-        var bench = scanning()
-        _ = bench.receive(Cast.tag)
-        let path = Self.tag
-        XCTAssertEqual(bench.ask(.removeDevice(path)).outline, ["- _00_02", "reply"])
-        XCTAssertEqual(bench.error(of: .removeDevice(path)), .doesNotExist)
     }
 
     func testAnAttemptToConnectFailsAndMakesTheDevicePermanentUnlessItsAddressIsPrivate() {

@@ -24,26 +24,22 @@ extension CentralBodies {
         try stage.unregister(application: 2)
         expect("the loss") { $0.serviceChanges > 0 && !gone.isValid }
         XCTAssertNil(peripheral.service(uuid))
-        let lost: Future<Characteristic> = gone.read()
-        XCTAssertThrowsError(try outcome(of: lost)) { XCTAssertEqual($0 as? CharacteristicError, .invalidated) }
+        XCTAssertThrowsError(try read(gone)) { XCTAssertEqual($0 as? CharacteristicError, .invalidated) }
 
         let before = journal.read(\.serviceChanges)
         try stage.register(application: 2)
         expect("the return") { $0.serviceChanges > before }
         try discoverAll(of: peripheral)
-        let read: Future<Characteristic> = try characteristic("left", of: peripheral).read()
-        XCTAssertEqual(try outcome(of: read).dataValue, Data([1]))
+        XCTAssertEqual(try read(characteristic("left", of: peripheral)), Data([1]))
         end(manager)
     }
 
     public func readsWhatThereIs() throws {
         let (manager, peripheral) = try explored()
         let short = try characteristic("short", of: peripheral)
-        let read: Future<Characteristic> = short.read()
-        XCTAssertEqual(try outcome(of: read).dataValue, Data([1, 2]))
+        XCTAssertEqual(try read(short), Data([1, 2]))
         try stage.setValue([3, 4], of: "short")
-        let again: Future<Characteristic> = short.read()
-        XCTAssertEqual(try outcome(of: again).dataValue, Data([3, 4]))
+        XCTAssertEqual(try read(short), Data([3, 4]))
         let label = try XCTUnwrap(short.descriptor(CBUUID(string: "2901")))
         let text: Future<Descriptor> = label.read()
         XCTAssertEqual(try outcome(of: text).dataValue, Data("Hello".utf8))
@@ -52,23 +48,19 @@ extension CentralBodies {
 
     public func readsAValueThatIsLongerThanAPacket() throws {
         let (manager, peripheral) = try explored()
-        let read: Future<Characteristic> = try characteristic("long", of: peripheral).read()
-        XCTAssertEqual(try outcome(of: read).dataValue, Data(StagePeripheral.longValue))
+        XCTAssertEqual(try read(characteristic("long", of: peripheral)), Data(StagePeripheral.longValue))
         end(manager)
     }
 
     public func writesWithAndWithoutResponse() throws {
         let (manager, peripheral) = try explored()
-        let write: Future<Characteristic> = try characteristic("request", of: peripheral).write(data: Data([9, 8]))
-        try outcome(of: write)
+        try write([9, 8], to: characteristic("request", of: peripheral))
         XCTAssertEqual(try stage.value(of: "request"), [9, 8])
 
         let command = try characteristic("command", of: peripheral)
-        let sent: Future<Characteristic> = command.write(data: Data([7, 6, 5]), type: .withoutResponse)
-        try outcome(of: sent)
+        try write([7, 6, 5], to: command, type: .withoutResponse)
         // The command has only been queued; a request on the same link is sent after it.
-        let read: Future<Characteristic> = command.read()
-        XCTAssertEqual(try outcome(of: read).dataValue, Data([7, 6, 5]))
+        XCTAssertEqual(try read(command), Data([7, 6, 5]))
         XCTAssertEqual(try stage.value(of: "command"), [7, 6, 5])
         end(manager)
     }
@@ -76,8 +68,7 @@ extension CentralBodies {
     public func writesAValueThatIsLongerThanAPacket() throws {
         let (manager, peripheral) = try explored()
         let value = StagePeripheral.longValue.reversed() as [UInt8]
-        let write: Future<Characteristic> = try characteristic("request", of: peripheral).write(data: Data(value))
-        try outcome(of: write)
+        try write(value, to: characteristic("request", of: peripheral))
         XCTAssertEqual(try stage.value(of: "request"), value)
         end(manager)
     }
@@ -96,14 +87,12 @@ extension CentralBodies {
         try stage.refuse(.read, of: "request", code: 0x81)
         try stage.refuse(.write, of: "request", code: 0x82)
         let target = try characteristic("request", of: peripheral)
-        let read: Future<Characteristic> = target.read()
-        XCTAssertThrowsError(try outcome(of: read)) { error in
+        XCTAssertThrowsError(try read(target)) { error in
             guard case CharacteristicError.readFailed(let failure) = error else { return XCTFail("\(error)") }
             XCTAssertEqual(failure.name, "org.bluez.Error.Failed")
             XCTAssertEqual(failure.message, "Operation failed with ATT error: 0x81")
         }
-        let write: Future<Characteristic> = target.write(data: Data([1]))
-        XCTAssertThrowsError(try outcome(of: write)) { error in
+        XCTAssertThrowsError(try write([1], to: target)) { error in
             guard case CharacteristicError.writeFailed(let failure) = error else { return XCTFail("\(error)") }
             XCTAssertEqual(failure.message, "Operation failed with ATT error: 0x82")
         }
@@ -138,8 +127,7 @@ extension CentralBodies {
         let left = try characteristic("left", of: peripheral)
         let right = try characteristic("right", of: peripheral)
         XCTAssertNotEqual(left, right)
-        let write: Future<Characteristic> = right.write(data: Data([22]))
-        try outcome(of: write)
+        try write([22], to: right)
         let reads: [Future<Characteristic>] = [left.read(), right.read()]
         XCTAssertEqual(try reads.map { try outcome(of: $0).dataValue }, [Data([1]), Data([22])])
         end(manager)

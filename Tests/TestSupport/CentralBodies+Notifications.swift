@@ -5,11 +5,12 @@ import XCTest
 /// Notifications and indications.
 extension CentralBodies {
     /// Subscribed, with every value going to the journal.
-    private func subscribed(to key: String, of peripheral: Peripheral) throws -> Characteristic {
+    private func subscribed(
+        to key: String, of peripheral: Peripheral, over transport: NotificationTransport = .signals
+    ) throws -> Characteristic {
         let characteristic = try characteristic(key, of: peripheral)
         journal.watch(characteristic.receiveNotificationUpdates())
-        let started: Future<Characteristic> = characteristic.startNotifying()
-        try outcome(of: started)
+        try outcome(of: characteristic.startNotifying(over: transport) as Future<Characteristic>)
         XCTAssertTrue(characteristic.isNotifying)
         return characteristic
     }
@@ -21,12 +22,10 @@ extension CentralBodies {
         expect("four values") { $0.values.count == 4 }
         XCTAssertEqual(journal.values, [Data([1]), Data([2]), Data([2]), Data([3])], "equal ones, too")
 
-        let stopped: Future<Characteristic> = characteristic.stopNotifying()
-        try outcome(of: stopped)
+        try outcome(of: characteristic.stopNotifying() as Future<Characteristic>)
         XCTAssertFalse(characteristic.isNotifying)
         try stage.notify("notify", [[4]])
-        let started: Future<Characteristic> = characteristic.startNotifying()
-        try outcome(of: started)
+        try outcome(of: characteristic.startNotifying() as Future<Characteristic>)
         try stage.notify("notify", [[5]])
         expect("a fifth value") { $0.values.compactMap { $0 }.count == 5 }
         XCTAssertEqual(journal.values.compactMap { $0 }.last, Data([5]))
@@ -59,8 +58,7 @@ extension CentralBodies {
         try stage.notify("notify", [[1]])
         expect("a value") { $0.values.count == 1 }
         try stage.setValue([50], of: "notify")
-        let read: Future<Characteristic> = characteristic.read()
-        XCTAssertEqual(try outcome(of: read).dataValue, Data([50]))
+        XCTAssertEqual(try read(characteristic), Data([50]))
         try stage.notify("notify", [[2]])
         expect("a second value") { $0.values.count >= 2 }
         XCTAssertEqual(journal.values, [Data([1]), Data([2])])
@@ -109,10 +107,7 @@ extension CentralBodies {
 
     private func aThousandArrive(over transport: NotificationTransport) throws {
         let (manager, peripheral) = try explored()
-        let characteristic = try characteristic("notify", of: peripheral)
-        journal.watch(characteristic.receiveNotificationUpdates())
-        let started: Future<Characteristic> = characteristic.startNotifying(over: transport)
-        try outcome(of: started)
+        _ = try subscribed(to: "notify", of: peripheral, over: transport)
         try stage.count("notify", to: 1000)
         expect("the last one") { $0.values.count == 1000 }
         let numbers = journal.values.map { $0.map { $0.prefix(2).reversed().reduce(0) { 256 * $0 + Int($1) } } }

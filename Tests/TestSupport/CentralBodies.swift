@@ -65,6 +65,16 @@ public struct CentralBodies: StagePlayer {
         return try XCTUnwrap(nil, "There is no characteristic \(key) in the description.", file: file, line: line)
     }
 
+    func read(_ characteristic: Characteristic) throws -> Data? {
+        try outcome(of: characteristic.read() as Future<Characteristic>).dataValue
+    }
+
+    func write(
+        _ bytes: [UInt8], to characteristic: Characteristic, type: CBCharacteristicWriteType = .withResponse
+    ) throws {
+        try outcome(of: characteristic.write(data: Data(bytes), type: type) as Future<Characteristic>)
+    }
+
     /// Ends the links, so that the next test begins without any.
     func end(_ manager: CentralManager) {
         manager.disconnectAllPeripherals()
@@ -93,8 +103,7 @@ public struct CentralBodies: StagePlayer {
         journal.watch(peripheral.connect())
         expect("the second link") { $0.connectionEvents.last == .connect && $0.connectionEvents.count > 1 }
         try discoverAll(of: peripheral)
-        let read: Future<Characteristic> = try characteristic("short", of: peripheral).read()
-        XCTAssertEqual(try outcome(of: read).dataValue, Data([1, 2]))
+        XCTAssertEqual(try read(characteristic("short", of: peripheral)), Data([1, 2]))
         XCTAssertEqual(peripheral.state, .connected)
         end(manager)
     }
@@ -143,8 +152,7 @@ public struct CentralBodies: StagePlayer {
             expect("the second link") { $0.connectionEvents.last == .connect }
             try discoverAll(of: peripheral)
         }
-        let read: Future<Characteristic> = try characteristic("short", of: peripheral).read()
-        XCTAssertEqual(try outcome(of: read).dataValue, Data([1, 2]))
+        XCTAssertEqual(try read(characteristic("short", of: peripheral)), Data([1, 2]))
         end(manager)
     }
 }

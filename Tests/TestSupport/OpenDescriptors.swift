@@ -14,3 +14,10 @@ public func openDescriptors() -> [String: String] {
     }
     return files
 }
+
+/// The number of threads of the managers' connections to the bus.
+public func loopThreads() -> Int {
+    ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []).count { thread in
+        (try? String(contentsOfFile: "/proc/self/task/\(thread)/comm", encoding: .utf8)) == "bluetooth\n"
+    }
+}

@@ -60,6 +60,31 @@ public struct PairingBodies: StagePlayer {
         return (manager, peripheral)
     }
 
+    /// The same with a pairing whose request has come to the handler.
+    private func pairing(
+        _ policy: PairingPolicy, _ peer: StagePeer, isConnected: Bool = false
+    ) throws -> (manager: CentralManager, peripheral: Peripheral, pairing: Future<Peripheral>, request: PairingRequest)
+    {
+        let (manager, peripheral) = try asked(policy, peer)
+        if isConnected { connect(peripheral) }
+        let pairing = peripheral.pair()
+        return (manager, peripheral, pairing, try request())
+    }
+
+    /// The lock, with a bond and without a link.
+    private func bonded() throws -> Peripheral {
+        let (_, peripheral) = try found(.justWorks)
+        try outcome(of: peripheral.pair())
+        disconnect(peripheral)
+        return peripheral
+    }
+
+    private func repair(_ peripheral: Peripheral) throws {
+        try outcome(of: peripheral.repair())
+        XCTAssertTrue(peripheral.isBonded)
+        XCTAssertEqual(try value(encrypted, of: peripheral), [2])
+    }
+
     private func expect(_ what: String, in journal: Journal, until isReached: (Journal.Entries) -> Bool) {
         XCTAssertTrue(stage.wait(journal, limit: limit, until: isReached), "\(what) did not come")
     }
@@ -166,9 +191,7 @@ public struct PairingBodies: StagePlayer {
     }
 
     public func aNumberIsComparedOnBothSides() throws {
-        let (_, peripheral) = try asked(.ask(.displayYesNo), StagePeer(.displayYesNo))
-        let pairing = peripheral.pair()
-        let request = try request()
+        let (_, peripheral, pairing, request) = try pairing(.ask(.displayYesNo), StagePeer(.displayYesNo))
         guard case .confirm(let number) = request.kind else { return XCTFail("\(request)") }
         XCTAssertEqual(request.peer, .peripheral(peripheral))
         XCTAssertTrue(request.confirm())
@@ -180,9 +203,7 @@ public struct PairingBodies: StagePlayer {
     }
 
     public func aPasskeyIsEnteredHere() throws {
-        let (_, peripheral) = try asked(.ask(.keyboardOnly), StagePeer(.displayOnly))
-        let pairing = peripheral.pair()
-        let request = try request()
+        let (_, peripheral, pairing, request) = try pairing(.ask(.keyboardOnly), StagePeer(.displayOnly))
         XCTAssertEqual(request.kind, .enterPasskey)
         XCTAssertTrue(request.enter(try stage.passkeyOfPeer()))
         try outcome(of: pairing)
@@ -192,9 +213,7 @@ public struct PairingBodies: StagePlayer {
     }
 
     public func aPasskeyIsDisplayedHere() throws {
-        let (_, peripheral) = try asked(.ask(.displayOnly), StagePeer(.keyboardOnly, .acceptLate))
-        let pairing = peripheral.pair()
-        let request = try request()
+        let (_, peripheral, pairing, request) = try pairing(.ask(.displayOnly), StagePeer(.keyboardOnly, .acceptLate))
         guard case .displayPasskey(let passkey, 0) = request.kind else { return XCTFail("\(request)") }
         XCTAssertTrue(request.isOpen)
         try stage.enterAtPeer(passkey)
@@ -219,9 +238,8 @@ public struct PairingBodies: StagePlayer {
     }
 
     public func aWrongPasskeyOfThePeerFails() throws {
-        let (manager, peripheral) = try asked(.ask(.displayOnly), StagePeer(.keyboardOnly, .wrongPasskey))
-        let pairing = peripheral.pair()
-        let request = try request()
+        let (manager, peripheral, pairing, request) = try pairing(
+            .ask(.displayOnly), StagePeer(.keyboardOnly, .wrongPasskey))
         guard case .displayPasskey(let passkey, _) = request.kind else { return XCTFail("\(request)") }
         try stage.enterAtPeer(passkey)
         guard case .failed? = pairingError(of: pairing) else { return XCTFail("\(pairing)") }
@@ -230,9 +248,8 @@ public struct PairingBodies: StagePlayer {
     }
 
     public func aNumberThatThePeerRejectsFails() throws {
-        let (manager, peripheral) = try asked(.ask(.displayYesNo), StagePeer(.displayYesNo, .reject))
-        let pairing = peripheral.pair()
-        let request = try request()
+        let (manager, peripheral, pairing, request) = try pairing(
+            .ask(.displayYesNo), StagePeer(.displayYesNo, .reject))
         request.confirm()
         switch pairingError(of: pairing) {
         // Whether this side has confirmed before depends on the time.
@@ -263,9 +280,7 @@ public struct PairingBodies: StagePlayer {
     public func anUnansweredRequestIsRejectedBeforeBlueZGivesUp(answerTimeout: TimeInterval = 25) throws {
         var policy = PairingPolicy.ask(.displayYesNo)
         policy.answerTimeout = .seconds(answerTimeout)
-        let (manager, peripheral) = try asked(policy, StagePeer(.displayYesNo))
-        let pairing = peripheral.pair()
-        let request = try request()
+        let (manager, peripheral, pairing, request) = try pairing(policy, StagePeer(.displayYesNo))
         XCTAssertEqual(pairingError(of: pairing), .timedOut)
         XCTAssertFalse(request.isOpen)
         XCTAssertEqual(journal.read { $0.pairingRequests.count }, 1)
@@ -273,10 +288,8 @@ public struct PairingBodies: StagePlayer {
     }
 
     public func cancellingLeavesNoBondAlsoIfThePeerAcceptsLater() throws {
-        let (manager, peripheral) = try asked(.ask(.displayYesNo), StagePeer(.displayYesNo, .acceptLate))
-        connect(peripheral)
-        let pairing = peripheral.pair()
-        let request = try request()
+        let (manager, peripheral, pairing, request) = try pairing(
+            .ask(.displayYesNo), StagePeer(.displayYesNo, .acceptLate), isConnected: true)
         request.confirm()
         XCTAssertTrue(peripheral.isPairing)
         peripheral.cancelPairing()
@@ -287,9 +300,7 @@ public struct PairingBodies: StagePlayer {
     }
 
     public func aLinkThatIsLostWhilePairingFailsAndLeavesNoBond() throws {
-        let (manager, peripheral) = try asked(.ask(.displayYesNo), StagePeer(.displayYesNo, .never))
-        let pairing = peripheral.pair()
-        let request = try request()
+        let (manager, peripheral, pairing, request) = try pairing(.ask(.displayYesNo), StagePeer(.displayYesNo, .never))
         try stage.cutLink()
         XCTAssertEqual(pairingError(of: pairing), .linkLost)
         try outcome(of: request.whenEnded())
@@ -474,10 +485,8 @@ public struct PairingBodies: StagePlayer {
 
     /// BlueZ ends the link two seconds after `Disconnect`; the power goes before.
     public func theBondOfARefusedPasskeyIsRemovedWhenThePowerReturns() throws {
-        let (manager, peripheral) = try asked(.ask(.displayOnly), StagePeer(.keyboardOnly, .acceptLate))
-        connect(peripheral)
-        let pairing = peripheral.pair()
-        let request = try request()
+        let (manager, peripheral, pairing, request) = try pairing(
+            .ask(.displayOnly), StagePeer(.keyboardOnly, .acceptLate), isConnected: true)
         guard case .displayPasskey(let passkey, _) = request.kind else { return XCTFail("\(request)") }
         request.reject()
         try stage.enterAtPeer(passkey)
@@ -501,9 +510,7 @@ public struct PairingBodies: StagePlayer {
     }
 
     public func aPairingWithADeadBondFails() throws {
-        let (_, peripheral) = try found(.justWorks)
-        try outcome(of: peripheral.pair())
-        disconnect(peripheral)
+        let peripheral = try bonded()
         // The bond holds: a link is made and encrypted with it.
         try outcome(of: peripheral.pair())
         XCTAssertEqual(peripheral.state, .connected)
@@ -511,16 +518,13 @@ public struct PairingBodies: StagePlayer {
         disconnect(peripheral)
         try stage.forgetKeys(of: .peripheral)
         guard case .keyMissing? = pairingError(of: peripheral.pair()) else { return XCTFail("no error") }
-        try outcome(of: peripheral.repair())
-        XCTAssertEqual(try value(encrypted, of: peripheral), [2])
+        try repair(peripheral)
     }
 
     // MARK: Bonds
 
     public func aBondedPeripheralIsReadAfterReconnectingWithoutAQuestion() throws {
-        let (_, peripheral) = try found(.justWorks)
-        try outcome(of: peripheral.pair())
-        disconnect(peripheral)
+        let peripheral = try bonded()
         connect(peripheral)
         XCTAssertEqual(try value(encrypted, of: peripheral), [2])
         XCTAssertEqual(peripheral.pairingCount, 1)
@@ -549,9 +553,7 @@ public struct PairingBodies: StagePlayer {
     }
 
     public func aPeripheralWithoutKeysIsReportedAndRepaired() throws {
-        let (_, peripheral) = try found(.justWorks)
-        try outcome(of: peripheral.pair())
-        disconnect(peripheral)
+        let peripheral = try bonded()
         try stage.forgetKeys(of: .peripheral)
         func isReported(_ entries: Journal.Entries) -> Bool {
             entries.failures.contains { if case PeripheralError.pairing(.keyMissing) = $0 { true } else { false } }
@@ -566,17 +568,13 @@ public struct PairingBodies: StagePlayer {
         }
         XCTAssertTrue(journal.read(isReported))
         XCTAssertTrue(peripheral.isBonded)
-        try outcome(of: peripheral.repair())
-        XCTAssertTrue(peripheral.isBonded)
-        XCTAssertEqual(try value(encrypted, of: peripheral), [2])
+        try repair(peripheral)
     }
 
     /// The kernel begins a pairing that replaces the keys, and both ends refuse it. If this end is the first to do so, BlueZ
     /// leaves the link as it is; if the peripheral is, the link ends. Which one it is depends on the time.
     public func anAdapterWithoutKeysIsReportedAndRepaired() throws {
-        let (_, peripheral) = try found(.justWorks)
-        try outcome(of: peripheral.pair())
-        disconnect(peripheral)
+        let peripheral = try bonded()
         try stage.forgetKeys(of: .central)
         func isReported(_ entries: Journal.Entries) -> Bool {
             entries.failures.contains { $0 as? PeripheralError == .pairing(.keyMissing(isCertain: false)) }
@@ -600,9 +598,7 @@ public struct PairingBodies: StagePlayer {
         }
         XCTAssertTrue(waitUntil { peripheral.state == .disconnected }, "the link did not end")
         try stage.forgetKeys(of: .peripheral)
-        try outcome(of: peripheral.repair())
-        XCTAssertTrue(peripheral.isBonded)
-        XCTAssertEqual(try value(encrypted, of: peripheral), [2])
+        try repair(peripheral)
     }
 
     public func unpairEndsTheLinkAndTheBond() throws {

@@ -1,13 +1,14 @@
 import BlueCapKit
-import Foundation
+public import Foundation
 import XCTest
 
 /// The scan tests, once. Each test target has a class that plays them on its own stage.
-public struct ScanBodies {
+public struct ScanBodies: StagePlayer {
     private let stage: any ScanStage
-    private let journal = Journal()
+    public let journal = Journal()
     /// In seconds of the stage's time; an emulated radio is slow.
-    private let limit: TimeInterval = 30
+    public let limit: TimeInterval = 30
+    public var ground: any ScanStage { stage }
 
     public init(on stage: any ScanStage) { self.stage = stage }
 
@@ -18,14 +19,6 @@ public struct ScanBodies {
             stage.wait(journal, limit: limit) { $0.states.contains(.poweredOn) },
             "The manager never got on: \(journal.states), \(manager.stateExplanation)")
         return manager
-    }
-
-    private func expect(
-        _ what: String, file: StaticString = #filePath, line: UInt = #line, until isReached: (Journal.Entries) -> Bool
-    ) {
-        XCTAssertTrue(
-            stage.wait(journal, limit: limit, until: isReached),
-            "\(what) did not come; seen: \(journal.read { $0 })", file: file, line: line)
     }
 
     /// Ends the scan and waits until BlueZ has confirmed it.

@@ -124,8 +124,8 @@ final class CommonOptionsProcessTests: XCTestCase, StartsPrograms {
             .deletingLastPathComponent()
         let folder = NSTemporaryDirectory() + "bluecap-pages-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        let result = try ToolRun(script: #"'\#(root.path)/Scripts/man-pages' "$BLUECAP" '\#(folder)'"#).finish()
-        XCTAssertEqual(result.status, 0, "\(result)")
+        try ToolRun(script: #"'\#(root.path)/Scripts/man-pages' "$BLUECAP" '\#(folder)'"#).finish(
+            status: 0)
         for name in names {
             let page = "\(folder)/bluecap-\(name.replacing(" ", with: "-")).1"
             XCTAssertTrue(try String(contentsOfFile: page, encoding: .utf8).contains(".SH EXAMPLES"), page)

@@ -14,12 +14,10 @@ final class DoctorProcessTests: XCTestCase, StartsPrograms {
     }
 
     func testASimulatedBlueZIsHealthy() throws {
-        let text = try ToolRun("doctor", "--simulated", "--bluez", "5.66").finish()
-        XCTAssertEqual(text.status, 0)
+        let text = try ToolRun("doctor", "--simulated", "--bluez", "5.66").finish(status: 0)
         XCTAssertTrue(text.lines.contains("ok       bluetoothd: It runs and replies."), text.output)
         XCTAssertEqual(text.errors, [])
-        let json = try ToolRun("doctor", "--simulated", "--json").finish()
-        XCTAssertEqual(json.status, 0)
+        let json = try ToolRun("doctor", "--simulated", "--json").finish(status: 0)
         XCTAssertEqual(try subjects(json, "ok"), ["bus", "bluetoothd", "version", "adapter hci0"])
     }
 
@@ -31,22 +29,18 @@ final class DoctorProcessTests: XCTestCase, StartsPrograms {
         XCTAssertEqual(healthy.status, 0, healthy.output)
         XCTAssertTrue(try subjects(healthy, "ok").contains("kernel"))
         simulator.simulatePowerOff()
-        let off = try ToolRun("doctor", "--json", environment: environment).finish()
-        XCTAssertEqual(off.status, 3)
+        let off = try ToolRun("doctor", "--json", environment: environment).finish(status: 3)
         XCTAssertEqual(try subjects(off, "problem"), ["adapter hci0"])
-        let missing = try ToolRun("doctor", "--json", "--adapter", "hci5", environment: environment).finish()
-        XCTAssertEqual(missing.status, 3)
+        let missing = try ToolRun("doctor", "--json", "--adapter", "hci5", environment: environment).finish(status: 3)
         XCTAssertEqual(try subjects(missing, "problem"), ["adapter hci5"])
     }
 
     func testWithoutABusItSaysWhatToDo() throws {
         let environment = ["DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/nowhere/bus"]
-        let result = try ToolRun("doctor", environment: environment).finish()
-        XCTAssertEqual(result.status, 3)
+        let result = try ToolRun("doctor", environment: environment).finish(status: 3)
         XCTAssertTrue(result.output.contains("problem  bus: There is no connection to the bus"), result.output)
         XCTAssertTrue(result.output.contains("/nowhere/bus does not exist"), result.output)
-        let wrong = try ToolRun("doctor", environment: ["DBUS_SYSTEM_BUS_ADDRESS": "nonsense"]).finish()
-        XCTAssertEqual(wrong.status, 3)
+        let wrong = try ToolRun("doctor", environment: ["DBUS_SYSTEM_BUS_ADDRESS": "nonsense"]).finish(status: 3)
         XCTAssertTrue(wrong.output.contains("The address is nonsense"), wrong.output)
     }
 
@@ -59,8 +53,7 @@ final class DoctorProcessTests: XCTestCase, StartsPrograms {
         defer { simulator.end() }
         let result = try ToolRun(
             script: "export DBUS_SYSTEM_BUS_ADDRESS='\(simulator.address)'; \(asNobody) \"$BLUECAP\" doctor --json"
-        ).finish()
-        XCTAssertEqual(result.status, 3)
+        ).finish(status: 3)
         XCTAssertEqual(try subjects(result, "problem"), ["bus"], result.output)
     }
 
@@ -75,8 +68,7 @@ final class LogProcessTests: XCTestCase, StartsPrograms {
         let arguments = ["scan", "--simulated", "--duration", "1"]
         let silent = try ToolRun(arguments).finish()
         XCTAssertEqual(silent.errors, [])
-        let logged = try ToolRun(arguments, environment: ["BLUECAP_LOG": "info"]).finish()
-        XCTAssertEqual(logged.status, 0)
+        let logged = try ToolRun(arguments, environment: ["BLUECAP_LOG": "info"]).finish(status: 0)
         XCTAssertTrue(logged.errors.contains { $0.contains("info") && $0.contains("scan started") }, "\(logged.errors)")
         XCTAssertFalse(logged.errors.contains { $0.contains("debug") || $0.contains("trace") }, "\(logged.errors)")
         // The number of lines is not compared: what is received in a second varies.
@@ -86,8 +78,7 @@ final class LogProcessTests: XCTestCase, StartsPrograms {
     }
 
     func testAWrongLevelIsRefusedWithTheLevels() throws {
-        let result = try ToolRun("scan", "--simulated", environment: ["BLUECAP_LOG": "loud"]).finish()
-        XCTAssertEqual(result.status, 64)
+        let result = try ToolRun("scan", "--simulated", environment: ["BLUECAP_LOG": "loud"]).finish(status: 64)
         XCTAssertTrue(
             result.errors.joined().contains(#"BLUECAP_LOG is "loud": it takes trace, debug, info"#), "\(result.errors)")
     }

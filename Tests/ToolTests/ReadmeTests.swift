@@ -62,8 +62,7 @@ final class ReadmeTests: XCTestCase, StartsPrograms {
     func testABatteryIsReadByIdentifierAndByDiscovery() throws {
         for example in ["ReadBatteryExample", "ConnectExample"] {
             let run = try ToolRun(script: #"exec "$BLUECAP" simulate -- "$(dirname "$BLUECAP")/\#(example)""#)
-            let result = try run.finish()
-            XCTAssertEqual(result.status, 0, "\(example): \(result.errors)")
+            let result = try run.finish(status: 0, note: example)
             XCTAssertNotNil(result.lines.first?.wholeMatch(of: /.+ \d+ %/), "\(example): \(result.lines)")
         }
     }
@@ -71,16 +70,14 @@ final class ReadmeTests: XCTestCase, StartsPrograms {
     func testTheThirdExampleRunsItsScript() throws {
         let run = try ToolRun(
             script: #"exec "$BLUECAP" simulate -- "$(dirname "$BLUECAP")/ScriptExample""#)
-        let result = try run.finish()
-        XCTAssertEqual(result.status, 0, "\(result.errors)")
+        let result = try run.finish(status: 0)
         XCTAssertEqual(result.lines, ["Pulse Strap 7F on the chest"])
     }
 
     func testBluejaysExampleReadsAndListens() throws {
         let run = try ToolRun(
             script: #"exec "$BLUECAP" simulate -- stdbuf -oL "$(dirname "$BLUECAP")/HeartRateExample""#)
-        let result = try run.finish()
-        XCTAssertEqual(result.status, 0, "\(result.errors)")
+        let result = try run.finish(status: 0)
         XCTAssertEqual(result.lines.prefix(2), ["connected to Pulse Strap 7F", "worn at place 1"])
         XCTAssertNotNil(result.lines.last?.wholeMatch(of: /\d+ beats per minute/), "\(result.lines)")
     }

@@ -13,9 +13,7 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
 
         XCTAssertEqual(result.status, 0)
         XCTAssertEqual(result.errors, [])
-        let objects = try result.lines.map { line in
-            try XCTUnwrap(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], line)
-        }
+        let objects = try result.objects()
         let finished = try XCTUnwrap(objects.last)
         XCTAssertEqual(finished["event"] as? String, "finished")
         let discovered = objects.filter { $0["event"] as? String == "discovered" }
@@ -35,9 +33,7 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
         let run = try ToolRun("scan", "--simulated", "--duplicates", "--name", "CC2650")
         _ = try run.line { $0.hasPrefix("discovered") }
         _ = try run.line { $0.hasPrefix("updated") }
-        run.signal(SIGTERM)
-        let result = try run.finish()
-        XCTAssertEqual(result.status, 0)
+        let result = try run.end(SIGTERM)
         XCTAssertTrue(result.lines.dropLast().allSatisfy { $0.contains("CC2650 SensorTag") }, "\(result.lines)")
     }
 
@@ -48,24 +44,18 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
         for name in ["Cadence 2", "Pulse Strap 7F"] { _ = try run.line { $0.contains(name) } }
         // By then each other peripheral has advertised.
         try run.waitForLines(20)
-        run.signal(SIGINT)
-        let result = try run.finish()
-        XCTAssertEqual(result.status, 0, "\(result.errors)")
-        let names = result.lines.filter { $0.contains("discovered") }.compactMap { line in
-            ((try? JSONSerialization.jsonObject(with: Data(line.utf8))) as? [String: Any])?["name"] as? String
-        }
-        XCTAssertEqual(names.sorted(), ["Cadence 2", "Pulse Strap 7F"])
+        let result = try run.end()
+        let names = try result.objects().filter { $0["event"] as? String == "discovered" }.map { $0["name"] as? String }
+        XCTAssertEqual(names.compactMap(\.self).sorted(), ["Cadence 2", "Pulse Strap 7F"])
     }
 
     func testAnEmptyRoomIsNoFailure() throws {
-        let result = try ToolRun("scan", "--simulated", "--peripherals", "empty", "--duration", "0.5").finish()
-        XCTAssertEqual(result.status, 0)
+        let result = try ToolRun("scan", "--simulated", "--peripherals", "empty", "--duration", "0.5").finish(status: 0)
         assertEmptySummary(result)
     }
 
     func testTooFewOpenFilesAreAFailureWithTheLimit() throws {
-        let result = try ToolRun(script: "ulimit -n 12; exec $BLUECAP scan --simulated --duration 1").finish()
-        XCTAssertEqual(result.status, 1)
+        let result = try ToolRun(script: "ulimit -n 12; exec $BLUECAP scan --simulated --duration 1").finish(status: 1)
         XCTAssertEqual(result.lines, [])
         XCTAssertEqual(result.errors.count, 1, "\(result.errors)")
         XCTAssertTrue(result.errors.first?.contains("ulimit -n") == true, "\(result.errors)")
@@ -73,28 +63,20 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
 
     /// The scan ended with "The adapter hci0 is on." as its failure.
     func testAThousandAdaptersAreNoFailure() throws {
-        let simulator = try Simulator.onPrivateBus(
-            room: .empty, adapters: (0..<1_000).map { VirtualAdapter(index: $0) })
-        defer { simulator.end() }
-        let result = try ToolRun(
-            "scan", "--duration", "0.5", environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address]
-        ).finish()
-        XCTAssertEqual(result.status, 0, "\(result.errors)")
+        let bench = try ServingBench(adapters: 1_000)
+        let result = try bench.start("scan", "--duration", "0.5").finish(status: 0)
         XCTAssertEqual(result.errors, [])
         assertEmptySummary(result)
     }
 
     func testCtrlCPrintsTheSummaryAndLeavesNoDiscovery() throws {
-        let simulator = try Simulator.onPrivateBus(room: .furnished)
-        defer { simulator.end() }
-        let run = try ToolRun("scan", environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address])
+        let bench = try ToolBench(room: .furnished)
+        let simulator = bench.simulator
+        let run = try bench.start("scan")
         _ = try run.line()
         XCTAssertTrue(isDiscovering(simulator))
 
-        run.signal(SIGINT)
-        let result = try run.finish()
-
-        XCTAssertEqual(result.status, 0)
+        let result = try run.end()
         XCTAssertEqual(result.errors, [])
         let summary = try XCTUnwrap(result.lines.last)
         XCTAssertNotNil(summary.wholeMatch(of: /\d+ peripherals? in \d+\.\d s/), summary)
@@ -102,34 +84,31 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
     }
 
     func testCtrlCBeforeTheAdapterIsKnownPrintsAnEmptySummary() throws {
-        let simulator = try Simulator.onPrivateBus(room: .empty)
-        defer { simulator.end() }
+        let bench = try ToolBench()
+        let simulator = bench.simulator
         simulator.simulateSlowReplies(by: 3600)
-        let run = try ToolRun("scan", environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address])
+        let run = try bench.start("scan")
         XCTAssertTrue(simulator.wait(until: { !simulator.statistics.calls.isEmpty }, limit: ToolRun.limit))
-        run.signal(SIGINT)
-        let result = try run.finish()
-        XCTAssertEqual(result.status, 0)
+        let result = try run.end()
         XCTAssertEqual(result.errors, [])
         XCTAssertEqual(result.lines, ["0 peripherals in 0.0 s"])
     }
 
     func testAScanThatBlueZRefusesIsAFailureAfterTheSummary() throws {
-        let simulator = try Simulator.onPrivateBus(room: .empty)
-        defer { simulator.end() }
+        let bench = try ToolBench()
+        let simulator = bench.simulator
         let failure = DaemonError(name: "org.bluez.Error.NotSupported", message: "No such thing")
         simulator.simulateStartDiscoveryFailures(1_000, error: failure)
-        let result = try ToolRun("scan", environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address]).finish()
-        XCTAssertEqual(result.status, 1, "\(result)")
+        let result = try bench.start("scan").finish(status: 1)
         XCTAssertEqual(result.lines.map { $0.hasPrefix("0 peripherals in ") }, [true], "\(result)")
         XCTAssertEqual(result.errors.count, 1, "\(result)")
         XCTAssertFalse(isDiscovering(simulator))
     }
 
     func testASecondCtrlCEndsAtOnceAlsoWhereBlueZDoesNotAnswer() throws {
-        let simulator = try Simulator.onPrivateBus(room: .furnished)
-        defer { simulator.end() }
-        let run = try ToolRun("scan", "--verbose", environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address])
+        let bench = try ToolBench(room: .furnished)
+        let simulator = bench.simulator
+        let run = try bench.start("scan", "--verbose")
         _ = try run.line()
         simulator.simulateSlowReplies(by: 3600)
 
@@ -143,9 +122,9 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
     }
 
     func testAScanOutlivesBluetoothd() throws {
-        let simulator = try Simulator.onPrivateBus(room: .furnished)
-        defer { simulator.end() }
-        let run = try ToolRun("scan", "--duplicates", environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address])
+        let bench = try ToolBench(room: .furnished)
+        let simulator = bench.simulator
+        let run = try bench.start("scan", "--duplicates")
         _ = try run.line { $0.hasPrefix("updated") }
 
         simulator.simulateDaemonDeath()
@@ -155,22 +134,15 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
         try run.errorLine { $0.hasSuffix("Bluetooth is back.") && !$0.contains("continues") }
         try run.waitForLines(printed + 5)
 
-        run.signal(SIGINT)
-        XCTAssertEqual(try run.finish().status, 0)
+        try run.end()
     }
 
     func testOnATerminalATableIsDrawnAndTheCursorComesBack() throws {
-        let run = try ToolRun(
-            script: """
-                export TERM=xterm LANG=C.UTF-8
-                unset LC_ALL LC_CTYPE NO_COLOR
-                script -qec "stty cols 110 rows 30; exec $BLUECAP scan --simulated" /dev/null
-                """)
+        let run = try ToolRun(onTerminal: "scan --simulated", setUp: "stty cols 110 rows 30;")
         try run.waitForText("Bookshelf")
         try run.waitForText("Ctrl-C ends", times: 4)
         run.type("\u{03}")
-        let result = try run.finish()
-        XCTAssertEqual(result.status, 0, "\(result.lines)")
+        let result = try run.finish(status: 0)
         XCTAssertTrue(result.output.contains(LiveScreen.begin))
         XCTAssertTrue(result.output.contains("SERVICES"))
         XCTAssertTrue(result.output.contains(/\d+ peripherals in \d+\.\d s/), result.output)
@@ -178,24 +150,13 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
     }
 
     func testTheDurationEndsTheTable() throws {
-        let result = try ToolRun(
-            script: """
-                export TERM=xterm
-                script -qec "exec $BLUECAP scan --simulated --peripherals empty --duration 0.5" /dev/null
-                """
-        ).finish()
-        XCTAssertEqual(result.status, 0, "\(result.lines)")
+        let result = try ToolRun(onTerminal: "scan --simulated --peripherals empty --duration 0.5").finish(status: 0)
         XCTAssertTrue(result.output.contains(/0 peripherals in \d+\.\d s/), result.output)
         XCTAssertTrue(result.output.hasSuffix(LiveScreen.end))
     }
 
     func testATableWithoutPeripheralsIsRedrawnEverySecond() throws {
-        let run = try ToolRun(
-            script: """
-                export TERM=xterm LANG=C.UTF-8
-                unset LC_ALL LC_CTYPE NO_COLOR
-                script -qec "exec $BLUECAP scan --simulated --peripherals empty" /dev/null
-                """)
+        let run = try ToolRun(onTerminal: "scan --simulated --peripherals empty")
         try run.waitForText("Ctrl-C ends", times: 3)
         try run.waitForText("1 s")
         run.type("\u{03}")
@@ -203,15 +164,9 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
     }
 
     func testAReaderThatLeavesEndsTheScanQuietly() throws {
-        let simulator = try Simulator.onPrivateBus(room: .furnished)
-        defer { simulator.end() }
-        let result = try ToolRun(
-            script: """
-                set -o pipefail
-                export DBUS_SYSTEM_BUS_ADDRESS='\(simulator.address)'
-                "$BLUECAP" scan --json | head -n 1
-                """
-        ).finish()
+        let bench = try ToolBench(room: .furnished)
+        let simulator = bench.simulator
+        let result = try bench.run("scan --json", into: "head -n 1")
         XCTAssertEqual(result.status, 0)
         XCTAssertEqual(result.lines.count, 1)
         XCTAssertEqual(result.errors, [])
@@ -219,14 +174,11 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
     }
 
     func testStatisticsAreTheLastJSONLine() throws {
-        let result = try ToolRun("scan", "--simulated", "--duration", "3", "--json", "--statistics").finish()
-        XCTAssertEqual(result.status, 0)
-        let lines = result.output.split(separator: "\n")
-        let last = try XCTUnwrap(lines.last)
-        let object = try XCTUnwrap(JSONSerialization.jsonObject(with: Data(last.utf8)) as? [String: Any])
+        let result = try ToolRun("scan", "--simulated", "--duration", "3", "--json", "--statistics").finish(status: 0)
+        let object = try XCTUnwrap(result.objects().last)
         XCTAssertEqual(object["event"] as? String, "statistics")
         let peripherals = try XCTUnwrap(object["peripherals"] as? [[String: Any]])
-        XCTAssertEqual(peripherals.count, lines.count { $0.contains(#""event":"discovered""#) })
+        XCTAssertEqual(peripherals.count, result.lines.count { $0.contains(#""event":"discovered""#) })
         XCTAssertGreaterThan(peripherals.count, 0)
         XCTAssertEqual(object["sightings"] as? Int, peripherals.reduce(0) { $0 + ($1["sightings"] as? Int ?? 0) })
     }
@@ -247,12 +199,7 @@ final class ToolFailureTests: XCTestCase, StartsPrograms {
             ["--service", "heart"], ["--rssi", "5000"], ["--duration", "0"], ["--duration", "soon"], ["--name", ""],
             ["--peripherals", "room"], ["--simulated", "--peripherals", "crowd:many"], ["--unheard-of"], ["extra"],
         ]
-        let results = try ToolRun.finish(commands: mistakes.map { ["scan"] + $0 })
-        for (mistake, result) in zip(mistakes, results) {
-            XCTAssertEqual(result.status, 64, "\(mistake)")
-            XCTAssertEqual(result.lines, [], "\(mistake)")
-            XCTAssertTrue(result.errors.contains { $0.hasPrefix("Usage: bluecap scan") }, "\(mistake) \(result.errors)")
-        }
+        try expectUsage(mistakes.map { ["scan"] + $0 }, of: " scan")
     }
 
     func testAVersionOfBlueZThatIsNotSimulatedIsRefusedWithTheRange() throws {
@@ -336,28 +283,28 @@ final class ToolFailureTests: XCTestCase, StartsPrograms {
     }
 
     func testWithTheAdapterOffOneLineSaysSo() throws {
-        let simulator = try Simulator.onPrivateBus(room: .empty)
-        defer { simulator.end() }
+        let bench = try ToolBench()
+        let simulator = bench.simulator
         simulator.simulatePowerOff()
-        let result = try ToolRun("scan", environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address]).finish()
+        let result = try bench.start("scan").finish()
         assertOneLine(result)
         XCTAssertTrue(result.errors.first?.contains("power") == true, "\(result.errors)")
     }
 
     func testWithoutPermissionOneLineSaysSo() throws {
-        let simulator = try Simulator.onPrivateBus(room: .empty)
-        defer { simulator.end() }
+        let bench = try ToolBench()
+        let simulator = bench.simulator
         simulator.simulateAccessDenied()
-        assertOneLine(try ToolRun("scan", environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address]).finish())
+        assertOneLine(try bench.start("scan").finish())
     }
 
     func testWithoutAnAdapterOrADaemonOneLineSaysSo() throws {
-        let simulator = try Simulator.onPrivateBus(room: .empty)
-        defer { simulator.end() }
+        let bench = try ToolBench()
+        let simulator = bench.simulator
         simulator.simulateAdapterRemoval()
-        assertOneLine(try ToolRun("scan", environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address]).finish())
+        assertOneLine(try bench.start("scan").finish())
         simulator.simulateDaemonDeath()
-        assertOneLine(try ToolRun("scan", environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address]).finish())
+        assertOneLine(try bench.start("scan").finish())
     }
 
     func testOutputThatCannotBeWrittenIsAFailure() throws {
@@ -390,15 +337,13 @@ final class ToolFailureTests: XCTestCase, StartsPrograms {
     }
 
     func testAnAdapterThatIsNotThereIsNamed() throws {
-        let result = try ToolRun("scan", "--simulated", "--adapter", "hci7").finish()
-        XCTAssertEqual(result.status, 1)
+        let result = try ToolRun("scan", "--simulated", "--adapter", "hci7").finish(status: 1)
         XCTAssertEqual(result.errors.count, 1)
         XCTAssertTrue(result.errors.first?.contains("hci7") == true, "\(result.errors)")
     }
 
     func testVersionAndHelpAreThere() throws {
-        let version = try ToolRun("--version").finish()
-        XCTAssertEqual(version.status, 0)
+        let version = try ToolRun("--version").finish(status: 0)
         XCTAssertNotNil(version.lines.first?.wholeMatch(of: /bluecap \d+\.\d+\.\d+/))
         let commands = ["", "scan", "explore", "read", "write", "notify", "simulate"].map { name in
             name.isEmpty ? ["--help"] : [name, "--help"]
@@ -430,15 +375,12 @@ final class SimulateProcessTests: XCTestCase, StartsPrograms {
         let run = try ToolRun(
             "simulate", "--peripherals", "crowd:5", "--", ToolRun.executable.path, "scan", "--json")
         try run.waitForText(#""event":"discovered""#, times: 5)
-        run.signal(SIGTERM)
-        let result = try run.finish()
-        XCTAssertEqual(result.status, 0, "\(result.errors)")
+        let result = try run.end(SIGTERM)
         XCTAssertEqual(result.lines.last?.contains(#""peripherals":5"#), true, "\(result.lines)")
     }
 
     func testBlueZsOwnToolSeesTheAdapter() throws {
-        let result = try ToolRun("simulate", "--", "bluetoothctl", "list").finish()
-        XCTAssertEqual(result.status, 0)
+        let result = try ToolRun("simulate", "--", "bluetoothctl", "list").finish(status: 0)
         XCTAssertTrue(result.lines.contains { $0.hasSuffix("[default]") }, "\(result.lines)")
     }
 
@@ -450,16 +392,14 @@ final class SimulateProcessTests: XCTestCase, StartsPrograms {
     }
 
     func testACommandThatIsNotThereIsNamed() throws {
-        let result = try ToolRun("simulate", "--", "no-such-command").finish()
-        XCTAssertEqual(result.status, 127)
+        let result = try ToolRun("simulate", "--", "no-such-command").finish(status: 127)
         XCTAssertEqual(result.errors, ["bluecap: Cannot run no-such-command: No such file or directory."])
     }
 
     func testASignalIsForwardedToTheCommand() throws {
         let run = try ToolRun("simulate", "--", "sh", "-c", "echo ready; exec sleep 60")
         _ = try run.line { $0 == "ready" }
-        run.signal(SIGTERM)
-        XCTAssertEqual(try run.finish().status, 128 + SIGTERM)
+        try run.end(SIGTERM, status: 128 + SIGTERM)
     }
 
     /// On a busy machine one of twenty was lost: the watch was still being registered.
@@ -479,9 +419,7 @@ final class SimulateProcessTests: XCTestCase, StartsPrograms {
         ).finish()
         XCTAssertEqual(scan.status, 0, "\(scan.errors)")
 
-        run.signal(SIGINT)
-        let result = try run.finish()
-        XCTAssertEqual(result.status, 0)
+        let result = try run.end()
         XCTAssertEqual(result.lines, [address])
     }
 }

@@ -1,6 +1,10 @@
+import ArgumentParser
+import BlueZSimulator
 import Foundation
 import TestPrograms
 import XCTest
+
+@testable import bluecap
 
 /// A run of the built `bluecap`, or of a shell that runs it, as a process of its own.
 ///
@@ -35,6 +39,16 @@ final class ToolRun {
     convenience init(script: String) throws {
         try self.init(
             URL(fileURLWithPath: "/bin/bash"), ["-c", script], ["BLUECAP": Self.executable.path])
+    }
+
+    /// Starts `bluecap` on a terminal of its own.
+    convenience init(onTerminal arguments: String, _ variables: String = "", setUp: String = "") throws {
+        try self.init(
+            script: """
+                unset LC_ALL LC_CTYPE NO_COLOR
+                export TERM=xterm LANG=C.UTF-8 \(variables)
+                exec script -qec "\(setUp) exec $BLUECAP \(arguments)" /dev/null
+                """)
     }
 
     private init(_ executable: URL, _ arguments: [String], _ changes: [String: String]) throws {
@@ -104,17 +118,32 @@ final class ToolRun {
             && deadline.timeIntervalSinceNow > 0
     }
 
-    /// Waits until the process has ended and all it wrote has been read.
-    func finish(file: StaticString = #filePath, line: UInt = #line) throws -> Result {
+    /// Sends a signal, and waits for the end. The test fails if it ends with another status.
+    @discardableResult
+    func end(
+        _ number: Int32 = SIGINT, status: Int32 = 0, note: String = "", file: StaticString = #filePath,
+        line: UInt = #line
+    ) throws -> Result {
+        signal(number)
+        return try finish(status: status, note: note, file: file, line: line)
+    }
+
+    /// Waits until the process has ended and all it wrote has been read. The test fails if it ends with another status.
+    @discardableResult
+    func finish(
+        status: Int32? = nil, note: String = "", file: StaticString = #filePath, line: UInt = #line
+    ) throws -> Result {
         guard output.waitForEnd(), errors.waitForEnd() else {
             kill(process.processIdentifier, SIGKILL)
             XCTFail("It did not end: \(output.text) \(errors.text)", file: file, line: line)
             throw CancellationError()
         }
         process.waitUntilExit()
-        return Result(
+        let result = Result(
             status: process.terminationStatus, wasKilled: process.terminationReason == .uncaughtSignal,
             output: output.text, lines: output.lines, errors: errors.lines)
+        if let status { XCTAssertEqual(result.status, status, "\(note) \(result)", file: file, line: line) }
+        return result
     }
 
     /// Starts `bash` once for each script, and returns what they did. They run at the same time, since most of their time is
@@ -143,10 +172,75 @@ final class ToolRun {
         var lines: [String]
         var errors: [String]
 
+        /// The objects of the lines, which are JSON.
+        func objects(file: StaticString = #filePath, line: UInt = #line) throws -> [[String: Any]] {
+            try lines.map { text in
+                try XCTUnwrap(
+                    JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any], text, file: file, line: line)
+            }
+        }
+
         /// `errors` without the notice that something takes long: a busy machine can make it appear.
         var problems: [String] {
             errors.filter { $0 != "bluecap: bluetoothd has not registered everything yet …" }
         }
+    }
+}
+
+/// Virtual devices on a bus of their own, for processes that use them.
+class ToolBench {
+    let simulator: Simulator
+
+    init(_ simulator: Simulator) { self.simulator = simulator }
+
+    convenience init(room: Room = .empty) throws { self.init(try .onPrivateBus(room: room)) }
+
+    deinit { simulator.end() }
+
+    /// The variable that names the bus.
+    var bus: String { "DBUS_SYSTEM_BUS_ADDRESS='\(simulator.address)'" }
+
+    func start(_ arguments: String...) throws -> ToolRun { try start(arguments) }
+
+    func start(_ arguments: [String]) throws -> ToolRun {
+        try ToolRun(arguments, environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address])
+    }
+
+    /// Runs `bluecap` with a program that reads its output, and fails if one of them does.
+    func run(_ arguments: String, into reader: String) throws -> ToolRun.Result {
+        try ToolRun(script: "set -o pipefail; export \(bus); \"$BLUECAP\" \(arguments) | \(reader)").finish()
+    }
+
+    /// The state of a manager of this process changes without a turn of the simulator, so that the condition is also evaluated
+    /// in between.
+    func wait(_ what: String, file: StaticString = #filePath, line: UInt = #line, until condition: () -> Bool) {
+        let deadline = Date(timeIntervalSinceNow: ToolRun.limit)
+        while !simulator.wait(until: condition, limit: 0.05) {
+            guard deadline.timeIntervalSinceNow > 0 else { return XCTFail(what, file: file, line: line) }
+        }
+    }
+}
+
+/// Checks that each of these commands shows the usage and has the status of wrong arguments.
+func expectUsage(
+    _ mistakes: [[String]], of command: String = "", file: StaticString = #filePath, line: UInt = #line
+) throws {
+    for (mistake, result) in zip(mistakes, try ToolRun.finish(commands: mistakes)) {
+        XCTAssertEqual(result.status, 64, "\(mistake)", file: file, line: line)
+        XCTAssertEqual(result.lines, [], "\(mistake)", file: file, line: line)
+        XCTAssertTrue(
+            result.errors.contains { $0.hasPrefix("Usage: bluecap\(command)") }, "\(mistake) \(result.errors)",
+            file: file,
+            line: line)
+    }
+}
+
+/// Checks that the arguments are refused with a text that contains this part.
+func expectRefusal(of arguments: [String], _ part: String, file: StaticString = #filePath, line: UInt = #line) {
+    XCTAssertThrowsError(try BlueCapTool.parseAsRoot(arguments), "\(arguments)", file: file, line: line) { error in
+        XCTAssertEqual(BlueCapTool.exitCode(for: error).rawValue, 64, "\(arguments)", file: file, line: line)
+        let text = BlueCapTool.fullMessage(for: error)
+        XCTAssertTrue(text.contains(part), "\(arguments): \(text)", file: file, line: line)
     }
 }
 

@@ -15,13 +15,13 @@ final class LeftoverTests: XCTestCase {
         defer { simulator.end() }
         // Objects that exist once in a process are created now. Those of other tests may remain.
         try openAndDrop(on: simulator, untilReceived: true)
-        let (threads, descriptors) = (loopThreads, descriptors)
+        let (threads, descriptors) = (loopThreads(), openDescriptors().count)
 
         for round in 0..<200 { try openAndDrop(on: simulator, untilReceived: round.isMultiple(of: 4)) }
 
         XCTAssertTrue(
-            wait(limit: 20) { self.loopThreads <= threads && self.descriptors <= descriptors },
-            "\(threads) threads became \(loopThreads), \(descriptors) descriptors \(self.descriptors)")
+            Shortage.wait(limit: 20) { loopThreads() <= threads && openDescriptors().count <= descriptors },
+            "\(threads) threads became \(loopThreads()), \(descriptors) descriptors \(openDescriptors())")
         XCTAssertTrue(simulator.wait(until: { simulator.discoverySessions.isEmpty }, limit: 20))
     }
 
@@ -34,29 +34,6 @@ final class LeftoverTests: XCTestCase {
         XCTAssertTrue(journal.wait(limit: 20) { $0.states == [.poweredOn] })
         journal.watch(manager.startScanning())
         XCTAssertTrue(journal.wait(limit: 20) { !$0.sightings.isEmpty })
-    }
-
-    /// The threads of the managers' connections to the bus.
-    private var loopThreads: Int {
-        entries(of: "/proc/self/task").count { thread in
-            (try? String(contentsOfFile: "/proc/self/task/\(thread)/comm", encoding: .utf8)) == "bluetooth\n"
-        }
-    }
-
-    private var descriptors: Int { openDescriptors().count }
-
-    private func entries(of directory: String) -> [String] {
-        (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
-    }
-
-    /// Polls, since no event reports the end of a thread.
-    private func wait(limit: TimeInterval, until condition: () -> Bool) -> Bool {
-        let end = Date(timeIntervalSinceNow: limit)
-        while !condition() {
-            guard Date() < end else { return false }
-            _ = DispatchSemaphore(value: 0).wait(timeout: .now() + 0.01)
-        }
-        return true
     }
 
     func testMessagesSentBeforeTheEndOfTheBusAreReceived() throws {

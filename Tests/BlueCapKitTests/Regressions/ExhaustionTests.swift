@@ -56,24 +56,17 @@ final class ExhaustionTests: XCTestCase, StartsPrograms {
         try! PeripheralManager(configuration: .init(busAddress: simulator.address))
     }
 
-    /// The threads of the managers' connections to the bus; their descriptors are closed with them.
-    private var loopThreads: Int {
-        ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []).count { thread in
-            (try? String(contentsOfFile: "/proc/self/task/\(thread)/comm", encoding: .utf8)) == "bluetooth\n"
-        }
-    }
-
     // MARK: Descriptors
 
     func testEachMissingDescriptorIsAnErrorOfTheManagersWhichRecover() throws {
         let simulator = try Simulator.onPrivateBus(room: .empty)
         defer { simulator.end() }
-        let others = loopThreads
+        let others = loopThreads()
         for free in 0..<32 {
             let hasAll = try areOn(simulator, withFree: free)
             // A poller's two, and the socket.
             if hasAll { return XCTAssertGreaterThanOrEqual(free, 3) }
-            XCTAssertTrue(wait { self.loopThreads <= others })
+            XCTAssertTrue(wait { loopThreads() <= others })
         }
         XCTFail("It takes more than 32 descriptors.")
     }

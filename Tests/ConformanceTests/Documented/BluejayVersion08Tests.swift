@@ -7,23 +7,22 @@ import XCTest
 final class BluejayVersion08Tests: DocumentedBluejayCase, @unchecked Swift.Sendable {
     private let heartRate = CharacteristicIdentifier(uuid: "2A37", service: ServiceIdentifier(uuid: "180D"))
 
-    /// A view controller of a program of that time.
-    private class SensorViewController: ConnectionObserver {
+    /// An observer, which notes what it receives.
+    private class Observer {
         let seen: Record
 
         init(_ seen: Record) { self.seen = seen }
+    }
 
+    /// A view controller of a program of that time.
+    private final class SensorViewController: Observer, ConnectionObserver {
         func bluetoothAvailable(_ available: Bool) { seen.note("available \(available)") }
         func connected(to peripheral: PeripheralIdentifier) { seen.note("connected \(peripheral.name)") }
         func disconnected(from peripheral: PeripheralIdentifier) { seen.note("disconnected \(peripheral.name)") }
     }
 
     /// One with a part of its methods converted.
-    private final class MixedViewController: ConnectionObserver {
-        let seen: Record
-
-        init(_ seen: Record) { self.seen = seen }
-
+    private final class MixedViewController: Observer, ConnectionObserver {
         func connected(to peripheral: Peripheral) { seen.note("connected \(peripheral.identifier)") }
         func disconnected(from peripheral: PeripheralIdentifier) { seen.note("disconnected \(peripheral.uuid)") }
     }
@@ -67,11 +66,7 @@ final class BluejayVersion08Tests: DocumentedBluejayCase, @unchecked Swift.Senda
         XCTAssertEqual(seen.texts.prefix(2), ["connected \(identifier.uuid)", "disconnected \(identifier.uuid)"])
     }
 
-    private final class Handler: DisconnectHandler {
-        let seen: Record
-
-        init(_ seen: Record) { self.seen = seen }
-
+    private final class Handler: Observer, DisconnectHandler {
         func didDisconnect(
             from peripheral: PeripheralIdentifier, with error: (any Error)?, willReconnect autoReconnect: Bool
         ) -> AutoReconnectMode {
@@ -97,11 +92,7 @@ final class BluejayVersion08Tests: DocumentedBluejayCase, @unchecked Swift.Senda
         XCTAssertEqual(seen.count, 1)
     }
 
-    private final class RSSIViewController: RSSIObserver {
-        let seen: Record
-
-        init(_ seen: Record) { self.seen = seen }
-
+    private final class RSSIViewController: Observer, RSSIObserver {
         func didReadRSSI(from peripheral: PeripheralIdentifier, RSSI: NSNumber, error: (any Error)?) {
             seen.note("\(peripheral.name) \(RSSI) \(error as? PeripheralError == .rssiUnavailable)")
         }
@@ -134,11 +125,7 @@ final class BluejayVersion08Tests: DocumentedBluejayCase, @unchecked Swift.Senda
         XCTAssertEqual(seen.count, 2)
     }
 
-    private final class ServiceViewController: ServiceObserver {
-        let seen: Record
-
-        init(_ seen: Record) { self.seen = seen }
-
+    private final class ServiceViewController: Observer, ServiceObserver {
         func didModifyServices(from peripheral: PeripheralIdentifier, invalidatedServices: [ServiceIdentifier]) {
             seen.note("\(peripheral.name) \(invalidatedServices.map { "\($0)" })")
         }
@@ -175,11 +162,7 @@ final class BluejayVersion08Tests: DocumentedBluejayCase, @unchecked Swift.Senda
         XCTAssertEqual(seen.count, 1)
     }
 
-    private final class Logger: LogObserver {
-        let seen: Record
-
-        init(_ seen: Record) { self.seen = seen }
-
+    private final class Logger: Observer, LogObserver {
         func debug(_ text: String) { seen.note(text) }
     }
 
@@ -313,11 +296,8 @@ final class BluejayVersion08Tests: DocumentedBluejayCase, @unchecked Swift.Senda
     // MARK: Background restoration
 
     /// The program's delegate, as in Bluejay's demonstration.
-    private final class AppDelegate: BackgroundRestorer, ListenRestorer, ConnectionObserver {
-        let seen: Record
+    private final class AppDelegate: Observer, BackgroundRestorer, ListenRestorer, ConnectionObserver {
         var action = ListenRestoreAction.promiseRestoration
-
-        init(_ seen: Record) { self.seen = seen }
 
         func didFinishLaunching(_ bluejay: Bluejay) {
             let backgroundRestoreConfig = BackgroundRestoreConfig(

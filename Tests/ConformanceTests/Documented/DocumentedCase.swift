@@ -1,5 +1,6 @@
 import BlueCapKit
 import BlueZSimulator
+// The tests of this folder import what the documents import; the waits come with the case.
 @_exported import TestSupport
 import XCTest
 

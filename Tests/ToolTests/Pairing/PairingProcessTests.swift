@@ -7,13 +7,12 @@ import XCTest
 @testable import bluecap
 
 /// One virtual lock, on a bus of its own, for processes that pair with it.
-private final class LockBench {
+private final class LockBench: ToolBench {
     static let address: VirtualAddress = "C0:00:00:00:00:0A"
     static let text = "C0:00:00:00:00:0A"
     /// The lock's passkey.
     static let passkey = "264811"
 
-    let simulator: Simulator
     private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("lock-\(UUID().uuidString)")
 
     /// - Parameters:
@@ -41,26 +40,21 @@ private final class LockBench {
                     ])
             ],
             security: VirtualSecurity(capability, user: VirtualUser(displays: Int(Self.passkey))))
-        simulator = try Simulator.onPrivateBus(room: Room(peripherals: [lock]), bluez: bluez)
+        super.init(try .onPrivateBus(room: Room(peripherals: [lock]), bluez: bluez))
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     }
 
-    deinit {
-        simulator.end()
-        try? FileManager.default.removeItem(at: folder)
-    }
+    deinit { try? FileManager.default.removeItem(at: folder) }
 
     /// The commands have one state directory, which keeps notes about bonds from one command to the next.
     private var environment: [String: String] {
         ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address, "XDG_STATE_HOME": folder.path]
     }
 
-    func start(_ arguments: String...) throws -> ToolRun { try start(arguments) }
-
-    func start(_ arguments: [String]) throws -> ToolRun { try ToolRun(arguments, environment: environment) }
+    override func start(_ arguments: [String]) throws -> ToolRun { try ToolRun(arguments, environment: environment) }
 
     func run(_ arguments: String...) throws -> ToolRun.Result {
-        try ToolRun(arguments, environment: environment).finish()
+        try start(arguments).finish()
     }
 
     /// Starts a command on a terminal of its own, with standard output and standard error in files.
@@ -97,8 +91,7 @@ final class PairProcessTests: XCTestCase, StartsPrograms {
         let pair = try bench.run("pair", "front", "--json", "--trust")
         XCTAssertEqual(pair.status, 0, "\(pair.errors)")
         XCTAssertEqual(pair.errors, [])
-        let bond = try XCTUnwrap(
-            JSONSerialization.jsonObject(with: Data(pair.output.utf8)) as? [String: Any], pair.output)
+        let bond = try XCTUnwrap(pair.objects().first)
         XCTAssertEqual(bond["address"] as? String, LockBench.text)
         XCTAssertEqual(bond["name"] as? String, "Front Door")
         XCTAssertEqual(bond["bonded"] as? Bool, true)
@@ -131,8 +124,7 @@ final class PairProcessTests: XCTestCase, StartsPrograms {
 
         let typed = try bench.start("pair", LockBench.text, "--passkey", "-", "-vv")
         typed.type(LockBench.passkey + "\n")
-        let result = try typed.finish()
-        XCTAssertEqual(result.status, 0, "\(result.errors)")
+        let result = try typed.finish(status: 0)
         XCTAssertFalse((result.output + result.errors.joined()).contains(LockBench.passkey))
     }
 
@@ -228,12 +220,7 @@ final class PairProcessTests: XCTestCase, StartsPrograms {
             ("notify x 2A37 --pair never --yes", "write --pair ask"),
         ]
         for (arguments, part) in mistakes {
-            XCTAssertThrowsError(try BlueCapTool.parseAsRoot(arguments.split(separator: " ").map(String.init))) {
-                error in
-                XCTAssertEqual(BlueCapTool.exitCode(for: error).rawValue, 64, arguments)
-                let text = BlueCapTool.fullMessage(for: error)
-                XCTAssertTrue(text.contains(part), "\(arguments): \(text)")
-            }
+            expectRefusal(of: arguments.split(separator: " ").map(String.init), part)
         }
         for arguments in ["pair x --passkey -", "pair x --passkey 000001 --capability full", "explore x --pair ask"] {
             XCTAssertNoThrow(try BlueCapTool.parseAsRoot(arguments.split(separator: " ").map(String.init)), arguments)
@@ -263,8 +250,7 @@ final class PairingPromptTests: XCTestCase, StartsPrograms {
         let no = try bench.startOnTerminal("pair Front")
         try no.waitForText("? [y/N] ")
         no.type("n\n")
-        let refused = try no.finish()
-        XCTAssertEqual(refused.status, 4)
+        let refused = try no.finish(status: 4)
         let match = try XCTUnwrap(refused.output.firstMatch(of: #/show the number (\d{6})\? \[y/N\] /#), refused.output)
         let written = try bench.written()
         XCTAssertEqual(written.output, "")
@@ -304,8 +290,7 @@ final class PairingPromptTests: XCTestCase, StartsPrograms {
         let run = try bench.startOnTerminal("pair \(LockBench.text)")
         try run.waitForText("? [y/N] ")
         run.type("y\n")
-        let result = try run.finish()
-        XCTAssertEqual(result.status, 0)
+        let result = try run.finish(status: 0)
         XCTAssertTrue(result.output.contains("A\\u{1B}[2J (C0:00:00:00:00:0A)"), result.output)
         XCTAssertFalse(result.output.contains("\u{1B}[2J"))
     }
@@ -325,8 +310,7 @@ final class PairingOnDemandTests: XCTestCase, StartsPrograms {
             let benches = try commands.map { _ in try LockBench(.noInputNoOutput, bluez: version) }
             let runs = try zip(benches, commands).map { try $0.start($1) }
             for (index, run) in runs.enumerated() {
-                let result = try run.finish()
-                XCTAssertEqual(result.status, 0, "\(version) \(commands[index]) \(result.errors)")
+                try run.finish(status: 0, note: "\(version) \(commands[index])")
                 XCTAssertEqual(try benches[index].run("bonds").lines.count, 1, "\(version) \(commands[index])")
             }
         }
@@ -367,8 +351,7 @@ final class PairingOnDemandTests: XCTestCase, StartsPrograms {
             let run = try bench.startOnTerminal("read Front B002 --pair ask")
             try run.waitForText("Pair with Front Door (C0:00:00:00:00:0A)? [y/N] ")
             run.type("\n")
-            let result = try run.finish()
-            XCTAssertEqual(result.status, 4, "\(version)")
+            let result = try run.finish(status: 4, note: "\(version)")
             XCTAssertEqual(result.output.ranges(of: "[y/N]").count, 1, result.output)
             try bench.assertNotBonded()
         }
@@ -381,8 +364,7 @@ final class PairingOnDemandTests: XCTestCase, StartsPrograms {
             let run = try bench.startOnTerminal("explore Front --pair ask")
             try run.waitForText("Pair with Front Door (C0:00:00:00:00:0A)? [y/N] ")
             run.type("n\n")
-            let result = try run.finish()
-            XCTAssertEqual(result.status, 4, "\(version)")
+            let result = try run.finish(status: 4, note: "\(version)")
             XCTAssertEqual(result.output.ranges(of: "[y/N]").count, 1, result.output)
             XCTAssertEqual(
                 try bench.written().errors, "bluecap: The pairing with Front Door (C0:00:00:00:00:0A) was rejected.\n")

@@ -34,9 +34,7 @@ final class SecureServingTests: XCTestCase, StartsPrograms {
         XCTAssertTrue(line.contains(#""central":"\#(Self.address)","bonded":true}"#), line)
         XCTAssertEqual(try bench.result(phone.read("2A19"))?.get(), [100])
         XCTAssertNoThrow(try bench.result(phone.subscribe(to: "2A19"))?.get())
-        run.signal(SIGINT)
-        let result = try run.finish()
-        XCTAssertEqual(result.status, 0, "\(result.errors)")
+        let result = try run.end()
         XCTAssertEqual(result.problems, [])
         bench.assertNothingIsLeft()
     }
@@ -50,8 +48,7 @@ final class SecureServingTests: XCTestCase, StartsPrograms {
         _ = try run.line { $0.hasSuffix("\(Self.address)  wants to pair, and shows a number to compare") }
         try run.errorLine { $0.contains("bluecap: \(Self.address) shows a number") && $0.contains("--yes") }
         _ = try run.line { $0.hasSuffix("\(Self.address)  did not pair: rejected here") }
-        run.signal(SIGINT)
-        XCTAssertEqual(try run.finish().status, 0)
+        try run.end()
     }
 
     func testAPasskeyIsEnteredAndIsInNoLine() throws {
@@ -72,11 +69,7 @@ final class SecureServingTests: XCTestCase, StartsPrograms {
 
     func testTheUserComparesNumbersOnTheTerminal() throws {
         let bench = try ServingBench()
-        let run = try ToolRun(
-            script: """
-                export TERM=xterm DBUS_SYSTEM_BUS_ADDRESS='\(bench.simulator.address)'
-                script -qec "exec $BLUECAP serve battery --secure" /dev/null
-                """)
+        let run = try ToolRun(onTerminal: "serve battery --secure", bench.bus)
         try run.waitForText("Serving Battery")
         let phone = phone(bench, VirtualSecurity(.displayYesNo))
         let pairing = phone.pair()
@@ -86,8 +79,7 @@ final class SecureServingTests: XCTestCase, StartsPrograms {
         XCTAssertNoThrow(try bench.result(pairing)?.get())
         try run.waitForText("\(Self.address)  paired")
         run.type("\u{03}")
-        let result = try run.finish()
-        XCTAssertEqual(result.status, 0, "\(result)")
+        try run.finish(status: 0)
     }
 
     func testCentralsPairForALimitedTime() throws {
@@ -98,8 +90,7 @@ final class SecureServingTests: XCTestCase, StartsPrograms {
         // Without a number of seconds in the test: the pairing is refused as soon as the time is over.
         bench.wait("still pairable") { bench.simulator.adapters.first?.isPairable == false }
         guard case .failure(.pairing)? = bench.result(phone.pair()) else { return XCTFail("it was paired") }
-        run.signal(SIGINT)
-        XCTAssertEqual(try run.finish().status, 0)
+        try run.end()
     }
 
     func testTheLimitOfPairingsEndsWithTheCommand() throws {
@@ -117,8 +108,7 @@ final class SecureServingTests: XCTestCase, StartsPrograms {
             let run = try bench.start("serve", "battery", "--pair", "just-works", "--pairable", "30")
             try run.errorLine { $0.contains("Serving Battery") }
             bench.wait("no limit") { other.isPairable && other.pairableTimeout == .seconds(30) }
-            run.signal(SIGINT)
-            XCTAssertEqual(try run.finish().status, 0)
+            try run.end()
             bench.wait("not restored") { other.isPairable == isPairable && other.pairableTimeout == limit }
         }
     }
@@ -127,8 +117,7 @@ final class SecureServingTests: XCTestCase, StartsPrograms {
         let run = try ToolRun("serve", "battery", "--secure", "--yes", "--simulated", "--json")
         _ = try run.line { $0.contains(#""event":"paired""#) }
         _ = try run.line { $0.contains(#""event":"subscribed""#) }
-        run.signal(SIGINT)
-        XCTAssertEqual(try run.finish().status, 0)
+        try run.end()
     }
 
     func testEachOperationNeedsAnEncryptedLink() throws {

@@ -6,23 +6,15 @@ import XCTest
 @testable import bluecap
 
 final class MonitorProcessTests: XCTestCase, StartsPrograms {
-    private func objects(_ lines: [String]) throws -> [[String: Any]] {
-        try lines.map { line in
-            try XCTUnwrap(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], line)
-        }
-    }
-
     func testValuesAreReadAndReceivedAsNumbers() throws {
         let bench = try RemoteBench()
         let run = try bench.start("monitor", RemoteBench.text, "2A37", "Battery Level", "--json")
         // Which value comes first depends on the machine.
         try run.waitForText("Heart Rate")
         try run.waitForText("Battery Level")
-        run.signal(SIGINT)
-        let result = try run.finish()
-        XCTAssertEqual(result.status, 0, "\(result)")
+        let result = try run.end()
         XCTAssertEqual(result.errors, [])
-        let objects = try objects(result.lines)
+        let objects = try result.objects()
         XCTAssertEqual(objects.last?["event"] as? String, "finished")
         XCTAssertEqual(objects.last?["values"] as? Int, objects.count - 1)
         let series = Dictionary(grouping: objects.dropLast()) { $0["series"] as? String ?? "" }
@@ -38,7 +30,7 @@ final class MonitorProcessTests: XCTestCase, StartsPrograms {
             "monitor", RemoteBench.text, "2A37", "Battery Level", "--count", "5", "--json")
         XCTAssertEqual(result.status, 0, "\(result)")
         XCTAssertEqual(result.errors, [])
-        let objects = try objects(result.lines)
+        let objects = try result.objects()
         XCTAssertEqual(objects.count, 6)
         XCTAssertEqual(objects.last?["values"] as? Int, 5)
     }
@@ -51,9 +43,7 @@ final class MonitorProcessTests: XCTestCase, StartsPrograms {
         try run.errorLine { $0.contains("The link is back.") }
         let count = run.lineCount
         try run.waitForLines(count + 3)
-        run.signal(SIGINT)
-        let result = try run.finish()
-        XCTAssertEqual(result.status, 0, "\(result)")
+        let result = try run.end()
         XCTAssertTrue(result.lines.allSatisfy { $0.hasSuffix("AA03  3") }, "\(result)")
         XCTAssertNotNil(result.errors.last?.wholeMatch(of: /bluecap: \d+ values in \d+\.\d s/), "\(result)")
         XCTAssertTrue(bench.simulator.links.isEmpty)
@@ -77,9 +67,7 @@ final class MonitorProcessTests: XCTestCase, StartsPrograms {
         try run.errorLine { $0.contains("The link is back.") }
         let count = run.lineCount
         try run.waitForLines(count + 3)
-        run.signal(SIGINT)
-        let result = try run.finish()
-        XCTAssertEqual(result.status, 0, "\(result)")
+        let result = try run.end()
         XCTAssertTrue(result.lines.last?.contains("finished") == true)
         XCTAssertTrue(bench.simulator.links.isEmpty)
     }
@@ -94,15 +82,11 @@ final class MonitorProcessTests: XCTestCase, StartsPrograms {
         let run = try bench.start("monitor", RemoteBench.text, "--json")
         try run.waitForLines(3)
         XCTAssertTrue(bench.simulator.links.isEmpty)
-        run.signal(SIGTERM)
-        let result = try run.finish()
-        XCTAssertEqual(result.status, 0, "\(result)")
-        let objects = try objects(result.lines)
+        let result = try run.end(SIGTERM)
+        let objects = try result.objects()
         XCTAssertEqual(Set(objects.dropLast().compactMap { $0["series"] as? String }), ["RSSI"])
         XCTAssertEqual(objects.first?["unit"] as? String, "dBm")
-        XCTAssertTrue(
-            bench.simulator.wait(
-                until: { !bench.simulator.adapters.contains(where: \.isDiscovering) }, limit: ToolRun.limit))
+        bench.wait("a scan") { !bench.simulator.adapters.contains(where: \.isDiscovering) }
     }
 
     func testOnATerminalThePlotsAreDrawnAndFitItAlsoWhenItIsResized() throws {
@@ -122,8 +106,7 @@ final class MonitorProcessTests: XCTestCase, StartsPrograms {
         _ = try ToolRun(script: "stty -F \(device) cols 40").finish()
         try run.waitForText("        +" + String(repeating: "-", count: 30) + "\u{1B}[0m\u{1B}[K")
         run.type("\u{03}")
-        let result = try run.finish()
-        XCTAssertEqual(result.status, 0, "\(result)")
+        let result = try run.finish(status: 0)
         XCTAssertTrue(result.output.contains(LiveScreen.end), "\(result)")
         XCTAssertTrue(bench.simulator.links.isEmpty)
     }
@@ -155,9 +138,6 @@ final class MonitorProcessTests: XCTestCase, StartsPrograms {
             ["monitor", "x", "--window", "0"],
             ["monitor", "x", "--count", "0"],
         ]
-        for (mistake, result) in zip(mistakes, try ToolRun.finish(commands: mistakes)) {
-            XCTAssertEqual(result.status, 64, "\(mistake)")
-            XCTAssertTrue(result.errors.contains { $0.hasPrefix("Usage: bluecap") }, "\(mistake) \(result.errors)")
-        }
+        try expectUsage(mistakes)
     }
 }

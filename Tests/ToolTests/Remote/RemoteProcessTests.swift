@@ -6,12 +6,10 @@ import XCTest
 @testable import bluecap
 
 /// One virtual strap, on a bus of its own, for processes that use it.
-final class RemoteBench {
+final class RemoteBench: ToolBench {
     static let address: VirtualAddress = "C0:5A:17:00:18:0D"
     static let text = "C0:5A:17:00:18:0D"
     static let name = "Pulse Strap 7F"
-
-    let simulator: Simulator
 
     /// - Parameter services: Those of the strap; `nil` for its usual ones.
     init(name: String = RemoteBench.name, services: [VirtualService]? = nil, bluez: BlueZVersion = .default) throws {
@@ -40,18 +38,11 @@ final class RemoteBench {
                         VirtualCharacteristic("AA03", [.read], value: [4], descriptors: [.description("Right")]),
                     ]),
             ])
-        simulator = try Simulator.onPrivateBus(room: Room(peripherals: [strap]), bluez: bluez)
-    }
-
-    deinit { simulator.end() }
-
-    func start(_ arguments: String...) throws -> ToolRun {
-        try ToolRun(arguments, environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address])
+        super.init(try .onPrivateBus(room: Room(peripherals: [strap]), bluez: bluez))
     }
 
     func run(_ arguments: String..., file: StaticString = #filePath, line: UInt = #line) throws -> ToolRun.Result {
-        try finish(
-            ToolRun(arguments, environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address]), file: file, line: line)
+        try finish(start(arguments), file: file, line: line)
     }
 
     /// Runs commands at the same time, each on a bench of its own: BlueZ takes two seconds to end a link.
@@ -60,7 +51,7 @@ final class RemoteBench {
     ) throws -> [(bench: RemoteBench, result: ToolRun.Result)] {
         let runs = try commands.map { command in
             let bench = try RemoteBench()
-            return (bench, try ToolRun(command, environment: ["DBUS_SYSTEM_BUS_ADDRESS": bench.simulator.address]))
+            return (bench, try bench.start(command))
         }
         return try runs.map { bench, run in (bench, try bench.finish(run, file: file, line: line)) }
     }
@@ -69,9 +60,7 @@ final class RemoteBench {
         let result = try run.finish(file: file, line: line)
         XCTAssertTrue(simulator.links.isEmpty, "a link was left behind", file: file, line: line)
         // The tool's last message may still be on the bus when its process has ended.
-        let isQuiet = simulator.wait(
-            until: { !simulator.adapters.contains(where: \.isDiscovering) }, limit: ToolRun.limit)
-        XCTAssertTrue(isQuiet, "a scan", file: file, line: line)
+        wait("a scan", file: file, line: line) { !simulator.adapters.contains(where: \.isDiscovering) }
         return result
     }
 
@@ -113,8 +102,7 @@ final class ExploreProcessTests: XCTestCase, StartsPrograms {
     func testTheTreeIsOneJSONObject() throws {
         let result = try Self.results.get()[1]
         XCTAssertEqual(result.lines.count, 1)
-        let tree = try XCTUnwrap(
-            JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [String: Any], result.output)
+        let tree = try XCTUnwrap(result.objects().first)
         XCTAssertEqual(tree["name"] as? String, "Pulse Strap 7F")
         let services = try XCTUnwrap(tree["services"] as? [[String: Any]])
         XCTAssertEqual(services.map { $0["uuid"] as? String }, ["1800", "1801", "180D", "180F", "AA00"])
@@ -122,13 +110,7 @@ final class ExploreProcessTests: XCTestCase, StartsPrograms {
 
     func testOnATerminalItSaysWhatItWaitsForAndTakesThatBack() throws {
         let bench = try RemoteBench()
-        let result = try ToolRun(
-            script: """
-                export TERM=xterm DBUS_SYSTEM_BUS_ADDRESS='\(bench.simulator.address)'
-                script -qec "exec $BLUECAP explore Kitchen --timeout 2" /dev/null
-                """
-        ).finish()
-        XCTAssertEqual(result.status, 1)
+        let result = try ToolRun(onTerminal: "explore Kitchen --timeout 2", bench.bus).finish(status: 1)
         let parts = result.output.components(separatedBy: "\r\u{1B}[K")
         XCTAssertTrue(parts.contains("Looking for Kitchen …"), result.output)
         XCTAssertTrue(parts.last?.hasPrefix("bluecap: No peripheral named") == true, result.output)
@@ -168,8 +150,7 @@ final class ExploreProcessTests: XCTestCase, StartsPrograms {
         for _ in 0..<2 {
             let runs = try benches.map { try $0.start("explore", RemoteBench.text, "--timeout", "10") }
             for (bench, (run, reason)) in zip(benches, zip(runs, ["link lost", "no response"])) {
-                let result = try run.finish()
-                XCTAssertEqual(result.status, 1, "\(result)")
+                let result = try run.finish(status: 1)
                 for line in ["AA01  @000b  read notify  01", "AB02  @0011  read  03", "2901  @0013  \"Third\""] {
                     XCTAssertTrue(result.output.contains(line), "\(line) \(result)")
                 }
@@ -243,9 +224,7 @@ final class ExploreProcessTests: XCTestCase, StartsPrograms {
         let run = try bench.start("explore", RemoteBench.address.description, "--verbose")
         try run.errorLine { $0.contains("link up") }
         XCTAssertEqual(bench.simulator.links.count, 1)
-        run.signal(SIGINT)
-        let result = try run.finish()
-        XCTAssertEqual(result.status, 128 + SIGINT, "\(result.errors)")
+        let result = try run.end(status: 128 + SIGINT)
         XCTAssertFalse(result.wasKilled)
         XCTAssertTrue(bench.simulator.links.isEmpty)
     }
@@ -253,11 +232,8 @@ final class ExploreProcessTests: XCTestCase, StartsPrograms {
     func testASignalEndsTheSearch() throws {
         let bench = try RemoteBench()
         let run = try bench.start("explore", "Kitchen", "--verbose")
-        XCTAssertTrue(
-            bench.simulator.wait(
-                until: { bench.simulator.adapters.contains(where: \.isDiscovering) }, limit: ToolRun.limit))
-        run.signal(SIGTERM)
-        XCTAssertEqual(try run.finish().status, 128 + SIGTERM)
+        bench.wait("no scan") { bench.simulator.adapters.contains(where: \.isDiscovering) }
+        try run.end(SIGTERM, status: 128 + SIGTERM)
     }
 
     func testOutputThatCannotBeWrittenIsAFailure() throws {
@@ -281,10 +257,7 @@ final class ExploreProcessTests: XCTestCase, StartsPrograms {
             ["explore", "x", "--peripherals", "room"], ["notify", "x", "2A37", "--count", "0"],
             ["notify", "x", "2A37", "--duration", "-1"],
         ]
-        for (mistake, result) in zip(mistakes, try ToolRun.finish(commands: mistakes)) {
-            XCTAssertEqual(result.status, 64, "\(mistake)")
-            XCTAssertTrue(result.errors.contains { $0.hasPrefix("Usage: bluecap") }, "\(mistake) \(result.errors)")
-        }
+        try expectUsage(mistakes)
     }
 }
 
@@ -387,9 +360,7 @@ final class NotifyProcessTests: XCTestCase, StartsPrograms {
         let result = try Self.results.get()[1]
         XCTAssertEqual(result.status, 0)
         XCTAssertEqual(result.errors, [])
-        let objects = try result.lines.map { line in
-            try XCTUnwrap(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], line)
-        }
+        let objects = try result.objects()
         XCTAssertEqual(objects.last?["event"] as? String, "finished")
         XCTAssertEqual(objects.last?["values"] as? Int, objects.count - 1)
         XCTAssertGreaterThan(objects.count, 2)
@@ -405,22 +376,14 @@ final class NotifyProcessTests: XCTestCase, StartsPrograms {
         _ = try run.line { $0.contains(#""event":"gap""#) }
         let count = run.lineCount
         try run.waitForLines(count + 3)
-        run.signal(SIGINT)
-        let result = try run.finish()
-        XCTAssertEqual(result.status, 0)
+        let result = try run.end()
         XCTAssertTrue(result.lines.last?.contains("finished") == true)
         XCTAssertTrue(bench.simulator.links.isEmpty)
     }
 
     func testAReaderThatLeavesEndsItQuietly() throws {
         let bench = try RemoteBench()
-        let result = try ToolRun(
-            script: """
-                set -o pipefail
-                export DBUS_SYSTEM_BUS_ADDRESS='\(bench.simulator.address)'
-                "$BLUECAP" notify \(RemoteBench.text) 2A37 --json | head -n 2
-                """
-        ).finish()
+        let result = try bench.run("notify \(RemoteBench.text) 2A37 --json", into: "head -n 2")
         XCTAssertEqual(result.status, 0, "\(result.errors)")
         XCTAssertEqual(result.lines.count, 2)
         XCTAssertEqual(result.errors, [])
@@ -435,9 +398,7 @@ final class NotifyProcessTests: XCTestCase, StartsPrograms {
         XCTAssertTrue(try killed.finish().wasKilled)
         // BlueZ ends what belongs to the process's bus connection, and not the link.
         let simulator = bench.simulator
-        XCTAssertTrue(
-            simulator.wait(
-                until: { simulator.subscriptions(to: "2A37", at: RemoteBench.address).isEmpty }, limit: ToolRun.limit))
+        bench.wait("a subscription") { simulator.subscriptions(to: "2A37", at: RemoteBench.address).isEmpty }
         for _ in 0..<2 {
             let next = try bench.start("read", RemoteBench.text, "Battery Level").finish()
             XCTAssertEqual(next.lines, ["100 %"], "\(next.errors)")
@@ -458,8 +419,7 @@ final class NotifyProcessTests: XCTestCase, StartsPrograms {
             try run.waitForLines(2)
             run.signal(first)
             run.signal(second)
-            let result = try run.finish()
-            XCTAssertEqual(result.status, 0, "\(first) \(second) \(result)")
+            let result = try run.finish(status: 0, note: "\(first) \(second)")
             XCTAssertFalse(result.errors.contains { $0.contains("second signal") }, "\(first) \(second) \(result)")
             XCTAssertTrue(bench.simulator.links.isEmpty, "\(first) \(second)")
         }

@@ -6,24 +6,11 @@ import XCTest
 @testable import bluecap
 
 /// Adapters without virtual peripherals, on a bus of their own, for processes that are peripherals there.
-final class ServingBench {
-    let simulator: Simulator
-
+final class ServingBench: ToolBench {
     init(adapters: Int = 1, bluez: BlueZVersion = .default) throws {
-        simulator = try Simulator.onPrivateBus(
-            room: .empty, adapters: (0..<adapters).map { VirtualAdapter(index: $0) }, bluez: bluez)
-    }
-
-    deinit { simulator.end() }
-
-    func start(_ arguments: String...) throws -> ToolRun {
-        try ToolRun(arguments, environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address])
-    }
-
-    func wait(
-        _ what: String, file: StaticString = #filePath, line: UInt = #line, until condition: () -> Bool
-    ) {
-        XCTAssertTrue(simulator.wait(until: condition, limit: 20), what, file: file, line: line)
+        super.init(
+            try .onPrivateBus(
+                room: .empty, adapters: (0..<adapters).map { VirtualAdapter(index: $0) }, bluez: bluez))
     }
 
     /// A central that has connected.
@@ -47,12 +34,6 @@ final class ServingBench {
 }
 
 final class ServeProcessTests: XCTestCase, StartsPrograms {
-    private func objects(_ result: ToolRun.Result) throws -> [[String: Any]] {
-        try result.lines.map { line in
-            try XCTUnwrap(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], line)
-        }
-    }
-
     func testAFileWithADescriptorOfBlueZIsRefused() throws {
         let path = NSTemporaryDirectory() + "ccc-\(UUID().uuidString).json"
         try #"""
@@ -62,8 +43,7 @@ final class ServeProcessTests: XCTestCase, StartsPrograms {
         """#.write(toFile: path, atomically: true, encoding: .utf8)
         defer { try? FileManager.default.removeItem(atPath: path) }
         let bench = try ServingBench()
-        let result = try bench.start("serve", path).finish()
-        XCTAssertEqual(result.status, 1)
+        let result = try bench.start("serve", path).finish(status: 1)
         XCTAssertEqual(
             result.errors,
             [
@@ -86,11 +66,9 @@ final class ServeProcessTests: XCTestCase, StartsPrograms {
         bench.wait("no echo") { phone.values.map(\.bytes) == [Array("hello".utf8)] }
         phone.disconnect()
         for event in ["disconnected", "unsubscribed"] { _ = try run.line { $0.contains(#""event":"\#(event)""#) } }
-        run.signal(SIGINT)
-        let result = try run.finish()
-        XCTAssertEqual(result.status, 0, "\(result.errors)")
+        let result = try run.end()
         XCTAssertEqual(result.problems, [])
-        let objects = try objects(result)
+        let objects = try result.objects()
         let events = objects.compactMap { $0["event"] as? String }
         XCTAssertEqual(events.prefix(5), ["serving", "connected", "read", "subscribed", "write"])
         // The end of a subscription over a socket and that of the link come in ways of their own.
@@ -114,9 +92,7 @@ final class ServeProcessTests: XCTestCase, StartsPrograms {
             return XCTFail("an unknown command was taken")
         }
         _ = try run.line { $0.hasSuffix("wrote Heart Rate Control Point: 07; refused: application error 0x80") }
-        run.signal(SIGTERM)
-        let result = try run.finish()
-        XCTAssertEqual(result.status, 0)
+        let result = try run.end(SIGTERM)
         XCTAssertEqual(result.problems.first, #"bluecap: Serving Heart Rate as "Strap". Ctrl-C ends it."#)
         XCTAssertTrue(
             result.errors.last?.hasPrefix("bluecap: 1 connection, 1 subscription, 0 reads, 1 write, ") == true)
@@ -125,16 +101,11 @@ final class ServeProcessTests: XCTestCase, StartsPrograms {
 
     func testATerminalShowsWhoIsConnectedAndTakesThatBack() throws {
         let bench = try ServingBench()
-        let run = try ToolRun(
-            script: """
-                export TERM=xterm DBUS_SYSTEM_BUS_ADDRESS='\(bench.simulator.address)'
-                exec script -qec "stty -echo; exec $BLUECAP serve battery" /dev/null
-                """)
+        let run = try ToolRun(onTerminal: "serve battery", bench.bus, setUp: "stty -echo;")
         try run.waitForText("No central is connected …")
         XCTAssertEqual(bench.simulator.advertisements.count, 1)
         run.type("\u{03}")
-        let result = try run.finish()
-        XCTAssertEqual(result.status, 0)
+        let result = try run.finish(status: 0)
         let parts = result.output.components(separatedBy: "\r\u{1B}[K")
         XCTAssertTrue(parts.contains("No central is connected …"), result.output)
         XCTAssertTrue(parts.last?.hasPrefix("bluecap: 0 connections") == true, result.output)
@@ -145,9 +116,7 @@ final class ServeProcessTests: XCTestCase, StartsPrograms {
         bench.simulator.simulateSlowReplies(by: 3600)
         let run = try bench.start("serve", "battery")
         bench.wait("nothing was asked") { !bench.simulator.statistics.calls.isEmpty }
-        run.signal(SIGINT)
-        let result = try run.finish()
-        XCTAssertEqual(result.status, 128 + SIGINT, "\(result)")
+        let result = try run.end(status: 128 + SIGINT)
         XCTAssertFalse(result.wasKilled)
         XCTAssertEqual(result.output + result.errors.joined(), "")
         bench.assertNothingIsLeft()
@@ -172,8 +141,8 @@ final class ServeProcessTests: XCTestCase, StartsPrograms {
 
     func testADurationEndsIt() throws {
         let bench = try ServingBench()
-        let result = try bench.start("serve", "battery", "--duration", "0.3", "--no-advertise", "--json").finish()
-        XCTAssertEqual(result.status, 0)
+        let result = try bench.start("serve", "battery", "--duration", "0.3", "--no-advertise", "--json").finish(
+            status: 0)
         XCTAssertEqual(result.lines.count, 2)
         XCTAssertTrue(result.lines[0].contains(#""advertisements":[]"#))
         bench.assertNothingIsLeft()
@@ -182,8 +151,7 @@ final class ServeProcessTests: XCTestCase, StartsPrograms {
     func testAShortDurationLeavesTheDaemonTimeToAnswer() throws {
         let bench = try ServingBench()
         bench.simulator.simulateSlowReplies(by: 0.15)
-        let result = try bench.start("serve", "battery", "--duration", "0.1", "--json").finish()
-        XCTAssertEqual(result.status, 0, "\(result.errors)")
+        let result = try bench.start("serve", "battery", "--duration", "0.1", "--json").finish(status: 0)
         XCTAssertEqual(result.lines.count, 2)
     }
 
@@ -197,19 +165,12 @@ final class ServeProcessTests: XCTestCase, StartsPrograms {
         try run.errorLine { $0 == "bluecap: Bluetooth is back." }
         let phone = bench.central()
         XCTAssertEqual(try bench.result(phone.read("2A19"))?.get(), [100])
-        run.signal(SIGINT)
-        XCTAssertEqual(try run.finish().status, 0)
+        try run.end()
     }
 
     func testAReaderThatLeavesEndsItQuietly() throws {
         let bench = try ServingBench()
-        let result = try ToolRun(
-            script: """
-                set -o pipefail
-                export DBUS_SYSTEM_BUS_ADDRESS='\(bench.simulator.address)'
-                "$BLUECAP" serve battery --json | head -n 1
-                """
-        ).finish()
+        let result = try bench.run("serve battery --json", into: "head -n 1")
         XCTAssertEqual(result.status, 0, "\(result.errors)")
         XCTAssertEqual(result.problems, [])
         bench.assertNothingIsLeft()
@@ -233,10 +194,9 @@ final class ServeProcessTests: XCTestCase, StartsPrograms {
         let runs = try [
             ["serve", "battery", "--duration", "3"], ["advertise", "--name", "Tag", "--duration", "3"],
             ["beacon", "--url", "https://example.com/", "--duration", "3"],
-        ].map { ($0, try ToolRun($0, environment: ["DBUS_SYSTEM_BUS_ADDRESS": bench.simulator.address])) }
+        ].map { ($0, try bench.start($0)) }
         for (arguments, run) in runs {
-            let result = try run.finish()
-            XCTAssertEqual(result.status, 1, "\(arguments)")
+            let result = try run.finish(status: 1)
             XCTAssertEqual(result.lines, [], "\(arguments)")
             XCTAssertEqual(
                 result.errors.last,
@@ -278,18 +238,14 @@ final class ServeProcessTests: XCTestCase, StartsPrograms {
             ["serve", "battery", "--name", String(repeating: "x", count: 30)], ["advertise"], ["beacon"],
             ["simulate", "--adapters", "0"],
         ]
-        for (mistake, result) in zip(mistakes, try ToolRun.finish(commands: mistakes)) {
-            XCTAssertEqual(result.status, 64, "\(mistake)")
-            XCTAssertTrue(result.errors.contains { $0.hasPrefix("Usage: bluecap") }, "\(mistake) \(result.errors)")
-        }
+        try expectUsage(mistakes)
     }
 
     func testInASimulatedRoomACentralComesBy() throws {
         let run = try ToolRun("serve", "battery", "--simulated", "--json")
         _ = try run.line { $0.contains(#""event":"read""#) && $0.contains("C0:FF:EE:00:CE:01") }
         _ = try run.line { $0.contains(#""event":"subscribed""#) }
-        run.signal(SIGINT)
-        XCTAssertEqual(try run.finish().status, 0)
+        try run.end()
     }
 }
 
@@ -302,8 +258,7 @@ final class AdvertiseProcessTests: XCTestCase, StartsPrograms {
         let sent = try XCTUnwrap(bench.simulator.advertisements.first)
         XCTAssertEqual(sent.data, [3, 0x03, 0x0F, 0x18, 5, 0xFF, 0xFF, 0xFF, 1, 2, 2, 0x01, 0x06])
         XCTAssertEqual(sent.scanResponse, [4, 0x09] + Array("Tag".utf8))
-        run.signal(SIGINT)
-        XCTAssertEqual(try run.finish().status, 0)
+        try run.end()
         bench.assertNothingIsLeft()
     }
 
@@ -313,17 +268,15 @@ final class AdvertiseProcessTests: XCTestCase, StartsPrograms {
         try run.errorLine { $0.contains("Advertising Eddystone https://example.com/; Eddystone telemetry") }
         XCTAssertEqual(bench.simulator.advertisements.count, 2)
         XCTAssertFalse(bench.simulator.advertisements.contains { $0.isConnectable })
-        run.signal(SIGINT)
-        let result = try run.finish()
-        XCTAssertEqual(result.status, 0)
+        let result = try run.end()
         XCTAssertTrue(result.errors.last?.hasPrefix("bluecap: 0 connections in ") == true, "\(result.errors)")
         bench.assertNothingIsLeft()
     }
 
     func testWhatBlueZIgnoresIsSaid() throws {
         let bench = try ServingBench(bluez: .v5_66)
-        let result = try bench.start("advertise", "--name", "x", "--interval", "100", "--duration", "0.2").finish()
-        XCTAssertEqual(result.status, 0)
+        let result = try bench.start("advertise", "--name", "x", "--interval", "100", "--duration", "0.2").finish(
+            status: 0)
         XCTAssertTrue(result.errors.contains { $0.contains("ignores the interval") }, "\(result.errors)")
     }
 }
@@ -367,7 +320,6 @@ final class TwoToolsProcessTests: XCTestCase, StartsPrograms {
                 exec bluecap simulate --central -- bluecap serve battery
                 """)
         _ = try run.line { $0.hasSuffix("subscribed to Battery Level") }
-        run.signal(SIGTERM)
-        XCTAssertEqual(try run.finish().status, 0)
+        try run.end(SIGTERM)
     }
 }

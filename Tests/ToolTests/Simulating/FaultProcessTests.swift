@@ -24,8 +24,7 @@ final class FaultProcessTests: XCTestCase, StartsPrograms {
                     bluetoothctl list | wc -l
                     echo "$BLUECAP_SIMULATOR"'
                 """#
-        ).finish()
-        XCTAssertEqual(result.status, 0, "\(result.lines) \(result.errors)")
+        ).finish(status: 0)
         XCTAssertEqual(result.lines.first, "600")
         XCTAssertTrue(result.lines.dropFirst().first?.hasPrefix("bluecap: ") == true, "\(result.lines)")
         XCTAssertEqual(Array(result.lines.dropFirst(2).dropLast()), ["Powered: yes", "Powered: no", "1"])
@@ -51,8 +50,7 @@ final class FaultProcessTests: XCTestCase, StartsPrograms {
     }
 
     func testTheArgumentsOfTheCommandAreNotLogged() throws {
-        let result = try ToolRun("simulate", "-vv", "--", "true", "--passkey", "264811").finish()
-        XCTAssertEqual(result.status, 0)
+        let result = try ToolRun("simulate", "-vv", "--", "true", "--passkey", "264811").finish(status: 0)
         XCTAssertTrue(
             result.errors.contains { $0.contains("running") && $0.contains("program=true") }, "\(result.errors)")
         XCTAssertFalse(result.errors.contains { $0.contains("264811") || $0.contains("--passkey") }, "\(result.errors)")
@@ -65,15 +63,12 @@ final class FaultProcessTests: XCTestCase, StartsPrograms {
         let scan = try ToolRun("scan", "--duplicates", environment: ["DBUS_SYSTEM_BUS_ADDRESS": address])
         _ = try scan.line { $0.hasPrefix("updated") }
 
-        let fault = try ToolRun("simulate", "fault", "--control", path, "restart-daemon", "0.2").finish()
-        XCTAssertEqual(fault.status, 0, "\(fault.errors)")
+        let fault = try ToolRun("simulate", "fault", "--control", path, "restart-daemon", "0.2").finish(status: 0)
         XCTAssertEqual(fault.output, "")
         try scan.errorLine { $0.hasSuffix("Bluetooth is back.") && !$0.contains("continues") }
-        scan.signal(SIGINT)
-        XCTAssertEqual(try scan.finish().status, 0)
+        try scan.end()
 
-        simulator.signal(SIGTERM)
-        XCTAssertEqual(try simulator.finish().status, 0)
+        try simulator.end(SIGTERM)
         XCTAssertFalse(FileManager.default.fileExists(atPath: path))
     }
 
@@ -95,31 +90,25 @@ final class FaultProcessTests: XCTestCase, StartsPrograms {
             """#
         let result = try ToolRun(
             "simulate", "--", "bash", "-c", script, environment: ["BLUECAP": ToolRun.executable.path]
-        )
-        .finish()
-        XCTAssertEqual(result.status, 0, "\(result.errors)")
+        ).finish(status: 0)
         let level = try XCTUnwrap(result.lines.last)
         XCTAssertTrue(level.hasSuffix("%"), level)
         XCTAssertEqual(result.lines, ["status 1", level, "status 1", "Not today", level], "\(result.errors)")
     }
 
     func testAnUnknownFaultIsRefusedWithTheListAndTheUsage() throws {
-        let result = try ToolRun("simulate", "fault", "--control", "/tmp/x", "explode").finish()
-        XCTAssertEqual(result.status, 64)
+        let result = try ToolRun("simulate", "fault", "--control", "/tmp/x", "explode").finish(status: 64)
         let text = result.errors.joined(separator: " ")
         XCTAssertTrue(text.contains("There is no fault \"explode\"; there are: restart-daemon, kill-daemon"), text)
-        let help = try ToolRun("simulate", "fault", "--help").finish()
-        XCTAssertEqual(help.status, 0)
+        let help = try ToolRun("simulate", "fault", "--help").finish(status: 0)
         for form in Fault.forms {
             XCTAssertTrue(help.lines.contains { $0.hasPrefix("  \(form.usage)") }, form.usage)
         }
     }
 
     func testWhatIsNotThereIsNamedAndIsAFailure() throws {
-        let without = try ToolRun("simulate", "fault", "power-off").finish()
-        XCTAssertEqual(without.status, 64)
-        let nowhere = try ToolRun("simulate", "fault", "--control", "/no/such/socket", "power-off").finish()
-        XCTAssertEqual(nowhere.status, 1)
+        try ToolRun("simulate", "fault", "power-off").finish(status: 64)
+        let nowhere = try ToolRun("simulate", "fault", "--control", "/no/such/socket", "power-off").finish(status: 1)
         XCTAssertEqual(
             nowhere.errors, ["bluecap: Cannot reach the simulator at /no/such/socket: No such file or directory."])
 
@@ -136,17 +125,15 @@ final class FaultProcessTests: XCTestCase, StartsPrograms {
             ),
             (["add-adapter"], "There is an adapter hci0 already: add one of another number."),
         ] {
-            let result = try ToolRun(["simulate", "fault", "--control", path] + words).finish()
-            XCTAssertEqual(result.status, 1, "\(words)")
+            let result = try ToolRun(["simulate", "fault", "--control", path] + words).finish(
+                status: 1, note: "\(words)")
             XCTAssertTrue(result.errors.first?.hasPrefix("bluecap: \(sentence)") == true, "\(result.errors)")
         }
         // A path in use, and a file of another program.
-        let second = try ToolRun("simulate", "--control", path).finish()
-        XCTAssertEqual(second.status, 1)
+        let second = try ToolRun("simulate", "--control", path).finish(status: 1)
         XCTAssertEqual(
             second.errors, ["bluecap: Cannot open the control socket: another program uses \(path); use another path."])
-        simulator.signal(SIGINT)
-        XCTAssertEqual(try simulator.finish().status, 0)
+        try simulator.end()
         let file = temporaryPath()
         try Data().write(to: URL(fileURLWithPath: file))
         defer { try? FileManager.default.removeItem(atPath: file) }
@@ -169,10 +156,9 @@ final class FaultProcessTests: XCTestCase, StartsPrograms {
         killed.signal(SIGKILL)
         _ = try killed.finish()
         XCTAssertTrue(FileManager.default.fileExists(atPath: path))
-        let result = try ToolRun(
+        try ToolRun(
             "simulate", "--control", path, "--", ToolRun.executable.path, "simulate", "fault", "power-off"
-        ).finish()
-        XCTAssertEqual(result.status, 0, "\(result.errors)")
+        ).finish(status: 0)
         XCTAssertFalse(FileManager.default.fileExists(atPath: path))
     }
 
@@ -184,8 +170,7 @@ final class FaultProcessTests: XCTestCase, StartsPrograms {
         try Data("#!/bin/sh\necho \"program $1\"; exit 5\n".utf8).write(to: URL(fileURLWithPath: program))
         XCTAssertEqual(chmod(program, 0o700), 0)
         let path = folder + ":" + (ProcessInfo.processInfo.environment["PATH"] ?? "")
-        let result = try ToolRun("simulate", "--", "fault", "power-off", environment: ["PATH": path]).finish()
-        XCTAssertEqual(result.status, 5, "\(result.errors)")
+        let result = try ToolRun("simulate", "--", "fault", "power-off", environment: ["PATH": path]).finish(status: 5)
         XCTAssertEqual(result.lines, ["program power-off"])
     }
 
@@ -229,8 +214,7 @@ final class FaultProcessTests: XCTestCase, StartsPrograms {
 
             asyncio.run(main())
             """#
-        let result = try ToolRun("simulate", "--", python, "-c", program).finish()
-        XCTAssertEqual(result.status, 0, "\(result.errors)")
+        let result = try ToolRun("simulate", "--", python, "-c", program).finish(status: 0)
         XCTAssertEqual(result.lines.count, 4, "\(result.lines) \(result.errors)")
         XCTAssertEqual(
             Array(result.lines.prefix(3)), ["ok True", #"error There is no fault "explode""#, "True"],
