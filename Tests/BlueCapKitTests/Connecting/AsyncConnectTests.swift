@@ -15,20 +15,6 @@ final class AsyncConnectTests: ConnectionStage {
         return task
     }
 
-    private func expect(
-        _ error: PeripheralError, of task: Task<Void, any Error>, line: UInt = #line
-    ) async {
-        let result = await task.result
-        XCTAssertThrowsError(try result.get(), line: line) { XCTAssertEqual($0 as? PeripheralError, error, line: line) }
-    }
-
-    private func expectCancellation(of task: Task<Void, any Error>, line: UInt = #line) async {
-        let result = await task.result
-        XCTAssertThrowsError(try result.get(), line: line) {
-            XCTAssertTrue($0 is CancellationError, "\($0)", line: line)
-        }
-    }
-
     private func absentStrap() -> Peripheral {
         let strap = strap()
         simulator.remove(Self.strapAddress)
@@ -70,7 +56,7 @@ final class AsyncConnectTests: ConnectionStage {
         let begin = simulator.seconds
         let connect = await task { try await strap.connect(timeout: .milliseconds(2_500)) }
         await simulator.advance(by: 4)
-        await expect(.connectionTimeout, of: connect)
+        await connect.expectThrown(PeripheralError.connectionTimeout)
         XCTAssertEqual(simulator.seconds - begin, 4, accuracy: 0.01)
         XCTAssertEqual(strap.state, .disconnected)
         XCTAssertEqual(strap.timeoutCount, 1)
@@ -89,7 +75,7 @@ final class AsyncConnectTests: ConnectionStage {
         await simulator.advance(by: 8)
         XCTAssertEqual(strap.state, .connecting)
         await simulator.advance(by: 4)
-        await expect(.connectionTimeout, of: connect)
+        await connect.expectThrown(PeripheralError.connectionTimeout)
     }
 
     func testATimeLimitOfZeroIsRefused() async throws {
@@ -111,7 +97,7 @@ final class AsyncConnectTests: ConnectionStage {
             XCTAssertEqual(strap.state, .connecting)
             connect.cancel()
             await simulator.run()
-            await expectCancellation(of: connect)
+            await connect.expectThrown(CancellationError.self)
             await simulator.advance(by: 5)
             XCTAssertEqual(strap.state, .disconnected, "\(delay)")
             simulator.add(Self.device(1))
@@ -135,7 +121,7 @@ final class AsyncConnectTests: ConnectionStage {
         second.cancel()
         await simulator.advance(by: 5)
         XCTAssertEqual(strap.state, .disconnected)
-        for task in [first, second] { await expectCancellation(of: task) }
+        for task in [first, second] { await task.expectThrown(CancellationError.self) }
     }
 
     func testACallOutlivesTheTimeLimitOfAnother() async throws {
@@ -144,7 +130,7 @@ final class AsyncConnectTests: ConnectionStage {
         let long = await task { try await strap.connect() }
         let third = await task { try await strap.connect(timeout: .seconds(60)) }
         await simulator.advance(by: 10)
-        await expect(.connectionTimeout, of: short)
+        await short.expectThrown(PeripheralError.connectionTimeout)
         XCTAssertEqual(strap.state, .connecting)
         simulator.add(Self.device(1))
         await simulator.advance(by: 30)
@@ -162,10 +148,10 @@ final class AsyncConnectTests: ConnectionStage {
         let connect = await task { try await strap.connect(timeout: .seconds(5)) }
         connect.cancel()
         await simulator.advance(by: 10)
-        await expectCancellation(of: connect)
+        await connect.expectThrown(CancellationError.self)
         let limited = await task { try await strap.connect(timeout: .seconds(5)) }
         await simulator.advance(by: 10)
-        await expect(.connectionTimeout, of: limited)
+        await limited.expectThrown(PeripheralError.connectionTimeout)
         XCTAssertEqual(journal.connectionEvents, [])
         simulator.add(Self.device(1))
         await simulator.advance(by: 30)
@@ -204,13 +190,13 @@ final class AsyncConnectTests: ConnectionStage {
         await simulator.advance(by: 1)
         strap.disconnect()
         await simulator.advance(by: 5)
-        await expect(.forcedDisconnect, of: first)
+        await first.expectThrown(PeripheralError.forcedDisconnect)
         let second = await task { try await strap.connect() }
         await simulator.advance(by: 1)
         endCentral()
         await simulator.advance(by: 5)
-        await expect(.disconnected, of: second)
-        await expect(.disconnected, of: await task { try await strap.connect() })
+        await second.expectThrown(PeripheralError.disconnected)
+        await task { try await strap.connect() }.expectThrown(PeripheralError.disconnected)
     }
 
     func testACallDuringTheEndOfALinkWaitsForTheNextLink() async throws {

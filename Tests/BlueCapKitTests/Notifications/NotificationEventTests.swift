@@ -1,6 +1,7 @@
 import BlueCapFutures
 import BlueZSimulator
 import Foundation
+import TestSupport
 import XCTest
 
 @testable import BlueCapKit
@@ -302,8 +303,7 @@ final class NotificationEventTests: XCTestCase {
             try await characteristic.startNotifying(over: .signals, timeout: .milliseconds(500))
         }
         await stage.simulator.advance(by: 1)
-        let result = await task.result
-        XCTAssertThrowsError(try result.get()) { XCTAssertEqual($0 as? CharacteristicError, .notifyTimeout) }
+        await task.expectThrown(CharacteristicError.notifyTimeout)
     }
 
     func testCancellingTheTaskCancelsASubscriptionThatHasNotBegun() async throws {
@@ -313,8 +313,7 @@ final class NotificationEventTests: XCTestCase {
         XCTAssertEqual(stage.subscriptionCount(), 1)
         task.cancel()
         await stage.simulator.advance(by: 20)
-        let result = await task.result
-        XCTAssertThrowsError(try result.get()) { XCTAssertTrue($0 is CancellationError, "\($0)") }
+        await task.expectThrown(CancellationError.self)
         XCTAssertEqual(stage.subscriptionCount(), 0)
     }
 
@@ -326,8 +325,7 @@ final class NotificationEventTests: XCTestCase {
         XCTAssertEqual(stage.subscriptionCount(), 1)
         task.cancel()
         await stage.simulator.advance(by: 20)
-        let result = await task.result
-        XCTAssertThrowsError(try result.get()) { XCTAssertTrue($0 is CancellationError, "\($0)") }
+        await task.expectThrown(CancellationError.self)
         XCTAssertNotNil(try stage.wait(started))
         XCTAssertEqual(stage.subscriptionCount(), 0)
     }
@@ -351,8 +349,7 @@ final class NotificationEventTests: XCTestCase {
         await stage.simulator.advance(by: 1)
         task.cancel()
         await stage.simulator.advance(by: 20)
-        let result = await task.result
-        XCTAssertThrowsError(try result.get()) { XCTAssertTrue($0 is CancellationError, "\($0)") }
+        await task.expectThrown(CancellationError.self)
         XCTAssertEqual(try stage.wait(reading.future), Data([0]))
         XCTAssertTrue(started.completed && first.completed)
     }
@@ -368,8 +365,7 @@ final class NotificationEventTests: XCTestCase {
         // Both wait for the same reply.
         begun.onSuccess(context: ImmediateContext()) { task.cancel() }
         await stage.simulator.advance(by: 5)
-        let result = await task.result
-        XCTAssertThrowsError(try result.get()) { XCTAssertTrue($0 is CancellationError, "\($0)") }
+        await task.expectThrown(CancellationError.self)
         XCTAssertEqual(stage.subscriptionCount(), 1)
         let token = CancelToken()
         _ = read(other.stream, token)

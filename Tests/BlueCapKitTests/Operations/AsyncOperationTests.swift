@@ -1,6 +1,7 @@
 import BlueCapKit
 import BlueZSimulator
 import BlueCapFutures
+import TestSupport
 import XCTest
 
 /// Reading, writing and pairing in `async` functions, outside of a run.
@@ -69,10 +70,7 @@ final class AsyncOperationTests: XCTestCase {
             try await peripheral.write(Data([7]), to: place)
         }
         await stage.simulator.advance(by: 0.1)
-        task.cancel()
-        await stage.simulator.run()
-        let result = await task.result
-        XCTAssertThrowsError(try result.get()) { XCTAssertTrue($0 is CancellationError, "\($0)") }
+        await stage.simulator.expectCancellation(of: task)
         await stage.simulator.advance(by: 1)
         XCTAssertEqual(answers.written, [[7]])
     }

@@ -1,6 +1,7 @@
 import BlueCapFutures
 import BlueCapKit
 import BlueZSimulator
+import TestSupport
 import XCTest
 
 /// What becomes of an operation when the task that waits for it is cancelled.
@@ -31,26 +32,6 @@ final class WithdrawalTests: XCTestCase {
         return task
     }
 
-    /// Cancels the task, and checks that it throws `CancellationError` without any time passing.
-    private func cancel<T>(
-        _ task: Task<T, any Error>, _ stage: AttributeStage, file: StaticString = #filePath, line: UInt = #line
-    ) async {
-        let begin = stage.simulator.seconds
-        task.cancel()
-        await stage.simulator.run()
-        await expect(task, CancellationError.self, file: file, line: line)
-        XCTAssertEqual(stage.simulator.seconds, begin, file: file, line: line)
-    }
-
-    private func expect<T, E: Error>(
-        _ task: Task<T, any Error>, _ error: E.Type, file: StaticString = #filePath, line: UInt = #line
-    ) async {
-        let result = await task.result
-        XCTAssertThrowsError(try result.get(), file: file, line: line) {
-            XCTAssertTrue($0 is E, "\($0)", file: file, line: line)
-        }
-    }
-
     private func calls(_ member: String, _ stage: AttributeStage) -> Int {
         stage.simulator.statistics.count(of: member)
     }
@@ -64,7 +45,7 @@ final class WithdrawalTests: XCTestCase {
         let first = await task(stage) { try await characteristic.read() as Data }
         let second = await task(stage) { try await characteristic.read() as Data }
         let third = await task(stage) { try await characteristic.read() as Data }
-        await cancel(second, stage)
+        await stage.simulator.expectCancellation(of: second)
         await stage.simulator.advance(by: 10)
         let values = [try await first.value, try await third.value]
         XCTAssertEqual(values, [Data([1]), Data([1])])
@@ -79,7 +60,7 @@ final class WithdrawalTests: XCTestCase {
         let first = await task(stage) { try await characteristic.read() as Data }
         await stage.simulator.advance(by: 0.1)
         XCTAssertEqual(calls("ReadValue", stage) - before, 1)
-        await cancel(first, stage)
+        await stage.simulator.expectCancellation(of: first)
         let second = await task(stage) { try await characteristic.read() as Data }
         XCTAssertEqual(calls("ReadValue", stage) - before, 1, "BlueZ has not replied to the first.")
         await stage.simulator.advance(by: 10)
@@ -96,8 +77,8 @@ final class WithdrawalTests: XCTestCase {
         let first = await task(stage) { try await characteristic.write(data: Data([5])) }
         let second = await task(stage) { try await characteristic.write(UInt8(6)) }
         let third = await task(stage) { try await descriptor.read() }
-        await cancel(second, stage)
-        await cancel(third, stage)
+        await stage.simulator.expectCancellation(of: second)
+        await stage.simulator.expectCancellation(of: third)
         await stage.simulator.advance(by: 10)
         try await first.value
         XCTAssertEqual(answers.written, [[5]])
@@ -109,7 +90,7 @@ final class WithdrawalTests: XCTestCase {
         let characteristic = try stage.characteristic("2A38")
         let transfer = await task(stage) { try await characteristic.transfer(Data(count: 10_000)) }
         await stage.simulator.advance(until: { self.answers.written.count > 2 }, limit: 10)
-        await cancel(transfer, stage)
+        await stage.simulator.expectCancellation(of: transfer)
         await stage.simulator.advance(by: 0.2)
         let count = answers.written.count
         XCTAssertLessThan(count, 100)
@@ -126,9 +107,9 @@ final class WithdrawalTests: XCTestCase {
         let peripheral = stage.peripheral
         let place = CharacteristicIdentifier(uuid: "2A38", service: ServiceIdentifier(uuid: "180D"))
         let read = await task(stage) { try await peripheral.read(place) as Data }
-        await cancel(read, stage)
+        await stage.simulator.expectCancellation(of: read)
         let discovery = await task(stage) { try await peripheral.discoverServices() }
-        await cancel(discovery, stage)
+        await stage.simulator.expectCancellation(of: discovery)
         await stage.simulator.advance(by: 20)
         XCTAssertEqual(calls("ReadValue", stage), 0)
         XCTAssertEqual(peripheral.services, [], "Nothing was marked as discovered.")
@@ -152,8 +133,8 @@ final class WithdrawalTests: XCTestCase {
         connect.cancel()
         gate.success(())
         await stage.simulator.advance(by: 5)
-        await expect(early, CancellationError.self)
-        await expect(connect, CancellationError.self)
+        await early.expectThrown(CancellationError.self)
+        await connect.expectThrown(CancellationError.self)
         XCTAssertEqual(calls("ReadValue", stage), before)
     }
 
@@ -175,7 +156,7 @@ final class WithdrawalTests: XCTestCase {
         let peripheral = stage.peripheral
         let pairing = await task(stage) { try await peripheral.pair() }
         await stage.simulator.advance(until: { self.calls("Pair", stage) == 1 }, limit: 5)
-        await cancel(pairing, stage)
+        await stage.simulator.expectCancellation(of: pairing)
         await stage.simulator.advance(by: 30)
         XCTAssertTrue(peripheral.isBonded)
         XCTAssertEqual(calls("CancelPairing", stage), 0)
@@ -190,7 +171,7 @@ final class WithdrawalTests: XCTestCase {
         let pairing = await task(stage) { try await peripheral.pair() }
         await stage.simulator.advance(by: 5)
         let searches = calls("StopDiscovery", stage)
-        await cancel(pairing, stage)
+        await stage.simulator.expectCancellation(of: pairing)
         await stage.simulator.advance(by: 5)
         XCTAssertEqual(calls("StopDiscovery", stage), searches + 1, "The search for the device ends.")
         XCTAssertEqual(calls("Pair", stage), 0)

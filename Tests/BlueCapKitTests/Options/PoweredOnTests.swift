@@ -1,6 +1,7 @@
 import BlueCapKit
 import BlueZSimulator
 import Foundation
+import TestSupport
 import XCTest
 
 /// `await manager.waitUntilPoweredOn()` and `poweredOn()` in virtual time, for both managers.
@@ -95,10 +96,7 @@ final class PoweredOnTests: XCTestCase {
         for wait in waits(on: simulator) {
             let task = Task(executorPreference: simulator.taskExecutor) { try await wait(nil) }
             await simulator.advance(by: 5)
-            task.cancel()
-            await simulator.run()
-            let result = await task.result
-            XCTAssertThrowsError(try result.get()) { XCTAssertTrue($0 is CancellationError, "\($0)") }
+            await simulator.expectCancellation(of: task)
         }
     }
 
@@ -110,7 +108,6 @@ final class PoweredOnTests: XCTestCase {
         await simulator.advance(by: 5)
         manager.invalidate()
         await simulator.advance(by: 1)
-        let result = await task.result
-        XCTAssertThrowsError(try result.get()) { XCTAssertTrue($0 is BluetoothUnavailableError, "\($0)") }
+        await task.expectThrown(BluetoothUnavailableError.self)
     }
 }

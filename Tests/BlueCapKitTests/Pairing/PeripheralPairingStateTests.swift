@@ -154,8 +154,9 @@ final class PeripheralPairingStateTests: XCTestCase {
     func testAnAttemptWhoseLinkFallsIsReportedAsAMissingKeyTheSecondTime() throws {
         try play(
             """
-            bonded; started 1; connected; unlinked; replied 1 transient; waited; started 2; shortLinks 1; connected
-            unlinked
+            bonded; started 1; connected; unlinked
+            replied 1 transient → noteShortLinks(1), cancel encryption, start wait later
+            waited; started 2; shortLinks 1; connected; unlinked
             replied 2 transient → noteShortLinks(2), report bonded elsewhere keyMissing, cancel encryption, report 1 failed keyMissing
             connection → disconnected
             So is a link that ends before BlueZ signals it:

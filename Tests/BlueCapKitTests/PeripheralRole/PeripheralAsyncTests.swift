@@ -2,6 +2,7 @@ import BlueZSimulator
 import Dispatch
 import Foundation
 import BlueCapFutures
+import TestSupport
 import XCTest
 
 @testable import BlueCapKit
@@ -32,16 +33,6 @@ final class PeripheralAsyncTests: PeripheralStage {
     ) {
         XCTAssertThrowsError(try result.get(), line: line) {
             XCTAssertEqual($0 as? PeripheralManagerError, error, line: line)
-        }
-    }
-
-    /// Cancels a task that waits, and expects that it throws at once.
-    private func cancel(_ task: Task<some Any, any Error>, line: UInt = #line) async {
-        task.cancel()
-        await simulator.run()
-        let result = await task.result
-        XCTAssertThrowsError(try result.get(), line: line) {
-            XCTAssertTrue($0 is CancellationError, "\($0)", line: line)
         }
     }
 
@@ -138,7 +129,7 @@ final class PeripheralAsyncTests: PeripheralStage {
         }
         await simulator.advance(by: 60)
         XCTAssertFalse(isSent.withLock { $0 }, "No central has subscribed.")
-        await cancel(task)
+        await simulator.expectCancellation(of: task)
         XCTAssertEqual(measurement.pendingUpdates.count, 1, "A wait that ends changes nothing.")
     }
 
@@ -178,7 +169,7 @@ final class PeripheralAsyncTests: PeripheralStage {
         let service = Self.heart()
         let task = task { try await manager.add(service, timeout: nil) }
         await simulator.advance(by: 3)
-        await cancel(task)
+        await simulator.expectCancellation(of: task)
         simulator.simulatePowerOn()
         await simulator.advance(by: 10)
         XCTAssertTrue(manager.poweredOn)
@@ -192,7 +183,7 @@ final class PeripheralAsyncTests: PeripheralStage {
         simulator.simulateIgnoredRegistrations()
         let task = task { try await manager.add(Self.heart()) }
         await simulator.advance(by: 1)
-        await cancel(task)
+        await simulator.expectCancellation(of: task)
         XCTAssertEqual(manager.services, [])
         simulator.simulateIgnoredRegistrations(false)
         await simulator.advance(by: 60)
@@ -206,7 +197,7 @@ final class PeripheralAsyncTests: PeripheralStage {
         let first = task { try await manager.add(service, timeout: nil) }
         let second = task { try await manager.add(service, timeout: nil) }
         await simulator.advance(by: 1)
-        await cancel(first)
+        await simulator.expectCancellation(of: first)
         simulator.simulateIgnoredRegistrations(false)
         await simulator.advance(by: 60)
         XCTAssertEqual(offered(), ["180D"])
@@ -226,7 +217,7 @@ final class PeripheralAsyncTests: PeripheralStage {
             let task = task { try await start() }
             await simulator.advance(by: 1)
             XCTAssertTrue(manager.isAdvertising)
-            await cancel(task)
+            await simulator.expectCancellation(of: task)
             XCTAssertFalse(manager.isAdvertising)
             simulator.simulateIgnoredRegistrations(false)
             await simulator.advance(by: 60)
@@ -268,8 +259,7 @@ final class PeripheralAsyncTests: PeripheralStage {
             try await manager.add(Self.heart())
         }
         await simulator.advance(by: 1)
-        let result = await task.result
-        XCTAssertThrowsError(try result.get()) { XCTAssertTrue($0 is CancellationError) }
+        await task.expectThrown(CancellationError.self)
         XCTAssertEqual(offered(), [])
     }
 
@@ -279,7 +269,7 @@ final class PeripheralAsyncTests: PeripheralStage {
         simulator.simulateSlowReplies(by: 5)
         let task = task { try await manager.stopAdvertising() }
         await simulator.advance(by: 0.1)
-        await cancel(task)
+        await simulator.expectCancellation(of: task)
         await simulator.advance(by: 10)
         XCTAssertEqual(simulator.advertisements, [])
     }
