@@ -197,7 +197,8 @@ struct Daemon: Sendable {
         case .servicesChanged(let key): client.servicesChanged(of: key, &core)
         case .centralCame(let key, let central, let end): server.centralCame(key, central, end, &core)
         case .centralLeft(let key, let reason): centralLeft(key, reason)
-        case .asked(let key, let request): server.serve(request, over: key, &core)
+        case .asked(let key, let packet, let isCommand):
+            server.serve(packet, over: key, isCommand: isCommand, &core)
         case .central(_, .security): return
         case .security(let key, let news): take(news, of: key)
         case .hostDiscovered(let key, let host):
@@ -235,7 +236,6 @@ struct Daemon: Sendable {
             client.secured(key, security, &core)
         case .paired(let isBonded, let privacy):
             let isServed = server.links[key] != nil
-            if isServed, isBonded { server.bonded(key) }
             if let privacy { core.setIdentity(privacy, of: key) }
             pairings.paired(key, isBonded: isBonded, isServed: isServed, &agents, &core)
         // The end of the link is the next event.

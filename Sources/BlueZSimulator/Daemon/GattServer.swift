@@ -3,20 +3,11 @@ import Foundation
 /// The adapters as servers: the links and requests of centrals, and the programs that serve the values
 /// (`src/shared/gatt-server.c`, `src/gatt-database.c`).
 struct GattServer: Sendable {
-    /// A packet that waits for a program.
-    private struct PendingPacket: Sendable {
-        let object: ObjectID
-        /// What is kept if the program allows it.
-        var prepared: ServerLink.PreparedWrite?
-        var isExecuting = false
-    }
-
     var applications = Applications()
     /// By the serving adapter and the central's address.
     private(set) var links: [DeviceKey: ServerLink] = [:]
     /// The subscriptions of bonded centrals that are not connected.
     private var bonded: [DeviceKey: [UInt16: UInt16]] = [:]
-    private var packets: [PacketID: PendingPacket] = [:]
     private var packetCount: UInt64 = 0
     /// Centrals that confirm no indication.
     var unconfirming: Set<VirtualAddress> = []
@@ -27,7 +18,6 @@ struct GattServer: Sendable {
         applications.reset()
         links = [:]
         bonded = [:]
-        packets = [:]
     }
 
     // MARK: Applications
@@ -47,9 +37,9 @@ struct GattServer: Sendable {
 
     private mutating func remove(_ id: ApplicationID, _ core: inout Core) {
         guard let application = applications.remove(id) else { return }
-        for packet in packets.keys.sorted(by: { $0.number < $1.number })
-        where packets[packet]?.object.application == id {
-            answer(packet, .error(ATTError.requestNotSupported), &core)
+        for (_, link) in links.sorted(by: { $0.key < $1.key }) {
+            guard let pending = link.pending, pending.object.application == id else { continue }
+            answer(pending.id, .error(ATTError.requestNotSupported), &core)
         }
         servicesRemoved(applications.close(application, &core), on: application.adapter, &core)
     }
@@ -113,11 +103,9 @@ struct GattServer: Sendable {
             core.flush()
         }
         links[key] = ServerLink(
-            central: central, end: end, isBonded: core.tree.devices[key]?.isBonded == true,
-            configurations: bonded.removeValue(forKey: key) ?? [:])
+            central: central, end: end, configurations: bonded.removeValue(forKey: key) ?? [:])
         core.change(key) { $0.isConnected = true }
         if central.isBonded {
-            links[key]?.isBonded = true
             core.change(key) { $0.isTemporary = $0.isTemporary && $0.isBonded }
             core.set(\.isPaired, to: true, of: key, announcing: .paired)
             core.set(\.isBonded, to: true, of: key, announcing: .bonded)
@@ -129,9 +117,6 @@ struct GattServer: Sendable {
 
     /// The security of a central's link was raised to this level.
     mutating func secured(_ key: DeviceKey, _ security: LinkSecurity) { links[key]?.security = security }
-
-    /// A central is bonded, so that its subscriptions are kept.
-    mutating func bonded(_ key: DeviceKey) { links[key]?.isBonded = true }
 
     /// BlueZ has read the central's own services, of which the simulator has none.
     func centralResolved(_ key: DeviceKey, _ core: inout Core) {
@@ -147,51 +132,25 @@ struct GattServer: Sendable {
         for alarm in [Alarm.confirmation(key), .confirmationTimeout(key), .resolveCentral(key)] {
             core.alarms.remove(alarm)
         }
-        for packet in packets.keys where packet.link == key {
-            packets[packet] = nil
-            if !diesOfAbandonedAnswers { core.alarms.remove(.packetTimeout(packet)) }
-        }
+        if let pending = link.pending, !diesOfAbandonedAnswers { core.alarms.remove(.packetTimeout(pending.id)) }
         endSubscriptions(over: link, key, &core)
         return true
     }
 
     // MARK: Requests
 
-    /// A central sends a request, or a command, which does not wait for earlier requests.
-    mutating func serve(_ request: AttributeRequest, over key: DeviceKey, _ core: inout Core) {
-        guard let link = links[key] else { return }
-        if case .write(_, let bytes, .command) = request.kind {
-            _ = write(request.handle, bytes, nextPacket(over: key, wantsResponse: false), &core)
-            return
-        }
-        var exchange = ServerExchange(request, mtu: link.central.mtu)
-        let step = exchange.begin()
-        links[key]?.exchange = exchange
-        take(step, key, &core)
-    }
-
-    private mutating func take(_ step: ServerExchange.Step, _ key: DeviceKey, _ core: inout Core) {
-        switch step {
-        case .send(let packet):
-            if let result = result(of: packet, nextPacket(over: key), &core) { continueExchange(key, result, &core) }
-        case .finish(let result):
-            guard let link = links[key], let exchange = link.exchange else { return }
-            links[key]?.exchange = nil
-            core.order(.respond(link.end, id: exchange.id, result, packets: exchange.packets))
-        }
-    }
-
-    private mutating func continueExchange(_ key: DeviceKey, _ result: AttributeResult, _ core: inout Core) {
-        guard var exchange = links[key]?.exchange else { return }
-        let step = exchange.answered(result)
-        links[key]?.exchange = exchange
-        take(step, key, &core)
-    }
-
-    private mutating func nextPacket(over key: DeviceKey, wantsResponse: Bool = true) -> PacketID {
+    /// A central sends a packet.
+    mutating func serve(_ packet: ServerPacket, over key: DeviceKey, isCommand: Bool, _ core: inout Core) {
         packetCount += 1
-        return PacketID(number: packetCount, link: key, wantsResponse: wantsResponse)
+        let id = PacketID(number: packetCount, link: key, wantsResponse: !isCommand)
+        if let result = result(of: packet, id, &core), !isCommand { respond(key, result, &core) }
     }
+
+    private func respond(_ key: DeviceKey, _ result: AttributeResult, _ core: inout Core) {
+        if let link = links[key] { core.order(.respond(link.end, result)) }
+    }
+
+    private func isPending(_ packet: PacketID) -> Bool { links[packet.link]?.pending?.id == packet }
 
     /// Returns the result of a packet; nil if a program must be asked first.
     private mutating func result(of packet: ServerPacket, _ id: PacketID, _ core: inout Core) -> AttributeResult? {
@@ -274,8 +233,9 @@ struct GattServer: Sendable {
             guard applications[object]?.needsAuthorization == true, core.tree.devices[key]?.isTrusted != true else {
                 break
             }
-            packets[packet] = PendingPacket(
-                object: object, prepared: ServerLink.PreparedWrite(handle: handle, offset: offset, bytes: bytes))
+            links[key]?.pending = ServerLink.PendingPacket(
+                id: packet, object: object,
+                prepared: ServerLink.PreparedWrite(handle: handle, offset: offset, bytes: bytes))
             let arguments = [.bytes([]), options(key, offset: offset, isAuthorizing: true, core)]
             ask(object, "WriteValue", arguments, packet, &core) { $0.server.writeReturned(packet, $1, &$0.core) }
             return nil
@@ -291,9 +251,9 @@ struct GattServer: Sendable {
             links[key]?.prepared.removeFirst()
             guard let object = applications.object(of: next.handle, on: key.adapter) else { continue }
             applications.change(object) { $0.isAuthorized = false }
-            packets[packet] = PendingPacket(object: object, isExecuting: true)
+            links[key]?.pending = ServerLink.PendingPacket(id: packet, object: object, isExecuting: true)
             guard let result = write(next.bytes, offset: next.offset, to: object, packet, &core) else { return nil }
-            packets[packet] = nil
+            links[key]?.pending = nil
             if case .error = result {
                 links[key]?.prepared = []
                 return result
@@ -318,7 +278,9 @@ struct GattServer: Sendable {
     }
 
     private mutating func wait(for object: ObjectID, _ packet: PacketID, _ core: inout Core) {
-        if packets[packet] == nil { packets[packet] = PendingPacket(object: object) }
+        if !isPending(packet) {
+            links[packet.link]?.pending = ServerLink.PendingPacket(id: packet, object: object)
+        }
         core.alarms.set(.packetTimeout(packet), to: core.now + Self.packetTimeout)
     }
 
@@ -340,7 +302,8 @@ struct GattServer: Sendable {
 
     /// Gives a packet its result.
     private mutating func answer(_ packet: PacketID, _ result: AttributeResult, _ core: inout Core) {
-        guard let pending = packets.removeValue(forKey: packet) else { return }
+        guard let pending = links[packet.link]?.pending, pending.id == packet else { return }
+        links[packet.link]?.pending = nil
         core.alarms.remove(.packetTimeout(packet))
         var result = result
         if case .bytes = result {
@@ -354,12 +317,12 @@ struct GattServer: Sendable {
         } else if pending.isExecuting {
             links[packet.link]?.prepared = []
         }
-        continueExchange(packet.link, result, &core)
+        respond(packet.link, result, &core)
     }
 
     /// A program has not answered in time, or the central has disconnected before it did.
     mutating func packetTimedOut(_ id: PacketID, _ core: inout Core) {
-        guard packets[id] != nil else {
+        guard isPending(id) else {
             // 5.66 then uses a link that does not exist any more.
             if diesOfAbandonedAnswers { core.perform(.die) }
             return
@@ -368,7 +331,7 @@ struct GattServer: Sendable {
     }
 
     mutating func readReturned(_ packet: PacketID, _ reply: ClientReply, _ core: inout Core) {
-        guard packets[packet] != nil, let link = links[packet.link] else { return }
+        guard isPending(packet), let link = links[packet.link] else { return }
         guard case .bytes(let bytes)? = reply.value else {
             return answer(packet, .error(reply.code(ATTError.readNotPermitted, core.traits)), &core)
         }
@@ -376,7 +339,7 @@ struct GattServer: Sendable {
     }
 
     mutating func writeReturned(_ packet: PacketID, _ reply: ClientReply, _ core: inout Core) {
-        guard let pending = packets[packet] else { return }
+        guard let pending = links[packet.link]?.pending, pending.id == packet else { return }
         // BlueZ refuses only a second value.
         guard case .values(let values) = reply, values.count <= 1 else {
             return answer(packet, .error(reply.code(ATTError.writeNotPermitted, core.traits)), &core)
@@ -453,7 +416,7 @@ struct GattServer: Sendable {
         }
         applications.change(object) { $0.waitingForSocket = [] }
         for write in waiting {
-            let isWaiting = packets[write.packet] != nil
+            let isWaiting = isPending(write.packet)
             guard isWaiting || links[write.packet.link] != nil else { continue }
             writeValue(write.bytes, offset: 0, to: object, write.packet, isWaiting: isWaiting, &core)
         }
@@ -530,7 +493,7 @@ struct GattServer: Sendable {
 
     /// The link of a central has ended (`att_disconnected`): its subscriptions end unless it is bonded, then its sockets.
     private mutating func endSubscriptions(over link: ServerLink, _ key: DeviceKey, _ core: inout Core) {
-        if link.isBonded {
+        if core.tree.devices[key]?.isBonded == true {
             bonded[key] = link.configurations
         } else {
             for handle in link.configurations.filter({ $0.value != 0 }).keys.sorted() {

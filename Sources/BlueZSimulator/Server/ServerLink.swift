@@ -13,16 +13,22 @@ struct ServerLink: Hashable, Sendable {
     let central: VirtualCentral
     let end: CentralEnd
     var security = LinkSecurity.none
-    /// Whether BlueZ keeps its subscriptions when the link ends.
-    var isBonded = false
     /// What the central has written to each descriptor for subscriptions, by the descriptor's handle.
     var configurations: [UInt16: UInt16] = [:]
     /// Writes that are prepared and not executed. Parts that follow each other are joined.
     var prepared: [PreparedWrite] = []
-    /// The request under way.
-    var exchange: ServerExchange?
+    /// The packet that waits for a program.
+    var pending: PendingPacket?
     /// Indications in their order; the first is sent, and not confirmed.
     var indications: [Indication] = []
+
+    struct PendingPacket: Hashable, Sendable {
+        let id: PacketID
+        let object: ObjectID
+        /// What is kept if the program allows it.
+        var prepared: PreparedWrite?
+        var isExecuting = false
+    }
 
     struct PreparedWrite: Hashable, Sendable {
         var handle: UInt16

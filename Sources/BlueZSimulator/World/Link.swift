@@ -29,6 +29,8 @@ struct Link: Sendable {
     var isUp = false
     /// Requests in their order; the first is under way.
     private var requests: [AttributeRequest] = []
+    /// The packets of the first, if an adapter serves.
+    var exchange: ServerExchange?
     /// The outcome of the first, once it is known and until the response arrives.
     private var outcome: AttributeAnswer.Outcome?
     /// Values that the server sent after that outcome was known. They must not overtake the response.
@@ -115,14 +117,13 @@ enum ServerPacket: Hashable, Sendable {
     case execute(Bool)
 }
 
-/// A request of a central: one packet after another, as BlueZ's own client sends them (`src/shared/gatt-client.c`).
+/// A request of a central to an adapter: one packet after another, as BlueZ's own client sends them (`src/shared/gatt-client.c`).
 struct ServerExchange: Hashable, Sendable {
     enum Step: Hashable, Sendable {
         case send(ServerPacket)
         case finish(AttributeResult)
     }
 
-    let id: UInt64
     private let mtu: Int
     /// The packet that is under way, and those that follow if it succeeds.
     private(set) var queue: [ServerPacket]
@@ -136,7 +137,6 @@ struct ServerExchange: Hashable, Sendable {
     static let longestValue = Limits.valueLength.upperBound
 
     init(_ request: AttributeRequest, mtu: Int) {
-        id = request.id
         self.mtu = mtu
         let handle = request.handle
         switch request.kind {
@@ -202,8 +202,8 @@ enum LinkLayerCommand: Hashable, Sendable {
     /// What the adapters send from now on; those that are not listed send nothing.
     case announce([HostAnnouncement])
     case hangUp(CentralEnd)
-    /// The response to the request with this number, which took so many packets.
-    case respond(CentralEnd, id: UInt64, AttributeResult, packets: Int)
+    /// The response to the packet that has come last.
+    case respond(CentralEnd, AttributeResult)
     case deliver(CentralEnd, CentralValue)
     /// The services have changed.
     case announceServices(CentralEnd)
@@ -238,7 +238,7 @@ enum LinkLayerEvent: Hashable, Sendable {
     // To an adapter that is the server, by it and the central's address.
     case centralCame(DeviceKey, VirtualCentral, CentralEnd)
     case centralLeft(DeviceKey, LinkEndCause)
-    case asked(DeviceKey, AttributeRequest)
+    case asked(DeviceKey, ServerPacket, isCommand: Bool)
 
     /// To an adapter that is either.
     case security(DeviceKey, SecurityNews)

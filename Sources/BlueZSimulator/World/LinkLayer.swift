@@ -175,13 +175,8 @@ struct LinkLayer: Sendable {
                 }
             }
         case .hangUp(let end): drop(end, .remote, server: .local)
-        case .respond(let end, let id, let result, let packets):
-            guard links[end]?.request?.id == id else { return }
-            let delay = parameters(of: end).callLatency * Double(max(1, packets))
-            switch result {
-            case .bytes(let bytes): settle(end, .success(bytes), after: delay)
-            case .error(let code): settle(end, .error(code), after: delay)
-            }
+        case .respond(let end, let result):
+            if let step = links[end]?.exchange?.answered(result) { take(step, end) }
         case .deliver(let end, let value):
             guard links[end]?.isUp == true, links[end]?.holdBack(value) == false else { return }
             events.append(.central(end, .value(value)))
@@ -498,7 +493,12 @@ struct LinkLayer: Sendable {
     /// Passes a request to the server: to bluetoothd, or to the behaviour or the stored value of a peripheral.
     private mutating func begin(_ request: AttributeRequest, _ end: CentralEnd) {
         switch links[end]?.server {
-        case .adapter(let server, _)?: events.append(.asked(server, request))
+        case .adapter(let server, let central)?:
+            if case .write(_, let bytes, .command) = request.kind {
+                return events.append(.asked(server, .write(handle: request.handle, bytes), isCommand: true))
+            }
+            links[end]?.exchange = ServerExchange(request, mtu: central.mtu)
+            if let step = links[end]?.exchange?.begin() { take(step, end) }
         case .peripheral(let address)?:
             guard let peripheral = peripherals[address] else { return }
             if let refusal = peripheral.refusal(of: request, over: security.security(of: end)) {
@@ -531,6 +531,16 @@ struct LinkLayer: Sendable {
             }
             if !isAsked { conclude(request, end, usual) }
         case nil: break
+        }
+    }
+
+    private mutating func take(_ step: ServerExchange.Step, _ end: CentralEnd) {
+        guard let link = links[end], case .adapter(let server, _) = link.server else { return }
+        let delay = parameters(of: end).callLatency * Double(link.exchange?.packets ?? 0)
+        switch step {
+        case .send(let packet): events.append(.asked(server, packet, isCommand: false))
+        case .finish(.bytes(let bytes)): settle(end, .success(bytes), after: delay)
+        case .finish(.error(let code)): settle(end, .error(code), after: delay)
         }
     }
 
