@@ -51,24 +51,27 @@ public final class CentralLink: Sendable {
         case disconnected
     }
 
+    /// Called once with the result of a request, on the simulator's loop.
+    public typealias Completion = @Sendable (Result<[UInt8], CentralLinkError>) -> Void
+
     private struct Contents {
         var state = State.connecting
         var values: [CentralValue] = []
+        /// Those that have no result yet, by their numbers.
         var requests: [UInt64: CentralRequest] = [:]
-        /// Those that wait for a pairing.
-        var pairing: [CentralRequest] = []
         var number: UInt64 = 0
 
-        mutating func takePairing() -> [CentralRequest] {
-            defer { pairing = [] }
-            return pairing
+        /// Removes all requests, or those for a pairing, and returns them in their order.
+        mutating func takeRequests(forPairing: Bool = false) -> [CentralRequest] {
+            let taken = requests.filter { !forPairing || $0.value.isPairing }.sorted { $0.key < $1.key }
+            for (id, _) in taken { requests[id] = nil }
+            return taken.map(\.value)
         }
 
         /// Ends the connection, and returns the requests that are to fail.
         mutating func disconnect() -> [CentralRequest] {
             state = .disconnected
-            defer { requests = [:] }
-            return requests.sorted { $0.key < $1.key }.map(\.value) + takePairing()
+            return takeRequests()
         }
     }
 
@@ -106,11 +109,10 @@ public final class CentralLink: Sendable {
     ///   - characteristic: its UUID, or its handle if several have that UUID.
     ///   - descriptor: the UUID of a descriptor of it, such as `"2901"`.
     ///   - offset: the position in the value to begin at.
-    ///   - completion: called once, on the simulator's loop.
     @discardableResult
     public func read(
         _ characteristic: AttributeSelector, descriptor: String? = nil, offset: Int = 0,
-        completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)? = nil
+        completion: Completion? = nil
     ) -> CentralRequest {
         request(.read(offset: offset), characteristic, descriptor, completion)
     }
@@ -120,7 +122,7 @@ public final class CentralLink: Sendable {
     @discardableResult
     public func write(
         _ bytes: [UInt8], to characteristic: AttributeSelector, descriptor: String? = nil, offset: Int = 0,
-        type: VirtualWriteType = .request, completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)? = nil
+        type: VirtualWriteType = .request, completion: Completion? = nil
     ) -> CentralRequest {
         request(.write(offset: offset, bytes: bytes, type: type), characteristic, descriptor, completion)
     }
@@ -128,35 +130,22 @@ public final class CentralLink: Sendable {
     /// Subscribes to a characteristic's notifications, or to its indications.
     @discardableResult
     public func subscribe(
-        to characteristic: AttributeSelector, indications: Bool = false,
-        completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)? = nil
+        to characteristic: AttributeSelector, indications: Bool = false, completion: Completion? = nil
     ) -> CentralRequest {
         request(.configure(indications ? 2 : 1), characteristic, AttributeDatabase.configuration, completion)
     }
 
     /// Ends a subscription.
     @discardableResult
-    public func unsubscribe(
-        from characteristic: AttributeSelector,
-        completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)? = nil
-    ) -> CentralRequest {
+    public func unsubscribe(from characteristic: AttributeSelector, completion: Completion? = nil) -> CentralRequest {
         request(.configure(0), characteristic, AttributeDatabase.configuration, completion)
     }
 
     /// Encrypts the link: with the keys that it has of the adapter, or else with a pairing, for which the adapter asks an agent.
     @discardableResult
-    public func pair(completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)? = nil) -> CentralRequest {
-        let request = CentralRequest(completion)
-        let isFirst = contents.withLock { contents -> Bool? in
-            guard contents.state == .connected else { return nil }
-            contents.pairing.append(request)
-            return contents.pairing.count == 1
-        }
-        guard let isFirst else {
-            settle(request, .failure(.disconnected))
-            return request
-        }
-        if isFirst { stage.decide { $0.linkLayer.pair(end) } }
+    public func pair(completion: Completion? = nil) -> CentralRequest {
+        let request = CentralRequest(isPairing: true, completion)
+        if add(request) != nil { stage.decide { $0.linkLayer.pair(end) } }
         return request
     }
 
@@ -181,29 +170,37 @@ public final class CentralLink: Sendable {
 
     private func request(
         _ kind: AttributeRequest.Kind, _ characteristic: AttributeSelector, _ descriptor: String?,
-        _ completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)?
+        _ completion: Completion?
     ) -> CentralRequest {
         let request = CentralRequest(completion)
+        guard let id = add(request) else { return request }
         let handle = stage.look {
             $0.daemon.server.applications.databases[adapter]?.handle(characteristic, descriptor: descriptor)
         }
-        let id = contents.withLock { contents -> UInt64? in
-            guard contents.state == .connected, handle != nil else { return nil }
-            contents.number += 1
-            contents.requests[contents.number] = request
-            return contents.number
-        }
-        guard let id, let handle else {
-            settle(request, .failure(handle == nil && state == .connected ? .notFound : .disconnected))
+        guard let handle else {
+            finish(id, .failure(.notFound))
             return request
         }
         let asked = AttributeRequest(id: id, handle: handle, kind: kind)
         stage.decide { $0.linkLayer.receive(asked, over: end) }
-        if asked.isCommand {
-            contents.withLock { $0.requests[id] = nil }
-            settle(request, .success([]))
-        }
+        if asked.isCommand { finish(id, .success([])) }
         return request
+    }
+
+    /// Returns the number of a request; nil if it fails because there is no link.
+    private func add(_ request: CentralRequest) -> UInt64? {
+        let id = contents.withLock { contents -> UInt64? in
+            guard contents.state == .connected else { return nil }
+            contents.number += 1
+            contents.requests[contents.number] = request
+            return contents.number
+        }
+        if id == nil { settle(request, .failure(.disconnected)) }
+        return id
+    }
+
+    private func finish(_ id: UInt64, _ result: Result<[UInt8], CentralLinkError>) {
+        if let request = contents.withLock({ $0.requests.removeValue(forKey: id) }) { settle(request, result) }
     }
 
     private func settle(_ request: CentralRequest, _ result: Result<[UInt8], CentralLinkError>) {
@@ -225,9 +222,11 @@ public final class CentralLink: Sendable {
             case .error(let code): request?.settle(.failure(.attribute(code)))
             }
         case .security(.secured):
-            for request in contents.withLock({ $0.takePairing() }) { request.settle(.success([])) }
+            for request in contents.withLock({ $0.takeRequests(forPairing: true) }) { request.settle(.success([])) }
         case .security(.failed(let failure)):
-            for request in contents.withLock({ $0.takePairing() }) { request.settle(.failure(.pairing(failure))) }
+            for request in contents.withLock({ $0.takeRequests(forPairing: true) }) {
+                request.settle(.failure(.pairing(failure)))
+            }
         case .security(.asked), .security(.paired): break
         case .value(var value):
             // The server may have sent it before a response that had to come first.
@@ -240,9 +239,11 @@ public final class CentralLink: Sendable {
 /// A request of a central.
 public final class CentralRequest: Sendable {
     private let held = Locked<Result<[UInt8], CentralLinkError>?>(nil)
-    private let completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)?
+    private let completion: CentralLink.Completion?
+    let isPairing: Bool
 
-    init(_ completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)?) {
+    init(isPairing: Bool = false, _ completion: CentralLink.Completion?) {
+        self.isPairing = isPairing
         self.completion = completion
     }
 
@@ -262,11 +263,7 @@ public final class CentralRequest: Sendable {
     }
 
     func settle(_ result: Result<[UInt8], CentralLinkError>) {
-        let isFirst = held.withLock { held in
-            guard held == nil else { return false }
-            held = result
-            return true
-        }
-        if isFirst { completion?(result) }
+        held.withLock { $0 = result }
+        completion?(result)
     }
 }

@@ -64,8 +64,8 @@ extension Simulator {
                 switch link.server {
                 case .peripheral(let address): database = simulation.linkLayer.peripherals[address]?.database
                 case .adapter(let server, _):
-                    handles = (simulation.daemon.server.links[server]?.configurations ?? [:]).filter { $0.value != 0 }
-                        .map(\.key)
+                    handles = (simulation.daemon.server.configurations[server] ?? [:]).filter { $0.value != 0 }.map(
+                        \.key)
                     database = simulation.daemon.server.applications.databases[server.adapter]
                 }
                 return LinkState(

@@ -349,7 +349,7 @@ final class LinkFaultTests: RandomTestCase {
             let daemon = simulation.daemon
             let waiting = daemon.connections
             XCTAssertTrue(waiting.connects.isEmpty && waiting.disconnects.isEmpty && waiting.removals.isEmpty)
-            XCTAssertTrue(daemon.client.links.isEmpty && daemon.client.exporting.isEmpty)
+            XCTAssertTrue(daemon.client.links.isEmpty && !daemon.client.isExporting)
             XCTAssertTrue(daemon.core.tree.devices.values.allSatisfy { !$0.isDisconnecting })
             XCTAssertTrue(daemon.client.owners.isEmpty)
             for attribute in daemon.client.tables.values.flatMap(\.attributes.values) {

@@ -11,7 +11,6 @@ struct Applications: Sendable {
     /// In the order of their registration, also those that are being registered.
     var all: [LocalApplication] { applications.values.sorted { $0.id.number < $1.id.number } }
 
-    /// The clients that have registered applications.
     var owners: [String] { applications.values.map(\.owner) }
 
     mutating func reset() {
@@ -56,7 +55,6 @@ struct Applications: Sendable {
 
     // MARK: Calls
 
-    /// Calls an object of a program.
     func call(
         _ object: ObjectID, _ member: String, _ core: inout Core, _ arguments: [BusValue] = [],
         reply: ClientCall.Reply = .none, _ handler: ReplyHandler? = nil
@@ -71,7 +69,6 @@ struct Applications: Sendable {
 
     // MARK: Subscriptions and sockets
 
-    /// Subscribes to a characteristic.
     mutating func startNotify(_ object: ObjectID, _ core: inout Core) {
         call(object, "StartNotify", &core)
         change(object) { $0.subscriptions += 1 }
@@ -86,7 +83,6 @@ struct Applications: Sendable {
         }
     }
 
-    /// Closes the sockets of a central.
     mutating func closeSockets(
         of key: DeviceKey, _ sockets: WritableKeyPath<ServedObject, [ServedSocket]>, _ core: inout Core
     ) {
@@ -125,7 +121,6 @@ struct Applications: Sendable {
         return false
     }
 
-    /// Returns the object that a socket belongs to.
     func object(with id: SocketID, _ sockets: KeyPath<ServedObject, [ServedSocket]>) -> ObjectID? {
         objects.first { $0.object[keyPath: sockets].contains { $0.id == id } }?.id
     }

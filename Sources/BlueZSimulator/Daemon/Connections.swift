@@ -158,7 +158,6 @@ struct Connections: Sendable {
 }
 
 extension Core {
-    /// Removes the interface of a device's battery.
     mutating func hideBattery(of key: DeviceKey) {
         guard let device = tree.devices[key], device.batteryLevel != nil else { return }
         flush()

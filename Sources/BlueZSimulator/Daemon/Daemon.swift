@@ -60,7 +60,7 @@ struct Daemon: Sendable {
         guard present.contains(name), let method = interfaces[name]?.method(call.member),
             call.signature == method.signature
         else { throw DaemonError.unknownMethod(call) }
-        guard client.exporting.isEmpty else { return held.append(call) }
+        guard !client.isExporting else { return held.append(call) }
         if ignoresRegistrations, Self.registrations.contains(call.member) { return ignored.append(call) }
         if let refusal { throw refusal }
         var call = call
@@ -170,7 +170,7 @@ struct Daemon: Sendable {
         for key in pairings.pending.sorted() where core.tree.devices[key]?.areServicesResolved == true {
             pairings.conclude(key, &core)
         }
-        while client.exporting.isEmpty, !held.isEmpty { perform(held.removeFirst()) }
+        while !client.isExporting, !held.isEmpty { perform(held.removeFirst()) }
         let owners = Set(
             agents.owners + discovery.owners + client.owners + server.applications.owners + advertising.owners
                 + ignored.map(\.client))

@@ -3,7 +3,6 @@ import Foundation
 /// The attributes of connected devices: discovery of services, and what clients read, write and subscribe to
 /// (`src/gatt-client.c`).
 struct GattClient: Sendable {
-    /// A link to a peripheral.
     struct Link: Sendable {
         /// Whether it is to be encrypted before anything else.
         fileprivate var isSecured = false
@@ -12,15 +11,16 @@ struct GattClient: Sendable {
         fileprivate var isStalled = false
         /// Seconds between two objects that are put on the bus; 0 for all of them at once.
         fileprivate var exportDelay: Double
-        /// Discovered attributes that have no objects yet.
-        fileprivate var unseen: [UInt16] = []
+        /// Discovered services whose objects are not due yet.
+        fileprivate var late: Set<UInt16> = []
+        /// Whether objects are put on the bus at the moment, one by one.
+        fileprivate var isExporting = false
         /// The requests that have no response yet, by their numbers.
         fileprivate(set) var requests: [UInt64: Request] = [:]
         /// The numbers of BlueZ's own reads of the battery level that have no response yet.
         fileprivate var batteryReads: Set<UInt64> = []
     }
 
-    /// A request to the peer.
     struct Request: Sendable {
         /// The handle of the declaration.
         let handle: UInt16
@@ -38,8 +38,8 @@ struct GattClient: Sendable {
 
     private(set) var links: [DeviceKey: Link] = [:]
     private(set) var tables: [DeviceKey: RemoteTable] = [:]
-    /// Devices that get their objects at the moment; until that is done no call is carried out.
-    private(set) var exporting: Set<DeviceKey> = []
+    /// Whether devices get their objects at the moment; until that is done no call is carried out.
+    var isExporting: Bool { links.values.contains(where: \.isExporting) }
     /// A fault: devices that do not reply to calls of their attributes.
     var unanswering: Set<VirtualAddress> = []
     private var requestCount: UInt64 = 0
@@ -58,7 +58,6 @@ struct GattClient: Sendable {
     mutating func reset() {
         links = [:]
         tables = [:]
-        exporting = []
     }
 
     private func attribute(_ key: AttributeKey) -> RemoteAttribute? { tables[key.device]?[key.handle] }
@@ -188,7 +187,6 @@ struct GattClient: Sendable {
         core.reply(call.id)
     }
 
-    /// Ends a client's session of notifications.
     private mutating func endSession(of client: String, _ key: AttributeKey, _ core: inout Core) {
         change(key) { $0.removeClient(client) }
         closeNotifySocket(key, &core)
@@ -373,7 +371,6 @@ struct GattClient: Sendable {
         }
     }
 
-    /// The client has closed its end.
     mutating func socketClosed(_ socket: SocketID, _ core: inout Core) {
         guard let key = owner(of: socket), let attribute = attribute(key) else { return }
         if attribute.writeSocket == socket {
@@ -570,7 +567,6 @@ struct GattClient: Sendable {
     mutating func conclude(_ link: Link, of key: DeviceKey, _ core: inout Core) {
         failRequests(of: link, on: key, &core)
         closeSockets(of: key, &core)
-        exporting.remove(key)
     }
 
     /// Ends the link of a device that is removed, and removes its attributes.
@@ -584,7 +580,6 @@ struct GattClient: Sendable {
         for service in tables[key]?.services ?? [] { hide(service, of: key, &core) }
         tables[key] = nil
         core.alarms.remove(.export(key))
-        exporting.remove(key)
     }
 
     // MARK: Services
@@ -634,60 +629,52 @@ struct GattClient: Sendable {
         for service in services
         where core.traits.showsClaimedServices || !RemoteTable.claimedServices.contains(service.uuid) {
             tables[key]?.adopt(service, of: device, core.tree.properties)
-            let handles = unshown(of: service, key, core)
-            guard !handles.isEmpty else { continue }
+            guard RemoteTable.handles(of: service).contains(where: { isUnshown($0, of: key, core) }) else { continue }
             isAddition = true
-            if service.appearsAfter > 0 {
-                core.alarms.set(
-                    .exportService(AttributeKey(device: key, handle: service.handle)),
-                    to: core.now + service.appearsAfter)
-            } else {
-                links[key]?.unseen += handles
-            }
+            guard service.appearsAfter > 0 else { continue }
+            links[key]?.late.insert(service.handle)
+            core.alarms.set(
+                .exportService(AttributeKey(device: key, handle: service.handle)), to: core.now + service.appearsAfter)
         }
         return isAddition
     }
 
-    /// The attributes of a service that have no objects, parents first: all of a new service; of a known one those that
-    /// were not reached before a link ended.
-    private func unshown(of service: AttributeDatabase.Service, _ key: DeviceKey, _ core: Core) -> [UInt16] {
-        RemoteTable.handles(of: service).filter {
-            core.tree.attribute(AttributeKey(device: key, handle: $0)) == nil
-        }
+    private func isUnshown(_ handle: UInt16, of key: DeviceKey, _ core: Core) -> Bool {
+        tables[key]?[handle] != nil && core.tree.attribute(AttributeKey(device: key, handle: handle)) == nil
+    }
+
+    /// The attributes that are due and have no objects, parents first: all of a new service; of a known one those that were
+    /// not reached before a link ended.
+    private func unshown(of key: DeviceKey, _ core: Core) -> [UInt16] {
+        let due = tables[key]?.services.filter { links[key]?.late.contains($0.handle) == false } ?? []
+        return due.flatMap(RemoteTable.handles).filter { isUnshown($0, of: key, core) }
     }
 
     /// Adds the next object, or all of them if that takes no time.
     private mutating func exportNext(of key: DeviceKey, _ core: inout Core) {
         guard let link = links[key] else { return }
-        guard link.exportDelay > 0, !link.unseen.isEmpty else {
+        let isExporting = link.exportDelay > 0 && !unshown(of: key, core).isEmpty
+        links[key]?.isExporting = isExporting
+        guard isExporting else {
             exportAll(of: key, &core)
-            return exportEnded(of: key, &core)
+            core.flush()
+            return readBattery(of: key, &core)
         }
-        exporting.insert(key)
         core.alarms.set(.export(key), to: core.now + link.exportDelay)
     }
 
     mutating func exportDue(of key: DeviceKey, _ core: inout Core) {
-        guard let handle = links[key]?.unseen.first else { return }
-        links[key]?.unseen.removeFirst()
-        export(handle, of: key, &core)
+        if let handle = unshown(of: key, core).first { export(handle, of: key, &core) }
         exportNext(of: key, &core)
     }
 
-    private mutating func exportAll(of key: DeviceKey, _ core: inout Core) {
-        for handle in links[key]?.unseen ?? [] { export(handle, of: key, &core) }
-        links[key]?.unseen = []
+    private func exportAll(of key: DeviceKey, _ core: inout Core) {
+        for handle in unshown(of: key, core) { export(handle, of: key, &core) }
     }
 
     private func export(_ handle: UInt16, of key: DeviceKey, _ core: inout Core) {
         guard let attribute = tables[key]?[handle] else { return }
         core.add(attribute.object, as: AttributeKey(device: key, handle: handle))
-    }
-
-    private mutating func exportEnded(of key: DeviceKey, _ core: inout Core) {
-        core.flush()
-        readBattery(of: key, &core)
-        exporting.remove(key)
     }
 
     /// A service that appears later than the others is due.
@@ -701,15 +688,15 @@ struct GattClient: Sendable {
             core.announce(.servicesResolved, of: key.device)
             core.flush()
         }
-        let handles = unshown(of: service, key.device, core)
-        links[key.device]?.unseen += handles
+        links[key.device]?.late.remove(key.handle)
         // Otherwise the alarm for the next of the earlier objects is set.
-        if link.unseen.isEmpty { exportNext(of: key.device, &core) }
+        if !link.isExporting { exportNext(of: key.device, &core) }
     }
 
     /// Removes the objects of a service, children first.
     private mutating func hide(_ service: AttributeDatabase.Service, of device: DeviceKey, _ core: inout Core) {
         core.alarms.remove(.exportService(AttributeKey(device: device, handle: service.handle)))
+        links[device]?.late.remove(service.handle)
         for characteristic in service.characteristics {
             for descriptor in characteristic.descriptors { hide(descriptor.handle, of: device, &core) }
             hide(characteristic.handle, of: device, &core)
@@ -728,10 +715,8 @@ struct GattClient: Sendable {
             links[device]?.requests = requests
         }
         tables[device]?[handle] = nil
-        links[device]?.unseen.removeAll { $0 == handle }
     }
 
-    /// The services of the peer have changed.
     func servicesChanged(of key: DeviceKey, _ core: inout Core) {
         if links[key] != nil { core.order(.discover(key)) }
     }

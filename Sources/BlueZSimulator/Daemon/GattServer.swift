@@ -6,8 +6,9 @@ struct GattServer: Sendable {
     var applications = Applications()
     /// By the serving adapter and the central's address.
     private(set) var links: [DeviceKey: ServerLink] = [:]
-    /// The subscriptions of bonded centrals that are not connected.
-    private var bonded: [DeviceKey: [UInt16: UInt16]] = [:]
+    /// What centrals have written to each descriptor for subscriptions, by the descriptor's handle. That of a bonded central
+    /// outlives its link.
+    private(set) var configurations: [DeviceKey: [UInt16: UInt16]] = [:]
     private var packetCount: UInt64 = 0
     /// Centrals that confirm no indication.
     var unconfirming: Set<VirtualAddress> = []
@@ -17,7 +18,7 @@ struct GattServer: Sendable {
     mutating func reset() {
         applications.reset()
         links = [:]
-        bonded = [:]
+        configurations = [:]
     }
 
     // MARK: Applications
@@ -63,14 +64,10 @@ struct GattServer: Sendable {
     private mutating func servicesRemoved(_ services: [AttributeDatabase.Service], on index: Int, _ core: inout Core) {
         guard !services.isEmpty else { return }
         servicesChanged(services, on: index, &core)
-        func isKept(_ entry: (key: UInt16, value: UInt16)) -> Bool {
-            !services.contains { $0.range.contains(Int(entry.key)) }
-        }
-        for key in links.keys where key.adapter == index {
-            links[key]!.configurations = links[key]!.configurations.filter(isKept)
-        }
-        for (key, configurations) in bonded where key.adapter == index {
-            bonded[key] = configurations.filter(isKept)
+        for (key, written) in configurations where key.adapter == index {
+            configurations[key] = written.filter { entry in
+                !services.contains { $0.range.contains(Int(entry.key)) }
+            }
         }
     }
 
@@ -102,8 +99,7 @@ struct GattServer: Sendable {
             core.addDevice(key, central.addressType)
             core.flush()
         }
-        links[key] = ServerLink(
-            central: central, end: end, configurations: bonded.removeValue(forKey: key) ?? [:])
+        links[key] = ServerLink(central: central, end: end)
         core.change(key) { $0.isConnected = true }
         if central.isBonded {
             core.change(key) { $0.isTemporary = $0.isTemporary && $0.isBonded }
@@ -115,7 +111,6 @@ struct GattServer: Sendable {
         core.alarms.set(.resolveCentral(key), to: core.now + 0.1)
     }
 
-    /// The security of a central's link was raised to this level.
     mutating func secured(_ key: DeviceKey, _ security: LinkSecurity) { links[key]?.security = security }
 
     /// BlueZ has read the central's own services, of which the simulator has none.
@@ -133,13 +128,12 @@ struct GattServer: Sendable {
             core.alarms.remove(alarm)
         }
         if let pending = link.pending, !diesOfAbandonedAnswers { core.alarms.remove(.packetTimeout(pending.id)) }
-        endSubscriptions(over: link, key, &core)
+        endSubscriptions(of: key, &core)
         return true
     }
 
     // MARK: Requests
 
-    /// A central sends a packet.
     mutating func serve(_ packet: ServerPacket, over key: DeviceKey, isCommand: Bool, _ core: inout Core) {
         packetCount += 1
         let id = PacketID(number: packetCount, link: key, wantsResponse: !isCommand)
@@ -189,7 +183,7 @@ struct GattServer: Sendable {
         case .value(let bytes):
             guard offset <= bytes.count else { return .error(ATTError.invalidOffset) }
             return .bytes(Array(bytes.dropFirst(offset).prefix(link.central.mtu - 1)))
-        case .configuration: return .bytes((link.configurations[handle] ?? 0).bytes)
+        case .configuration: return .bytes((configurations[packet.link]?[handle] ?? 0).bytes)
         case .object(let object):
             ask(object, "ReadValue", [options(packet.link, offset: offset, core)], packet, &core) {
                 $0.server.readReturned(packet, $1, &$0.core)
@@ -300,7 +294,6 @@ struct GattServer: Sendable {
         return .options(options)
     }
 
-    /// Gives a packet its result.
     private mutating func answer(_ packet: PacketID, _ result: AttributeResult, _ core: inout Core) {
         guard let pending = links[packet.link]?.pending, pending.id == packet else { return }
         links[packet.link]?.pending = nil
@@ -428,13 +421,13 @@ struct GattServer: Sendable {
     private mutating func configure(
         _ handle: UInt16, _ bytes: [UInt8], over key: DeviceKey, _ core: inout Core
     ) -> AttributeResult {
-        guard let link = links[key], (1...2).contains(bytes.count) else { return .error(ATTError.invalidLength) }
+        guard (1...2).contains(bytes.count) else { return .error(ATTError.invalidLength) }
         let value = UInt16(bytes)
-        guard value != link.configurations[handle] ?? 0 else { return .bytes([]) }
+        guard value != configurations[key]?[handle] ?? 0 else { return .bytes([]) }
         if let object = applications.object(notifiedBy: handle, on: key.adapter) {
             if let code = subscribe(object, value, over: key, &core) { return .error(code) }
         }
-        links[key]?.configurations[handle] = value
+        configurations[key, default: [:]][handle] = value
         return .bytes([])
     }
 
@@ -488,15 +481,14 @@ struct GattServer: Sendable {
             let handle = applications.databases[application.adapter]?.configurationHandle(
                 of: characteristic.handle)
         else { return false }
-        return links[key]?.configurations[handle] ?? 0 != 0
+        return links[key] != nil && configurations[key]?[handle] ?? 0 != 0
     }
 
     /// The link of a central has ended (`att_disconnected`): its subscriptions end unless it is bonded, then its sockets.
-    private mutating func endSubscriptions(over link: ServerLink, _ key: DeviceKey, _ core: inout Core) {
-        if core.tree.devices[key]?.isBonded == true {
-            bonded[key] = link.configurations
-        } else {
-            for handle in link.configurations.filter({ $0.value != 0 }).keys.sorted() {
+    private mutating func endSubscriptions(of key: DeviceKey, _ core: inout Core) {
+        if core.tree.devices[key]?.isBonded != true {
+            let written = configurations.removeValue(forKey: key) ?? [:]
+            for handle in written.filter({ $0.value != 0 }).keys.sorted() {
                 guard let object = applications.object(notifiedBy: handle, on: key.adapter) else { continue }
                 // The versions with a socket per central close the oldest one here (bluez#1452).
                 applications.unsubscribe(object, by: nil, &core)
@@ -540,7 +532,7 @@ struct GattServer: Sendable {
             && database.characteristic(withValue: handle)?.flags.contains(.indicate) == true
         for (key, link) in links.sorted(by: { $0.key < $1.key })
         where key.adapter == index && (central == nil || central == key) {
-            let value = link.configurations[configuration] ?? 0
+            let value = configurations[key]?[configuration] ?? 0
             guard value & (indicatesOnly ? 2 : 3) != 0 else { continue }
             let cut = Array(bytes.prefix(min(ServerExchange.longestValue, link.central.mtu - 3)))
             guard value & 2 != 0 else {
@@ -571,7 +563,6 @@ struct GattServer: Sendable {
         if !unconfirming.contains(key.address) { core.alarms.set(.confirmation(key), to: core.now + 0.005) }
     }
 
-    /// A central has confirmed an indication.
     mutating func confirmed(_ key: DeviceKey, _ core: inout Core) {
         guard let indication = links[key]?.indications.first else { return }
         core.alarms.remove(.confirmationTimeout(key))

@@ -192,7 +192,6 @@ struct Pairings: Sendable {
         if let call = bondings.removeValue(forKey: key)?.call { core.reply(call) }
     }
 
-    /// A pairing has failed.
     mutating func failed(_ failure: PairingFailure, _ key: DeviceKey, _ agents: inout Agents, _ core: inout Core) {
         agents.cancelRequest(about: key, &core)
         switch failure {

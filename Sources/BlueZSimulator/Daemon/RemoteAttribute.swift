@@ -33,7 +33,6 @@ struct RemoteAttribute: Sendable {
     /// What a subscription writes: 1 for notifications, 2 for indications.
     var configurationBits: UInt8 { flags.contains(.notify) ? 1 : 2 }
 
-    /// Ends the session of a client.
     mutating func removeClient(_ client: String) {
         clients.removeAll { $0 == client }
         armed.remove(client)
@@ -109,7 +108,6 @@ struct RemoteTable: Sendable {
         }
     }
 
-    /// Returns the path of a service's object.
     static func path(of service: UInt16, in devicePath: String) -> String {
         devicePath + "/service" + digits(service)
     }

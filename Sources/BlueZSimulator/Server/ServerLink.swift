@@ -13,8 +13,6 @@ struct ServerLink: Hashable, Sendable {
     let central: VirtualCentral
     let end: CentralEnd
     var security = LinkSecurity.none
-    /// What the central has written to each descriptor for subscriptions, by the descriptor's handle.
-    var configurations: [UInt16: UInt16] = [:]
     /// Writes that are prepared and not executed. Parts that follow each other are joined.
     var prepared: [PreparedWrite] = []
     /// The packet that waits for a program.
@@ -37,7 +35,6 @@ struct ServerLink: Hashable, Sendable {
     }
 
     struct Indication: Hashable, Sendable {
-        /// The handle of the value.
         var handle: UInt16
         var bytes: [UInt8]
         var confirmation: Confirmation

@@ -54,7 +54,7 @@ struct AttributeDatabase: Hashable, Sendable {
         var handle: UInt16
         /// In its long form.
         var uuid: String
-        /// Read, write or both; used for virtual peripherals only.
+        /// Read, write or both.
         var flags: Set<CharacteristicFlag> = []
     }
 
@@ -143,7 +143,6 @@ struct AttributeDatabase: Hashable, Sendable {
         return removed
     }
 
-    /// Removes the service with this handle and returns it.
     mutating func remove(service handle: UInt16) -> Service? {
         guard let place = services.firstIndex(where: { $0.handle == handle }) else { return nil }
         let removed = services.remove(at: place)
@@ -210,7 +209,6 @@ struct AttributeDatabase: Hashable, Sendable {
         return characteristic.configurationHandle
     }
 
-    /// The services as a central discovers them.
     var discovered: [Service] {
         services.map { service in
             var service = service
@@ -371,7 +369,6 @@ struct ApplicationID: Hashable, Sendable {
     let number: Int
 }
 
-/// An object of an application.
 struct ObjectID: Hashable, Sendable {
     let application: ApplicationID
     let path: String

@@ -27,7 +27,6 @@ struct KeyStore: Hashable, Sendable {
     private var keys: [Place: Key] = [:]
     private var count: UInt64 = 0
 
-    /// The key that a device has for a peer.
     func key(of owner: VirtualAddress, for peer: VirtualAddress) -> Key? {
         keys[Place(owner: owner, peer: peer)].flatMap { $0.isLoaded ? $0 : nil }
     }

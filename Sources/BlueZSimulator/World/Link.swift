@@ -19,7 +19,6 @@ enum CentralEnd: Hashable, Sendable, Comparable {
 /// A link between a central and a server, or an attempt to connect.
 struct Link: Sendable {
     enum Server: Hashable, Sendable {
-        /// A virtual peripheral.
         case peripheral(VirtualAddress)
         /// An adapter, and the address of the central; bluetoothd serves the attributes of programs.
         case adapter(DeviceKey, VirtualCentral)
@@ -49,7 +48,6 @@ struct Link: Sendable {
 
     init(to server: Server) { self.server = server }
 
-    /// The request that is under way.
     var request: AttributeRequest? { requests.first }
 
     /// Appends a request. Returns whether it is under way at once.
@@ -153,7 +151,6 @@ struct ServerExchange: Hashable, Sendable {
         }
     }
 
-    /// Returns the first packet.
     mutating func begin() -> Step { send() }
 
     /// Takes the response to a packet, and returns the next.
@@ -205,14 +202,11 @@ enum LinkLayerCommand: Hashable, Sendable {
     /// The response to the packet that has come last.
     case respond(CentralEnd, AttributeResult)
     case deliver(CentralEnd, CentralValue)
-    /// The services have changed.
     case announceServices(CentralEnd)
 
     // Either.
     /// Encrypt the link, with the keys that there are or with a pairing, for which a program may give the capability.
     case secure(DeviceKey, LinkSecurity, PairingCapability? = nil)
-    /// The answer to a question of a pairing.
-    ///
     /// `keepsLink`: the link stays up if the pairing fails with this answer.
     case answer(DeviceKey, PairingProcedure.Answer, keepsLink: Bool = false)
     case cancelPairing(DeviceKey)
@@ -222,9 +216,7 @@ enum LinkLayerCommand: Hashable, Sendable {
     case loadKeys(VirtualAddress)
 }
 
-/// An event that the link layer reports.
 enum LinkLayerEvent: Hashable, Sendable {
-    /// To a central.
     case central(CentralEnd, CentralNews)
 
     // To an adapter that is the central.
@@ -249,7 +241,6 @@ enum CentralNews: Hashable, Sendable {
     case connected(VirtualLink)
     /// The attempt to connect was refused, has timed out, or was cancelled.
     case failed
-    /// The link has ended.
     case disconnected(LinkEndCause)
     case response(id: UInt64, AttributeResult)
     case value(CentralValue)

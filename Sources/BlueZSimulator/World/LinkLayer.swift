@@ -1,7 +1,7 @@
 import Foundation
 
 /// What the controllers and the virtual devices do over the radio: advertisements, and the links between adapters, virtual
-/// peripherals and virtual centrals. A pure value: commands, verdicts and the time go in; events and questions come out.
+/// peripherals and virtual centrals. A pure value: commands and the time go in; events and questions come out.
 struct LinkLayer: Sendable {
     private enum Due: Hashable {
         case connection(CentralEnd)
@@ -50,7 +50,6 @@ struct LinkLayer: Sendable {
         peripherals[address] = nil
     }
 
-    /// Takes a peripheral out of range, or back.
     mutating func setAway(_ address: VirtualAddress, _ isAway: Bool) {
         radio.setAway(address, isAway, now: now)
         guard let peripheral = peripherals[address], peripheral.isAway != isAway else { return }
@@ -110,7 +109,6 @@ struct LinkLayer: Sendable {
         peripherals[address]?.setRandomFaults(faults)
     }
 
-    /// A characteristic of a peripheral.
     func characteristic(
         _ selector: AttributeSelector, at address: VirtualAddress
     ) -> AttributeDatabase.Characteristic? {
@@ -145,7 +143,6 @@ struct LinkLayer: Sendable {
         return isSent
     }
 
-    /// The links of a peripheral that are up.
     private func linksUp(to address: VirtualAddress) -> [CentralEnd] {
         peripherals[address]?.centrals.filter { links[$0]?.isUp == true } ?? []
     }
@@ -190,7 +187,7 @@ struct LinkLayer: Sendable {
         case .cancelPairing(let key): security.cancel(key)
         case .forget(let key, let isStored):
             security.forget(identity(of: key.address), by: key.adapter, isStored: isStored)
-        case .loadKeys(let address): security.loadKeys(of: address)
+        case .loadKeys(let address): security.keys.load(of: address)
         }
         takeSecurityNews()
     }

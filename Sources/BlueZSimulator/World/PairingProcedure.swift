@@ -11,7 +11,6 @@ struct PairingProcedure: Hashable, Sendable {
         var other: Side { self == .initiator ? .responder : .initiator }
     }
 
-    /// One of the two devices.
     struct Party: Hashable, Sendable {
         var capability = PairingCapability.noInputNoOutput
         var hasSecureConnections = true

@@ -5,7 +5,6 @@ struct ScriptedPeripheral: Sendable {
     private(set) var peripheral: VirtualPeripheral
     private(set) var database: AttributeDatabase
     var faults = PeripheralFaults()
-    /// Whether it is out of range.
     var isAway = false
     /// The links that it has, and the attempts to connect that it considers. Others wait until one of these ends.
     var centrals: [CentralEnd] = []
@@ -122,7 +121,6 @@ struct ScriptedPeripheral: Sendable {
     }
 }
 
-/// The faults of a peripheral.
 struct PeripheralFaults: Sendable {
     /// The number of attempts to connect that fail.
     var refusals = 0
@@ -155,7 +153,6 @@ struct RandomFaults: Sendable {
         self.share = min(1, max(0, share))
     }
 
-    /// Returns the faults of the next attempt.
     mutating func next() -> PeripheralFaults {
         var faults = PeripheralFaults()
         let isFaulty = Double(numbers.next() >> 11) / Double(1 << 53) < share

@@ -14,7 +14,6 @@ struct SecurityManager: Sendable {
         var isBondable = false
     }
 
-    /// One end of a link.
     enum Party: Hashable, Sendable {
         /// An adapter, with the address of the other end.
         case adapter(DeviceKey)
@@ -49,7 +48,6 @@ struct SecurityManager: Sendable {
         case answer(CentralEnd, Side)
         case finish(CentralEnd)
         case timeout(CentralEnd)
-        /// The link ends.
         case end(CentralEnd)
     }
 
@@ -57,8 +55,7 @@ struct SecurityManager: Sendable {
     /// with 5.82, 0.07 with 5.66).
     private static let missingKeysLimit = 0.02
 
-    private(set) var keys = KeyStore()
-    /// The time of what is being done.
+    var keys = KeyStore()
     var now: TimeInterval = 0
     /// By the number in `hciN`.
     var adapters: [Int: Adapter] = [:]
@@ -113,17 +110,11 @@ struct SecurityManager: Sendable {
 
     /// A fault: the device with an identity forgets all its keys, or the adapters forget theirs of it.
     mutating func loseKeys(of identity: VirtualAddress, byDevice: Bool) {
-        for adapter in adapters.values {
-            if byDevice {
-                keys.remove(of: identity, for: adapter.address)
-            } else {
-                keys.remove(of: adapter.address, for: identity)
-            }
+        for adapter in adapters.values.map(\.address) {
+            let (owner, peer) = byDevice ? (identity, adapter) : (adapter, identity)
+            keys.remove(of: owner, for: peer)
         }
     }
-
-    /// Loads the stored keys of an adapter, as `bluetoothd` does when it starts.
-    mutating func loadKeys(of adapter: VirtualAddress) { keys.load(of: adapter) }
 
     // MARK: Links
 
@@ -168,13 +159,11 @@ struct SecurityManager: Sendable {
     ///
     /// - Parameter capability: The capability of the agent of a program that pairs; nil for the capability of the link.
     mutating func secure(_ key: DeviceKey, to goal: LinkSecurity, capability: PairingCapability?) {
-        let served = links.first { $0.value.responder == .adapter(key) }?.key
-        guard let end = links[.adapter(key)] == nil ? served : .adapter(key) else { return }
+        guard let (end, _) = link(of: key) else { return }
         if let capability { links[end]?.capabilities[key] = capability }
         raise(end, to: goal)
     }
 
-    /// Raises the security of a link to `goal`.
     mutating func raise(_ end: CentralEnd, to goal: LinkSecurity) {
         guard var link = links[end], link.goal == nil else { return }
         guard link.security < goal else { return notify(link.initiator, at: end, .secured(link.security)) }
@@ -230,21 +219,20 @@ struct SecurityManager: Sendable {
     mutating func answer(
         _ answer: PairingProcedure.Answer, of key: DeviceKey, keepsLink: Bool
     ) {
-        guard let (end, side) = pairing(of: key) else { return }
+        guard let (end, side) = link(of: key), links[end]?.pairing != nil else { return }
         links[end]?.outlivesFailure = keepsLink
         take(answer, of: side, at: end)
     }
 
     /// An adapter cancels a pairing. The link stays up.
     mutating func cancel(_ key: DeviceKey) {
-        if let (end, _) = pairing(of: key) { conclude(end, .fail(.cancelled)) }
+        if let (end, _) = link(of: key), links[end]?.pairing != nil { conclude(end, .fail(.cancelled)) }
     }
 
-    private func pairing(of key: DeviceKey) -> (CentralEnd, Side)? {
-        for (end, link) in links where link.pairing != nil {
-            for side in Side.allCases where link[side] == .adapter(key) { return (end, side) }
-        }
-        return nil
+    /// The link of an adapter to a device, and the adapter's side of it.
+    private func link(of key: DeviceKey) -> (CentralEnd, Side)? {
+        if links[.adapter(key)] != nil { return (.adapter(key), .initiator) }
+        return links.first { $0.value.responder == .adapter(key) }.map { ($0.key, .responder) }
     }
 
     private mutating func startDue(_ end: CentralEnd) {
@@ -296,7 +284,6 @@ struct SecurityManager: Sendable {
         }
     }
 
-    /// Ends a pairing with its result.
     private mutating func conclude(_ end: CentralEnd, _ result: PairingProcedure.Step) {
         guard let link = links[end] else { return }
         links[end]?.pairing = nil
