@@ -228,9 +228,10 @@ final class PeripheralServerTests: XCTestCase {
             characteristics: [
                 VirtualCharacteristic("FFF1", [.write], echo: "FFF1"), VirtualCharacteristic("FFF1", [.notify]),
             ])
-        let characteristics = try XCTUnwrap(
-            AttributeDatabase([service], name: nil, appearance: nil).services.last?.characteristics)
-        XCTAssertEqual(characteristics[0].echo, characteristics[1].handle)
+        let database = AttributeDatabase([service], name: nil, appearance: nil)
+        let characteristics = try XCTUnwrap(database.services.last?.characteristics)
+        let echo = try XCTUnwrap(characteristics[0].echo)
+        XCTAssertEqual(database.target(ofEcho: echo)?.handle, characteristics[1].handle)
     }
 
     func testWhatIsWrittenIsEchoed() throws {

@@ -9,7 +9,7 @@ final class ServerExchangeTests: XCTestCase {
         var exchange = ServerExchange(AttributeRequest(id: 1, handle: 3, kind: kind), mtu: mtu)
         var words: [String] = []
         var rest = answers[...]
-        var step = exchange.begin()
+        var step = ServerExchange.Step.send(exchange.first)
         while case .send(let packet) = step {
             switch packet {
             case .read(_, let offset): words.append("read \(offset)")

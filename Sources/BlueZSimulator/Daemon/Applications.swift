@@ -167,7 +167,7 @@ struct Applications: Sendable {
         databases[application.adapter] = builder.database
         if let failure {
             // What was begun is removed, and its handles are not given again.
-            _ = databases[application.adapter]?.remove(id)
+            _ = databases[application.adapter]?.remove { $0.application == id }
             applications[id] = nil
             core.fail(call, failure)
             return nil
@@ -188,13 +188,13 @@ struct Applications: Sendable {
                 core.perform(.closeSocket(socket.id))
             }
         }
-        return databases[application.adapter]?.remove(application.id) ?? []
+        return databases[application.adapter]?.remove { $0.application == application.id } ?? []
     }
 
     /// Removes a service when its object is gone and its application stays.
     mutating func removeService(at path: String, of id: ApplicationID) -> AttributeDatabase.Service? {
         guard let application = applications[id], let handle = application.services[path],
-            let gone = databases[application.adapter]?.remove(service: handle)
+            let gone = databases[application.adapter]?.remove(where: { $0.handle == handle }).first
         else { return nil }
         applications[id]?.services[path] = nil
         return gone

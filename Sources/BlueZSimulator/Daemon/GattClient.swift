@@ -46,13 +46,7 @@ struct GattClient: Sendable {
 
     /// The clients that have a session of notifications.
     var owners: Set<String> {
-        var owners: Set<String> = []
-        for table in tables.values {
-            for attribute in table.attributes.values where !attribute.clients.isEmpty {
-                owners.formUnion(attribute.clients)
-            }
-        }
-        return owners
+        Set(tables.values.lazy.flatMap { $0.attributes.values.lazy.flatMap(\.clients) })
     }
 
     mutating func reset() {
@@ -401,10 +395,8 @@ struct GattClient: Sendable {
 
     private func owner(of socket: SocketID) -> AttributeKey? {
         for (device, table) in tables {
-            for (handle, attribute) in table.attributes
-            where attribute.notifySocket?.id == socket || attribute.writeSocket == socket {
-                return AttributeKey(device: device, handle: handle)
-            }
+            let found = table.attributes.first { $0.value.notifySocket?.id == socket || $0.value.writeSocket == socket }
+            if let found { return AttributeKey(device: device, handle: found.key) }
         }
         return nil
     }

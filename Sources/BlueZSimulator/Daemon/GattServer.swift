@@ -424,35 +424,25 @@ struct GattServer: Sendable {
         guard (1...2).contains(bytes.count) else { return .error(ATTError.invalidLength) }
         let value = UInt16(bytes)
         guard value != configurations[key]?[handle] ?? 0 else { return .bytes([]) }
-        if let object = applications.object(notifiedBy: handle, on: key.adapter) {
-            if let code = subscribe(object, value, over: key, &core) { return .error(code) }
+        if let object = applications.object(notifiedBy: handle, on: key.adapter),
+            let characteristic = applications[object]
+        {
+            if value == 0 {
+                applications.unsubscribe(object, by: key, &core)
+            } else if value > 2 || !characteristic.flags.contains(value == 1 ? .notify : .indicate) {
+                return .error(Self.improperlyConfigured)
+            } else if applications.notifySocket(of: characteristic, for: key, core.traits) != nil {
+                applications.change(object) { $0.subscriptions += 1 }
+            } else if characteristic.offersNotifySocket {
+                applications.call(object, "AcquireNotify", &core, [options(key, core)], reply: .socket) {
+                    $0.server.notifySocketReturned(object, key, $1, &$0.core)
+                }
+            } else {
+                applications.startNotify(object, &core)
+            }
         }
         configurations[key, default: [:]][handle] = value
         return .bytes([])
-    }
-
-    /// Returns the error code of a subscription that is refused.
-    private mutating func subscribe(
-        _ object: ObjectID, _ value: UInt16, over key: DeviceKey, _ core: inout Core
-    ) -> UInt8? {
-        guard let characteristic = applications[object] else { return ATTError.unlikely }
-        guard value != 0 else {
-            applications.unsubscribe(object, by: key, &core)
-            return nil
-        }
-        guard value <= 2, characteristic.flags.contains(value == 1 ? .notify : .indicate) else {
-            return Self.improperlyConfigured
-        }
-        if applications.notifySocket(of: characteristic, for: key, core.traits) != nil {
-            applications.change(object) { $0.subscriptions += 1 }
-        } else if characteristic.offersNotifySocket {
-            applications.call(object, "AcquireNotify", &core, [options(key, core)], reply: .socket) {
-                $0.server.notifySocketReturned(object, key, $1, &$0.core)
-            }
-        } else {
-            applications.startNotify(object, &core)
-        }
-        return nil
     }
 
     mutating func notifySocketReturned(_ object: ObjectID, _ key: DeviceKey, _ reply: ClientReply, _ core: inout Core) {
@@ -478,8 +468,8 @@ struct GattServer: Sendable {
     private func isSubscribed(_ key: DeviceKey, to object: ObjectID) -> Bool {
         guard let application = applications[object.application],
             let characteristic = applications[object],
-            let handle = applications.databases[application.adapter]?.configurationHandle(
-                of: characteristic.handle)
+            let handle = applications.databases[application.adapter]?.characteristic(
+                withValue: characteristic.handle)?.configurationHandle
         else { return false }
         return links[key] != nil && configurations[key]?[handle] ?? 0 != 0
     }
@@ -524,42 +514,33 @@ struct GattServer: Sendable {
         _ bytes: [UInt8], from handle: UInt16, on index: Int, to central: DeviceKey? = nil,
         confirmation: ServerLink.Confirmation, _ core: inout Core
     ) {
-        guard let database = applications.databases[index],
-            let configuration = database.configurationHandle(of: handle)
+        guard let characteristic = applications.databases[index]?.characteristic(withValue: handle),
+            characteristic.canNotify, let configuration = characteristic.configurationHandle
         else { return }
         let indicatesOnly =
-            core.traits.losesNotificationsBesideIndications
-            && database.characteristic(withValue: handle)?.flags.contains(.indicate) == true
+            core.traits.losesNotificationsBesideIndications && characteristic.flags.contains(.indicate)
         for (key, link) in links.sorted(by: { $0.key < $1.key })
         where key.adapter == index && (central == nil || central == key) {
-            let value = configurations[key]?[configuration] ?? 0
-            guard value & (indicatesOnly ? 2 : 3) != 0 else { continue }
-            let cut = Array(bytes.prefix(min(ServerExchange.longestValue, link.central.mtu - 3)))
-            guard value & 2 != 0 else {
-                deliver(cut, handle, to: key, isIndication: false, &core)
+            let bits = configurations[key]?[configuration] ?? 0
+            guard bits & (indicatesOnly ? 2 : 3) != 0 else { continue }
+            let value = CentralValue(
+                characteristic: characteristic.uuid, handle: handle,
+                bytes: Array(bytes.prefix(min(ServerExchange.longestValue, link.central.mtu - 3))),
+                isIndication: bits & 2 != 0, seconds: core.now)
+            guard value.isIndication else {
+                core.order(.deliver(link.end, value))
                 continue
             }
-            links[key]?.indications.append(
-                ServerLink.Indication(handle: handle, bytes: cut, confirmation: confirmation))
+            links[key]?.indications.append(ServerLink.Indication(value: value, confirmation: confirmation))
             if link.indications.isEmpty { indicate(key, &core) }
         }
     }
 
-    private func deliver(
-        _ bytes: [UInt8], _ handle: UInt16, to key: DeviceKey, isIndication: Bool, _ core: inout Core
-    ) {
-        guard let link = links[key] else { return }
-        let uuid = applications.databases[key.adapter]?.characteristic(withValue: handle)?.uuid ?? ""
-        let value = CentralValue(
-            characteristic: uuid, handle: handle, bytes: bytes, isIndication: isIndication, seconds: core.now)
-        core.order(.deliver(link.end, value))
-    }
-
     /// Sends the next indication; the one after it is sent when this one is confirmed.
     private func indicate(_ key: DeviceKey, _ core: inout Core) {
-        guard let indication = links[key]?.indications.first else { return }
+        guard let link = links[key], let indication = link.indications.first else { return }
         core.alarms.set(.confirmationTimeout(key), to: core.now + GattClient.requestTimeout)
-        deliver(indication.bytes, indication.handle, to: key, isIndication: true, &core)
+        core.order(.deliver(link.end, indication.value))
         if !unconfirming.contains(key.address) { core.alarms.set(.confirmation(key), to: core.now + 0.005) }
     }
 

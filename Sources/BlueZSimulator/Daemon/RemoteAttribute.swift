@@ -7,7 +7,7 @@ struct RemoteAttribute: Sendable {
     /// The handle that requests carry: of the value, or of the descriptor.
     let requestHandle: UInt16
     /// The handle of the descriptor that subscriptions are written to; 0 if there is none.
-    var configurationHandle: UInt16 = 0
+    let configurationHandle: UInt16
     /// Those of a characteristic; empty for other attributes.
     let flags: Set<CharacteristicFlag>
     /// Whether it belongs to a service that BlueZ keeps for itself.
@@ -82,11 +82,12 @@ struct RemoteTable: Sendable {
         let isClaimed = Self.claimedServices.contains(service.uuid)
         func add(
             _ handle: UInt16, _ path: String, _ interface: String, _ values: [NamedValue], uuid: String,
-            requestHandle: UInt16, flags: Set<CharacteristicFlag> = []
+            requestHandle: UInt16, _ characteristic: AttributeDatabase.Characteristic? = nil
         ) {
             attributes[handle] = RemoteAttribute(
                 object: ObjectTree.Attribute(path: path, interface: interface, properties: values), uuid: uuid,
-                requestHandle: requestHandle, flags: flags, isClaimed: isClaimed)
+                requestHandle: requestHandle, configurationHandle: characteristic?.configurationHandle ?? 0,
+                flags: characteristic?.flags ?? [], isClaimed: isClaimed)
         }
         let servicePath = Self.path(of: service.handle, in: device.path)
         add(
@@ -97,8 +98,7 @@ struct RemoteTable: Sendable {
             add(
                 characteristic.handle, path, InterfaceName.characteristic,
                 properties.characteristic.values(of: (characteristic, servicePath)), uuid: characteristic.uuid,
-                requestHandle: characteristic.valueHandle, flags: characteristic.flags)
-            attributes[characteristic.handle]?.configurationHandle = characteristic.configurationHandle ?? 0
+                requestHandle: characteristic.valueHandle, characteristic)
             for descriptor in characteristic.descriptors {
                 add(
                     descriptor.handle, path + "/desc" + Self.digits(descriptor.handle), InterfaceName.descriptor,

@@ -35,8 +35,7 @@ struct ServerLink: Hashable, Sendable {
     }
 
     struct Indication: Hashable, Sendable {
-        var handle: UInt16
-        var bytes: [UInt8]
+        var value: CentralValue
         var confirmation: Confirmation
     }
 

@@ -36,8 +36,8 @@ struct AttributeDatabase: Hashable, Sendable {
         var descriptors: [Descriptor] = []
         /// The values that a virtual peripheral sends unasked.
         var notifications: NotificationSource?
-        /// The declaration's handle of the characteristic that repeats what is written to this one.
-        var echo: UInt16?
+        /// The UUID of the characteristic that notifies what is written to this one, in its long form.
+        var echo: String?
 
         var valueHandle: UInt16 { handle + 1 }
 
@@ -81,6 +81,7 @@ struct AttributeDatabase: Hashable, Sendable {
         var permissions: AttributePermissions
         var content: Attribute.Content
         var notifications: NotificationSource?
+        var echo: String?
         var descriptors: [Entry] = []
 
         /// The number of handles that a characteristic takes.
@@ -109,7 +110,8 @@ struct AttributeDatabase: Hashable, Sendable {
             attributes[given] = Attribute(permissions: entry.permissions, content: entry.content)
             service.characteristics.append(
                 Characteristic(
-                    handle: given - 1, uuid: entry.uuid, flags: entry.flags, notifications: entry.notifications))
+                    handle: given - 1, uuid: entry.uuid, flags: entry.flags, notifications: entry.notifications,
+                    echo: entry.echo))
             for entry in entry.descriptors {
                 guard let given = reserve(1, at: entry.handle, in: &service) else { return false }
                 attributes[given] = Attribute(permissions: entry.permissions, content: entry.content)
@@ -135,18 +137,11 @@ struct AttributeDatabase: Hashable, Sendable {
 
     // MARK: Changing
 
-    /// Removes the services of an application and returns them. Their handles are not given again.
-    mutating func remove(_ application: ApplicationID) -> [Service] {
-        let removed = services.filter { $0.application == application }
-        services.removeAll { $0.application == application }
+    /// Removes services and returns them. Their handles are not given again.
+    mutating func remove(where isRemoved: (Service) -> Bool) -> [Service] {
+        let removed = services.filter(isRemoved)
+        services.removeAll(where: isRemoved)
         for service in removed { removeAttributes(of: service) }
-        return removed
-    }
-
-    mutating func remove(service handle: UInt16) -> Service? {
-        guard let place = services.firstIndex(where: { $0.handle == handle }) else { return nil }
-        let removed = services.remove(at: place)
-        removeAttributes(of: removed)
         return removed
     }
 
@@ -195,18 +190,18 @@ struct AttributeDatabase: Hashable, Sendable {
         }
     }
 
+    /// The characteristic with this UUID that notifies, or else the first one with it.
+    func target(ofEcho uuid: String) -> Characteristic? {
+        let targets = services.flatMap(\.characteristics).filter { $0.uuid == uuid }
+        return targets.first(where: \.canNotify) ?? targets.first
+    }
+
     /// The handle of a characteristic's value, or of a descriptor of it; nil if there is none.
     func handle(_ selector: AttributeSelector, descriptor: String?) -> UInt16? {
         let characteristic = characteristic(selector)
         guard let descriptor else { return characteristic?.valueHandle }
         let long = ServiceUUID.long(descriptor)
         return characteristic?.descriptors.first { $0.uuid == long }?.handle
-    }
-
-    /// The descriptor that subscriptions to a characteristic are written to, by the handle of the characteristic's value.
-    func configurationHandle(of valueHandle: UInt16) -> UInt16? {
-        guard let characteristic = characteristic(withValue: valueHandle), characteristic.canNotify else { return nil }
-        return characteristic.configurationHandle
     }
 
     var discovered: [Service] {
@@ -269,7 +264,12 @@ extension AttributeDatabase {
         let uuids = Set(given.compactMap { ServiceUUID.long($0.uuid) })
         let implied = Self.impliedServices.filter { !uuids.contains($0.uuid) }
         for (index, service) in (implied + given).enumerated() { try place(service, index - implied.count) }
-        resolve(implied + given)
+        let known = (implied + given).filter { ServiceUUID.long($0.uuid) != nil }
+        for (index, service) in known.enumerated() {
+            services[index].includes = service.includes.compactMap { uuid in
+                services.first { $0.uuid == ServiceUUID.long(uuid) }?.handle
+            }
+        }
     }
 
     private mutating func place(_ given: VirtualService, _ index: Int) throws(Overflow) {
@@ -294,6 +294,7 @@ extension AttributeDatabase {
         return Entry(
             uuid: uuid, flags: flags(of: given), permissions: AttributePermissions(given.flags, given.security),
             content: .value(given.value), notifications: given.notifications,
+            echo: given.echo.flatMap(ServiceUUID.long),
             descriptors: descriptors(of: given).map { descriptor in
                 let uuid = ServiceUUID.long(descriptor.uuid) ?? descriptor.uuid
                 guard uuid != configuration else { return subscribing(over: given.security.subscribe) }
@@ -309,25 +310,6 @@ extension AttributeDatabase {
         Entry(
             uuid: configuration, flags: [.read, .write],
             permissions: AttributePermissions(read: LinkSecurity.none, write: security), content: .configuration)
-    }
-
-    /// Fills in what needs every handle: the includes and the echoes.
-    private mutating func resolve(_ given: [VirtualService]) {
-        let known = given.filter { ServiceUUID.long($0.uuid) != nil }
-        let declared = services.flatMap(\.characteristics)
-        for (index, service) in known.enumerated() {
-            services[index].includes = service.includes.compactMap { uuid in
-                let long = ServiceUUID.long(uuid)
-                return services.first { $0.uuid == long }?.handle
-            }
-            let echoes = service.characteristics.filter { ServiceUUID.long($0.uuid) != nil }.map(\.echo)
-            for (place, echo) in echoes.enumerated() {
-                guard let echo, let long = ServiceUUID.long(echo) else { continue }
-                let targets = declared.filter { $0.uuid == long }
-                services[index].characteristics[place].echo =
-                    (targets.first(where: \.canNotify) ?? targets.first)?.handle
-            }
-        }
     }
 
     /// The flags, with the one that follows from others.

@@ -128,8 +128,6 @@ struct ServerExchange: Hashable, Sendable {
     private var collected: [UInt8] = []
     /// The error of a part that was refused.
     private var refusal: UInt8?
-    /// The number of packets so far.
-    private(set) var packets = 0
 
     /// The length of the longest attribute, in bytes.
     static let longestValue = Limits.valueLength.upperBound
@@ -151,7 +149,7 @@ struct ServerExchange: Hashable, Sendable {
         }
     }
 
-    mutating func begin() -> Step { send() }
+    var first: ServerPacket { queue[0] }
 
     /// Takes the response to a packet, and returns the next.
     mutating func answered(_ result: AttributeResult) -> Step {
@@ -170,11 +168,6 @@ struct ServerExchange: Hashable, Sendable {
         case (_, .error): return .finish(result)
         case (_, .bytes): if queue.isEmpty { return .finish(.bytes([])) }
         }
-        return send()
-    }
-
-    private mutating func send() -> Step {
-        packets += 1
         return .send(queue[0])
     }
 }

@@ -117,7 +117,7 @@ struct LinkLayer: Sendable {
 
     /// Changes a value without a notification.
     mutating func setValue(_ bytes: [UInt8], of handle: UInt16, at address: VirtualAddress) {
-        peripherals[address]?.setValue(bytes, of: handle)
+        peripherals[address]?.database.setValue(bytes, of: handle)
     }
 
     /// Changes the value of a characteristic, given by its declaration, and sends it to the subscribers. Returns whether there
@@ -352,7 +352,9 @@ struct LinkLayer: Sendable {
             guard accepts(server.adapter) else { return }
             comeUp(end)
             events += [.centralCame(server, central, end), .central(end, .connected(Self.adapterLink))]
-            secure(end)
+            var initiator = SecurityManager.Party.device(central.identity, central.security)
+            if case .adapter(let key) = end { initiator = .adapter(key) }
+            secure(end, from: initiator, to: .adapter(server), isBonded: central.isBonded)
         case .peripheral(let address):
             guard let peripheral = peripherals[address], peripheral.centrals.contains(end), case .adapter(let key) = end
             else { return }
@@ -366,7 +368,8 @@ struct LinkLayer: Sendable {
             parameters.exportDelay = peripheral.faults.exportDelay ?? parameters.exportDelay
             events.append(.central(end, .connected(parameters)))
             notify(peripheral, isUp: true)
-            secure(end)
+            secure(
+                end, from: .adapter(key), to: .device(peripheral.peripheral.identity, peripheral.peripheral.security))
             if let end = peripheral.peripheral.disappearsAfter { deadlines.set(.drop(.adapter(key)), to: end) }
             guard peripheral.faults.drops > 0 else { return }
             peripherals[address]?.faults.drops -= 1
@@ -381,24 +384,10 @@ struct LinkLayer: Sendable {
     }
 
     /// Registers a link that has just come up with the Security Manager of both ends.
-    private mutating func secure(_ end: CentralEnd) {
-        guard let link = links[end] else { return }
-        var initiator: SecurityManager.Party?
-        if case .adapter(let key) = end { initiator = .adapter(key) }
-        let responder: SecurityManager.Party
-        var isBonded = false
-        switch link.server {
-        case .peripheral(let address):
-            guard let peripheral = peripherals[address]?.peripheral else { return }
-            responder = .device(peripheral.identity, peripheral.security)
-        case .adapter(let server, let central):
-            if case .virtual = end {
-                initiator = .device(central.security.privacy?.identity ?? central.address, central.security)
-            }
-            responder = .adapter(server)
-            isBonded = central.isBonded
-        }
-        guard let initiator else { return }
+    private mutating func secure(
+        _ end: CentralEnd, from initiator: SecurityManager.Party, to responder: SecurityManager.Party,
+        isBonded: Bool = false
+    ) {
         security.linkWentUp(
             end, from: initiator, to: responder, latency: parameters(of: end).callLatency, isBonded: isBonded)
         takeSecurityNews()
@@ -424,26 +413,22 @@ struct LinkLayer: Sendable {
         for due in [Due.connection(end), .timeout(end), .drop(end), .discovery(end), .response(end)] {
             deadlines.remove(due)
         }
-        if case .peripheral(let address) = link.server { peripherals[address]?.centrals.removeAll { $0 == end } }
-        if link.isUp { ended(link, end, cause, serverCause ?? cause) }
-        if case .peripheral(let address) = link.server { meetNext(at: address) }
-    }
-
-    private mutating func ended(
-        _ link: Link, _ end: CentralEnd, _ cause: LinkEndCause, _ serverCause: LinkEndCause
-    ) {
-        var peripheral: ScriptedPeripheral?
-        if case .peripheral(let address) = link.server { peripheral = peripherals[address] }
-        for handle in link.subscriptions.keys.sorted() {
-            deadlines.remove(.notification(end, handle))
-            if let peripheral { notify(peripheral, of: handle, isOn: false) }
-        }
-        events.append(.central(end, .disconnected(cause)))
         switch link.server {
-        case .adapter(let server, _): events.append(.centralLeft(server, serverCause))
+        case .adapter(let server, _):
+            guard link.isUp else { return }
+            events += [.central(end, .disconnected(cause)), .centralLeft(server, serverCause ?? cause)]
         case .peripheral(let address):
-            settleAdvertising(of: address)
-            if let peripheral { notify(peripheral, isUp: false) }
+            peripherals[address]?.centrals.removeAll { $0 == end }
+            if link.isUp, let peripheral = peripherals[address] {
+                for handle in link.subscriptions.keys.sorted() {
+                    deadlines.remove(.notification(end, handle))
+                    notify(peripheral, of: handle, isOn: false)
+                }
+                events.append(.central(end, .disconnected(cause)))
+                settleAdvertising(of: address)
+                notify(peripheral, isUp: false)
+            }
+            meetNext(at: address)
         }
     }
 
@@ -494,50 +479,40 @@ struct LinkLayer: Sendable {
             if case .write(_, let bytes, .command) = request.kind {
                 return events.append(.asked(server, .write(handle: request.handle, bytes), isCommand: true))
             }
-            links[end]?.exchange = ServerExchange(request, mtu: central.mtu)
-            if let step = links[end]?.exchange?.begin() { take(step, end) }
+            let exchange = ServerExchange(request, mtu: central.mtu)
+            links[end]?.exchange = exchange
+            events.append(.asked(server, exchange.first, isCommand: false))
         case .peripheral(let address)?:
             guard let peripheral = peripherals[address] else { return }
             if let refusal = peripheral.refusal(of: request, over: security.security(of: end)) {
                 return conclude(request, end, .error(refusal))
             }
             guard let attribute = peripheral.attribute(request.handle) else { return }
-            let isAsked: Bool
-            let usual: AttributeAnswer
+            let isConfiguration = peripheral.isConfiguration(request.handle)
+            let conclude: @Sendable (inout LinkLayer, AttributeAnswer) -> Void = { $0.conclude(request, end, $1) }
             switch request.kind {
             case .read:
-                var value = peripheral.database.value(of: request.handle) ?? []
-                if peripheral.isConfiguration(request.handle) {
-                    value = [links[end]?.subscriptions[request.handle]?.bits ?? 0, 0]
-                }
-                usual = .value(value)
-                isAsked = ask(peripheral) { [value] in
-                    $0.read(attribute, of: $1, value: value, at: $2)
-                } then: {
-                    $0.conclude(request, end, $1)
-                }
+                let bits = links[end]?.subscriptions[request.handle]?.bits ?? 0
+                let value = isConfiguration ? [bits, 0] : peripheral.database.value(of: request.handle) ?? []
+                let isAsked = ask(
+                    peripheral, { $0.read(attribute, of: $1, value: value, at: $2) }, then: conclude)
+                if !isAsked { self.conclude(request, end, .value(value)) }
             case .write(_, let bytes, let type):
-                usual = .done
-                isAsked =
-                    !peripheral.isConfiguration(request.handle)
-                    && ask(peripheral) {
-                        $0.write(bytes, to: attribute, of: $1, type: type, at: $2)
-                    } then: {
-                        $0.conclude(request, end, $1)
-                    }
+                let isAsked =
+                    !isConfiguration
+                    && ask(peripheral, { $0.write(bytes, to: attribute, of: $1, type: type, at: $2) }, then: conclude)
+                if !isAsked { self.conclude(request, end, .done) }
             }
-            if !isAsked { conclude(request, end, usual) }
         case nil: break
         }
     }
 
     private mutating func take(_ step: ServerExchange.Step, _ end: CentralEnd) {
-        guard let link = links[end], case .adapter(let server, _) = link.server else { return }
-        let delay = parameters(of: end).callLatency * Double(link.exchange?.packets ?? 0)
+        guard case .adapter(let server, _)? = links[end]?.server else { return }
         switch step {
         case .send(let packet): events.append(.asked(server, packet, isCommand: false))
-        case .finish(.bytes(let bytes)): settle(end, .success(bytes), after: delay)
-        case .finish(.error(let code)): settle(end, .error(code), after: delay)
+        case .finish(.bytes(let bytes)): settle(end, .success(bytes))
+        case .finish(.error(let code)): settle(end, .error(code))
         }
     }
 
@@ -568,15 +543,17 @@ struct LinkLayer: Sendable {
             let outcome = peripherals[address]?.outcome(of: request, answer.outcome),
             let peripheral = peripherals[address]
         else { return }
-        let parameters = peripheral.peripheral.link
-        let packets = Double(request.packets(mtu: parameters.mtu, outcome: outcome))
-        settle(
-            end, outcome, after: parameters.callLatency * packets + answer.delay + peripheral.faults.extraDelay)
+        settle(end, outcome, after: answer.delay + peripheral.faults.extraDelay)
     }
 
-    private mutating func settle(_ end: CentralEnd, _ outcome: AttributeAnswer.Outcome, after delay: TimeInterval) {
+    /// - Parameter delay: Seconds in addition to those that the packets take.
+    private mutating func settle(
+        _ end: CentralEnd, _ outcome: AttributeAnswer.Outcome, after delay: TimeInterval = 0
+    ) {
+        let parameters = parameters(of: end)
+        let packets = links[end]?.request?.packets(mtu: parameters.mtu, outcome: outcome) ?? 1
         links[end]?.settle(outcome)
-        schedule(.response(end), after: delay)
+        schedule(.response(end), after: parameters.callLatency * Double(packets) + delay)
     }
 
     private mutating func responseDue(_ end: CentralEnd) {
@@ -609,7 +586,10 @@ struct LinkLayer: Sendable {
             return configure(request.handle, bytes.first ?? 0, end, peripheral, place?.characteristic.notifications)
         }
         let value = peripherals[address]?.write(bytes, at: offset, of: request.handle) ?? []
-        if let echo = place?.characteristic.echo { notify(echo, value, at: address) }
+        guard let echo = place?.characteristic.echo, let target = peripheral.database.target(ofEcho: echo) else {
+            return
+        }
+        notify(target.handle, value, at: address)
     }
 
     // MARK: Subscriptions

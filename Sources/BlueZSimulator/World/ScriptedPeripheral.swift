@@ -3,7 +3,7 @@ import Foundation
 /// A virtual peripheral as a server: its attributes and its faults.
 struct ScriptedPeripheral: Sendable {
     private(set) var peripheral: VirtualPeripheral
-    private(set) var database: AttributeDatabase
+    var database: AttributeDatabase
     var faults = PeripheralFaults()
     var isAway = false
     /// The links that it has, and the attempts to connect that it considers. Others wait until one of these ends.
@@ -105,8 +105,6 @@ struct ScriptedPeripheral: Sendable {
         database.setValue(Array(value), of: handle)
         return Array(value)
     }
-
-    mutating func setValue(_ bytes: [UInt8], of handle: UInt16) { database.setValue(bytes, of: handle) }
 
     // MARK: Faults
 

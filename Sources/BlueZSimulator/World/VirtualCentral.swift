@@ -44,6 +44,11 @@ public struct VirtualCentral: Hashable, Sendable {
     }
 }
 
+extension VirtualCentral {
+    /// The address by which it is known to devices that have paired with it.
+    var identity: VirtualAddress { security.privacy?.identity ?? address }
+}
+
 /// A notification or an indication that a central received.
 public struct CentralValue: Hashable, Sendable {
     /// The UUID of the characteristic, long form.
