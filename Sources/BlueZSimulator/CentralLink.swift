@@ -18,10 +18,7 @@ extension Simulator {
             wire.centrals[link.end] = link
             return link
         }
-        stage.decide { simulation in
-            simulation.daemon.server.unconfirming.set(central.address, !central.confirmsIndications)
-            simulation.linkLayer.connect(central, to: index, link.end)
-        }
+        stage.decide { $0.linkLayer.connect(central, to: index, link.end) }
         return link
     }
 }
@@ -162,7 +159,7 @@ public final class CentralLink: Sendable {
     public func vanish(noticedAfter delay: TimeInterval = 2) {
         let requests = contents.withLock { $0.disconnect() }
         stage.decide { simulation in
-            simulation.daemon.server.unconfirming.insert(central.address)
+            simulation.daemon.server.vanished(DeviceKey(adapter: adapter, address: central.address))
             simulation.linkLayer.vanish(end, noticedAfter: max(0, delay))
         }
         for request in requests { settle(request, .failure(.disconnected)) }

@@ -194,7 +194,6 @@ struct Daemon: Sendable {
         case .central(.adapter(let key), .disconnected(let reason)): linkWentDown(key, reason)
         case .central(.adapter(let key), .response(let id, let result)): client.responded(key, id, result, &core)
         case .discovered(let key, let services, let name): client.discovered(services, name: name, of: key, &core)
-        case .servicesChanged(let key): client.servicesChanged(of: key, &core)
         case .centralCame(let key, let central, let end): server.centralCame(key, central, end, &core)
         case .centralLeft(let key, let reason): centralLeft(key, reason)
         case .asked(let key, let packet, let isCommand):

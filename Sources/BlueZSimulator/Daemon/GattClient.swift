@@ -709,10 +709,6 @@ struct GattClient: Sendable {
         tables[device]?[handle] = nil
     }
 
-    func servicesChanged(of key: DeviceKey, _ core: inout Core) {
-        if links[key] != nil { core.order(.discover(key)) }
-    }
-
     // MARK: Battery
 
     /// BlueZ reads the battery level itself when the services are resolved.

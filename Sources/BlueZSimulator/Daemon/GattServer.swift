@@ -10,8 +10,6 @@ struct GattServer: Sendable {
     /// outlives its link.
     private(set) var configurations: [DeviceKey: [UInt16: UInt16]] = [:]
     private var packetCount: UInt64 = 0
-    /// Centrals that confirm no indication.
-    var unconfirming: Set<VirtualAddress> = []
     /// A fault of 5.66: the daemon crashes if a central disconnects before a program has answered its request.
     var diesOfAbandonedAnswers = false
 
@@ -71,7 +69,8 @@ struct GattServer: Sendable {
         }
     }
 
-    /// Announces the adapter's UUIDs, and indicates the handles to centrals that subscribe to Service Changed.
+    /// Announces the adapter's UUIDs, and indicates the handles to centrals that subscribe to Service Changed. Other adapters
+    /// discover the services again.
     private mutating func servicesChanged(_ services: [AttributeDatabase.Service], on index: Int, _ core: inout Core) {
         guard let database = applications.databases[index] else { return }
         let serviceChanged = database.handle("2a05", descriptor: nil) ?? 0
@@ -83,7 +82,7 @@ struct GattServer: Sendable {
                 confirmation: .none, &core)
         }
         for (key, link) in links.sorted(by: { $0.key < $1.key }) where key.adapter == index {
-            core.order(.announceServices(link.end))
+            if case .adapter(let client) = link.end { core.order(.discover(client)) }
         }
     }
 
@@ -541,8 +540,11 @@ struct GattServer: Sendable {
         guard let link = links[key], let indication = link.indications.first else { return }
         core.alarms.set(.confirmationTimeout(key), to: core.now + GattClient.requestTimeout)
         core.order(.deliver(link.end, indication.value))
-        if !unconfirming.contains(key.address) { core.alarms.set(.confirmation(key), to: core.now + 0.005) }
+        if link.central.confirmsIndications { core.alarms.set(.confirmation(key), to: core.now + 0.005) }
     }
+
+    /// A central is out of range, before its link ends.
+    mutating func vanished(_ key: DeviceKey) { links[key]?.central.confirmsIndications = false }
 
     mutating func confirmed(_ key: DeviceKey, _ core: inout Core) {
         guard let indication = links[key]?.indications.first else { return }

@@ -10,7 +10,7 @@ struct PacketID: Hashable, Sendable {
 
 /// A central's link to an adapter that serves, at the server's end.
 struct ServerLink: Hashable, Sendable {
-    let central: VirtualCentral
+    var central: VirtualCentral
     let end: CentralEnd
     var security = LinkSecurity.none
     /// Writes that are prepared and not executed. Parts that follow each other are joined.

@@ -195,7 +195,6 @@ enum LinkLayerCommand: Hashable, Sendable {
     /// The response to the packet that has come last.
     case respond(CentralEnd, AttributeResult)
     case deliver(CentralEnd, CentralValue)
-    case announceServices(CentralEnd)
 
     // Either.
     /// Encrypt the link, with the keys that there are or with a pairing, for which a program may give the capability.
@@ -217,8 +216,6 @@ enum LinkLayerEvent: Hashable, Sendable {
     case discovered(DeviceKey, [AttributeDatabase.Service], name: String?)
     /// The services that an adapter serves, given by its number, are to be read.
     case hostDiscovered(DeviceKey, host: Int)
-    /// The services have changed while the link is up; a new discovery is due.
-    case servicesChanged(DeviceKey)
 
     // To an adapter that is the server, by it and the central's address.
     case centralCame(DeviceKey, VirtualCentral, CentralEnd)

@@ -90,7 +90,7 @@ struct LinkLayer: Sendable {
         for end in isChanged ? linksUp(to: address) : [] {
             for handle in links[end]?.subscriptions.keys.sorted() ?? [] { deadlines.remove(.notification(end, handle)) }
             links[end]?.subscriptions = [:]
-            if case .adapter(let key) = end { events.append(.servicesChanged(key)) }
+            if case .adapter(let key) = end { take(.discover(key)) }
         }
     }
 
@@ -177,9 +177,6 @@ struct LinkLayer: Sendable {
         case .deliver(let end, let value):
             guard links[end]?.isUp == true, links[end]?.holdBack(value) == false else { return }
             events.append(.central(end, .value(value)))
-        case .announceServices(let end):
-            guard links[end]?.isUp == true, case .adapter(let key) = end else { return }
-            events.append(.servicesChanged(key))
         case .secure(let key, let goal, let capability):
             security.secure(key, to: goal, capability: capability)
         case .answer(let key, let answer, let keepsLink):

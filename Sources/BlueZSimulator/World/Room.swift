@@ -77,12 +77,6 @@ extension Room: Codable {
                 .peripherals, "the address \(address) is there twice", at: [FileKey(intValue: index)])
         }
     }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: Key.self)
-        try container.encode(name, forKey: .name)
-        try container.encode(peripherals, forKey: .peripherals)
-    }
 }
 
 /// Why a ``Room`` could not be made. A later version may add cases.

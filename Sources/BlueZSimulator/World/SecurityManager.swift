@@ -221,7 +221,7 @@ struct SecurityManager: Sendable {
     ) {
         guard let (end, side) = link(of: key), links[end]?.pairing != nil else { return }
         links[end]?.outlivesFailure = keepsLink
-        take(answer, of: side, at: end)
+        perform(links[end]?.pairing?.answered(answer, by: side, now: now) ?? [], at: end)
     }
 
     /// An adapter cancels a pairing. The link stays up.
@@ -244,12 +244,6 @@ struct SecurityManager: Sendable {
             return conclude(end, .fail(failure))
         }
         perform(links[end]?.pairing?.begin(now: now) ?? [], at: end)
-    }
-
-    private mutating func take(
-        _ answer: PairingProcedure.Answer, of side: Side, at end: CentralEnd
-    ) {
-        perform(links[end]?.pairing?.answered(answer, by: side, now: now) ?? [], at: end)
     }
 
     private mutating func perform(_ steps: [PairingProcedure.Step], at end: CentralEnd) {
@@ -327,7 +321,8 @@ struct SecurityManager: Sendable {
         case .encryption(let end): encryptionDue(end)
         case .start(let end): startDue(end)
         case .answer(let end, let side):
-            if let answer = links[end]?.answers[side] { take(answer, of: side, at: end) }
+            guard let answer = links[end]?.answers[side] else { return }
+            perform(links[end]?.pairing?.answered(answer, by: side, now: now) ?? [], at: end)
         case .finish(let end): if let result = links[end]?.result { conclude(end, result) }
         case .end(let end): ends.append(end)
         case .timeout(let end):
