@@ -187,7 +187,7 @@ struct GattClient: Sendable {
         guard let attribute = attribute(key), attribute.armed.isEmpty else { return }
         if attribute.isConfigured, links[key.device] != nil {
             change(key) { $0.isConfigured = false }
-            configure(0, key, &core) { _, _, _ in }
+            send(.configure(0), key, isSubscription: true, &core) { _, _, _ in }
         }
         setNotifying(false, key, &core)
     }
@@ -213,7 +213,7 @@ struct GattClient: Sendable {
         }
         change(key) { $0.isConfigured = true }
         // A second client at the same time writes the same again, so that the replies keep their order.
-        configure(attribute.configurationBits, key, &core) {
+        send(.configure(attribute.configurationBits), key, isSubscription: true, &core) {
             $0.concludeSubscription(key, owner: client, call: call, $1, &$2)
         }
     }
@@ -278,7 +278,7 @@ struct GattClient: Sendable {
             attribute.notifySocket = .pending
             attribute.isConfigured = true
         }
-        configure(attribute.configurationBits, key, &core) {
+        send(.configure(attribute.configurationBits), key, isSubscription: true, &core) {
             $0.concludeAcquisition(key, owner: call.client, call: call.id, $1, &$2)
         }
     }
@@ -403,12 +403,6 @@ struct GattClient: Sendable {
 
     // MARK: Requests
 
-    private mutating func configure(
-        _ bits: UInt8, _ key: AttributeKey, _ core: inout Core, _ conclude: @escaping Conclusion
-    ) {
-        send(.configure(bits), key, isSubscription: true, &core, conclude)
-    }
-
     private mutating func send(
         _ kind: AttributeRequest.Kind, _ key: AttributeKey, isSubscription: Bool = false, _ core: inout Core,
         _ conclude: @escaping Conclusion
@@ -520,7 +514,6 @@ struct GattClient: Sendable {
 
     // MARK: Links
 
-    /// - Parameter isSecured: Whether it is to be encrypted before anything else.
     mutating func linkWentUp(_ key: DeviceKey, exportDelay: Double, isSecured: Bool, _ core: inout Core) {
         links[key] = Link(isSecured: isSecured, exportDelay: exportDelay)
         if !isSecured { open(key, &core) }

@@ -32,9 +32,7 @@ struct Pairings: Sendable {
 
     // MARK: Calls
 
-    /// Carries out `Pair`.
-    ///
-    /// - Parameter call: Nil for a program that is not on the bus.
+    /// Carries out `Pair`; `call` is nil for a program that is not on the bus.
     mutating func pair(
         _ key: DeviceKey, call: CallID?, client: String?, isConnecting: Bool, _ agents: Agents, _ core: inout Core
     ) throws(DaemonError) {
@@ -167,8 +165,6 @@ struct Pairings: Sendable {
     }
 
     /// A pairing has succeeded. `Paired` and the reply wait until the services are resolved.
-    ///
-    /// - Parameter isServed: Whether the device is the central.
     mutating func paired(
         _ key: DeviceKey, isBonded: Bool, isServed: Bool, _ agents: inout Agents, _ core: inout Core
     ) {

@@ -86,12 +86,11 @@ struct ApplicationBuilder {
             includes: includes.compactMap { application.services[$0] }, application: application.id)
         let isComplete = database.insert(&service, at: handle, entries)
         give(service.handle, item)
-        for (place, (characteristic, given)) in zip(item.characteristics, service.characteristics).enumerated() {
-            serve(characteristic, given.valueHandle)
-            let own = item.descriptors.filter { $0.parent == characteristic.path }
-            let implied = entries[place].descriptors.count - own.count
-            for (descriptor, given) in zip(own, given.descriptors.dropFirst(implied)) {
-                serve(descriptor, given.handle)
+        for given in service.characteristics {
+            for handle in [given.valueHandle] + given.descriptors.map(\.handle) {
+                guard case .object(let object)? = database.attributes[handle]?.content else { continue }
+                let served = (item.characteristics + item.descriptors).first { $0.path == object.path }
+                if let served { serve(served, handle) }
             }
         }
         guard isComplete else {

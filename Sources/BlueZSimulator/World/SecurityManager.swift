@@ -100,9 +100,7 @@ struct SecurityManager: Sendable {
         }
     }
 
-    /// Deletes the key that an adapter has for the device with an identity.
-    ///
-    /// - Parameter isStored: Whether it is deleted from the storage of bluetoothd too, which loads it when it starts.
+    /// Deletes the key that an adapter has for the device with an identity, also the stored one if `isStored` says so.
     mutating func forget(_ identity: VirtualAddress, by adapter: Int, isStored: Bool) {
         guard let owner = adapters[adapter]?.address else { return }
         if isStored { keys.remove(of: owner, for: identity) } else { keys.unload(of: owner, for: identity) }
@@ -120,8 +118,6 @@ struct SecurityManager: Sendable {
 
     /// A link has come up. A virtual central encrypts it if it has keys, and a virtual peripheral asks for that if it is one
     /// that does.
-    ///
-    /// - Parameter isBonded: Whether both devices have keys of a pairing before the simulator began.
     mutating func linkWentUp(
         _ end: CentralEnd, from initiator: Party, to responder: Party, latency: TimeInterval, isBonded: Bool
     ) {
@@ -155,9 +151,7 @@ struct SecurityManager: Sendable {
     // MARK: Security
 
     /// Raises the security of an adapter's link to `goal`, with the existing keys or with a pairing. If the adapter is the
-    /// peripheral of the link, it requests this from the central.
-    ///
-    /// - Parameter capability: The capability of the agent of a program that pairs; nil for the capability of the link.
+    /// peripheral of the link, it requests this from the central. Without a `capability` that of the link is used.
     mutating func secure(_ key: DeviceKey, to goal: LinkSecurity, capability: PairingCapability?) {
         guard let (end, _) = link(of: key) else { return }
         if let capability { links[end]?.capabilities[key] = capability }
@@ -214,11 +208,7 @@ struct SecurityManager: Sendable {
     // MARK: Pairing
 
     /// Takes the reply of an adapter to the question of a pairing.
-    ///
-    /// - Parameter keepsLink: Whether the link stays up if the pairing fails.
-    mutating func answer(
-        _ answer: PairingProcedure.Answer, of key: DeviceKey, keepsLink: Bool
-    ) {
+    mutating func answer(_ answer: PairingProcedure.Answer, of key: DeviceKey, keepsLink: Bool) {
         guard let (end, side) = link(of: key), links[end]?.pairing != nil else { return }
         links[end]?.outlivesFailure = keepsLink
         perform(links[end]?.pairing?.answered(answer, by: side, now: now) ?? [], at: end)
