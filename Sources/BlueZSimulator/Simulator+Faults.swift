@@ -216,8 +216,8 @@ extension Simulator {
     ///   - share: from 0, which ends it, to 1.
     ///   - address: the address of the peripheral.
     public func simulateRandomFaults(seed: UInt64, share: Double = 0.5, of address: VirtualAddress) {
-        stage.decide {
-            $0.linkLayer.setRandomFaults(share > 0 ? RandomFaults(seed: seed, share: share) : nil, of: address)
+        setFaults(of: address) {
+            $0 = PeripheralFaults(random: share > 0 ? RandomFaults(seed: seed, share: share) : nil)
         }
     }
 

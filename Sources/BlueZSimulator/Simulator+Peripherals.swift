@@ -44,7 +44,7 @@ extension Simulator {
     ) -> Bool {
         stage.decide { simulation in
             guard let found = simulation.linkLayer.characteristic(characteristic, at: address) else { return false }
-            return simulation.linkLayer.notify(found.handle, value, at: address)
+            return simulation.linkLayer.notify(found, value, at: address)
         }
     }
 
@@ -118,7 +118,7 @@ extension Simulator {
         let flood = Flood(count: count, group: 128, waitsForSockets: true, finished: finished) { simulation, numbers in
             guard let found = simulation.linkLayer.characteristic(characteristic, at: address) else { return }
             for number in numbers {
-                simulation.linkLayer.notify(found.handle, NotificationSource.number(number, size: size), at: address)
+                simulation.linkLayer.notify(found, NotificationSource.number(number, size: size), at: address)
             }
         }
         stage.loop.post { [weak stage] in stage?.run(flood) }

@@ -105,10 +105,6 @@ struct LinkLayer: Sendable {
         body(&peripherals[address]!.faults)
     }
 
-    mutating func setRandomFaults(_ faults: RandomFaults?, of address: VirtualAddress) {
-        peripherals[address]?.setRandomFaults(faults)
-    }
-
     func characteristic(
         _ selector: AttributeSelector, at address: VirtualAddress
     ) -> AttributeDatabase.Characteristic? {
@@ -120,21 +116,18 @@ struct LinkLayer: Sendable {
         peripherals[address]?.database.setValue(bytes, of: handle)
     }
 
-    /// Changes the value of a characteristic, given by its declaration, and sends it to the subscribers. Returns whether there
-    /// is one.
+    /// Changes the value of a characteristic, and sends it to the subscribers. Returns whether there is one.
     @discardableResult
-    mutating func notify(_ characteristic: UInt16, _ bytes: [UInt8], at address: VirtualAddress) -> Bool {
-        setValue(bytes, of: characteristic + 1, at: address)
-        guard let declaration = peripherals[address]?.database.characteristic(withValue: characteristic + 1) else {
-            return false
-        }
+    mutating func notify(
+        _ characteristic: AttributeDatabase.Characteristic, _ bytes: [UInt8], at address: VirtualAddress
+    ) -> Bool {
+        setValue(bytes, of: characteristic.valueHandle, at: address)
+        guard let handle = characteristic.configurationHandle else { return false }
         var isSent = false
         for end in linksUp(to: address) {
-            guard let handle = declaration.configurationHandle,
-                let subscription = links[end]?.subscriptions[handle]
-            else { continue }
+            guard let subscription = links[end]?.subscriptions[handle] else { continue }
             let value = CentralValue(
-                characteristic: declaration.uuid, handle: declaration.valueHandle,
+                characteristic: characteristic.uuid, handle: characteristic.valueHandle,
                 bytes: Array(bytes.prefix(parameters(of: end).mtu - 3)), isIndication: subscription.bits == 2,
                 seconds: now)
             events.append(.central(end, .value(value)))
@@ -586,7 +579,7 @@ struct LinkLayer: Sendable {
         guard let echo = place?.characteristic.echo, let target = peripheral.database.target(ofEcho: echo) else {
             return
         }
-        notify(target.handle, value, at: address)
+        notify(target, value, at: address)
     }
 
     // MARK: Subscriptions
@@ -610,7 +603,7 @@ struct LinkLayer: Sendable {
         else { return }
         links[end]?.subscriptions[handle]?.sent += 1
         deadlines.set(.notification(end, handle), to: now + source.interval)
-        notify(characteristic.handle, source.value(at: subscription.sent), at: address)
+        notify(characteristic, source.value(at: subscription.sent), at: address)
     }
 
     private mutating func discoveryDue(_ end: CentralEnd) {

@@ -10,7 +10,6 @@ struct ScriptedPeripheral: Sendable {
     var centrals: [CentralEnd] = []
     /// How many more it accepts.
     var freeLinks: Int { max(0, peripheral.linkLimit - centrals.count) }
-    private var randomFaults: RandomFaults?
 
     init(_ peripheral: VirtualPeripheral) {
         self.peripheral = peripheral
@@ -108,18 +107,17 @@ struct ScriptedPeripheral: Sendable {
 
     // MARK: Faults
 
-    /// Draws the faults of each attempt to connect from now on, and ends those that were set before.
-    mutating func setRandomFaults(_ faults: RandomFaults?) {
-        randomFaults = faults
-        self.faults = PeripheralFaults()
-    }
-
+    /// Draws the faults of an attempt to connect.
     mutating func drawFaults() {
-        if let drawn = randomFaults?.next() { faults = drawn }
+        guard var random = faults.random else { return }
+        faults = random.next()
+        faults.random = random
     }
 }
 
 struct PeripheralFaults: Sendable {
+    /// Those of the next attempts to connect, which replace these; nil if these stay.
+    var random: RandomFaults?
     /// The number of attempts to connect that fail.
     var refusals = 0
     /// The number of links that end that many seconds after they came up.

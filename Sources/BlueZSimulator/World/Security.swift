@@ -289,22 +289,18 @@ extension VirtualUser: Codable {
 
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Key.self)
-        if confirms != .accept {
-            var answer = container.nestedContainer(keyedBy: AnswerKey.self, forKey: .confirms)
-            switch confirms {
-            case .accept(let delay): try answer.encode(delay, forKey: .accept)
-            case .reject(let delay): try answer.encode(delay, forKey: .reject)
-            case .never: break
-            }
+        var answer = container.nestedContainer(keyedBy: AnswerKey.self, forKey: .confirms)
+        switch confirms {
+        case .accept(let delay): try answer.encode(delay, forKey: .accept)
+        case .reject(let delay): try answer.encode(delay, forKey: .reject)
+        case .never: break
         }
-        if passkey != .displayed {
-            var entry = container.nestedContainer(keyedBy: EntryKey.self, forKey: .passkey)
-            switch passkey {
-            case .displayed(let delay): try entry.encode(delay, forKey: .displayed)
-            case .wrong: try entry.encode(true, forKey: .isWrong)
-            case .number(let number): try entry.encode(number, forKey: .number)
-            case .never: break
-            }
+        var entry = container.nestedContainer(keyedBy: EntryKey.self, forKey: .passkey)
+        switch passkey {
+        case .displayed(let delay): try entry.encode(delay, forKey: .displayed)
+        case .wrong: try entry.encode(true, forKey: .isWrong)
+        case .number(let number): try entry.encode(number, forKey: .number)
+        case .never: break
         }
         try container.encodeIfPresent(displays, forKey: .displays)
     }

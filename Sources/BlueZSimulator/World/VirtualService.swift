@@ -239,9 +239,7 @@ extension VirtualDescriptor: Codable {
         var container = encoder.container(keyedBy: Key.self)
         try container.encode(uuid, forKey: .uuid)
         if !value.isEmpty { try container.encode(Hexadecimal.text(value), forKey: .value) }
-        if flags != [.read] {
-            try container.encode(CharacteristicFlag.allCases.filter(flags.contains), forKey: .flags)
-        }
+        try container.encode(CharacteristicFlag.allCases.filter(flags.contains), forKey: .flags)
         if security != AttributeSecurity() { try container.encode(security, forKey: .security) }
     }
 }
