@@ -48,9 +48,6 @@ public final class CentralLink: Sendable {
         case disconnected
     }
 
-    /// Called once with the result of a request, on the simulator's loop.
-    public typealias Completion = @Sendable (Result<[UInt8], CentralLinkError>) -> Void
-
     private struct Contents {
         var state = State.connecting
         var values: [CentralValue] = []
@@ -106,10 +103,11 @@ public final class CentralLink: Sendable {
     ///   - characteristic: its UUID, or its handle if several have that UUID.
     ///   - descriptor: the UUID of a descriptor of it, such as `"2901"`.
     ///   - offset: the position in the value to begin at.
+    ///   - completion: called once, on the simulator's loop.
     @discardableResult
     public func read(
         _ characteristic: AttributeSelector, descriptor: String? = nil, offset: Int = 0,
-        completion: Completion? = nil
+        completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)? = nil
     ) -> CentralRequest {
         request(.read(offset: offset), characteristic, descriptor, completion)
     }
@@ -119,7 +117,7 @@ public final class CentralLink: Sendable {
     @discardableResult
     public func write(
         _ bytes: [UInt8], to characteristic: AttributeSelector, descriptor: String? = nil, offset: Int = 0,
-        type: VirtualWriteType = .request, completion: Completion? = nil
+        type: VirtualWriteType = .request, completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)? = nil
     ) -> CentralRequest {
         request(.write(offset: offset, bytes: bytes, type: type), characteristic, descriptor, completion)
     }
@@ -127,20 +125,24 @@ public final class CentralLink: Sendable {
     /// Subscribes to a characteristic's notifications, or to its indications.
     @discardableResult
     public func subscribe(
-        to characteristic: AttributeSelector, indications: Bool = false, completion: Completion? = nil
+        to characteristic: AttributeSelector, indications: Bool = false,
+        completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)? = nil
     ) -> CentralRequest {
         request(.configure(indications ? 2 : 1), characteristic, AttributeDatabase.configuration, completion)
     }
 
     /// Ends a subscription.
     @discardableResult
-    public func unsubscribe(from characteristic: AttributeSelector, completion: Completion? = nil) -> CentralRequest {
+    public func unsubscribe(
+        from characteristic: AttributeSelector,
+        completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)? = nil
+    ) -> CentralRequest {
         request(.configure(0), characteristic, AttributeDatabase.configuration, completion)
     }
 
     /// Encrypts the link: with the keys that it has of the adapter, or else with a pairing, for which the adapter asks an agent.
     @discardableResult
-    public func pair(completion: Completion? = nil) -> CentralRequest {
+    public func pair(completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)? = nil) -> CentralRequest {
         let request = CentralRequest(isPairing: true, completion)
         if add(request) != nil { stage.decide { $0.linkLayer.pair(end) } }
         return request
@@ -167,7 +169,7 @@ public final class CentralLink: Sendable {
 
     private func request(
         _ kind: AttributeRequest.Kind, _ characteristic: AttributeSelector, _ descriptor: String?,
-        _ completion: Completion?
+        _ completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)?
     ) -> CentralRequest {
         let request = CentralRequest(completion)
         guard let id = add(request) else { return request }
@@ -236,10 +238,10 @@ public final class CentralLink: Sendable {
 /// A request of a central.
 public final class CentralRequest: Sendable {
     private let held = Locked<Result<[UInt8], CentralLinkError>?>(nil)
-    private let completion: CentralLink.Completion?
+    private let completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)?
     let isPairing: Bool
 
-    init(isPairing: Bool = false, _ completion: CentralLink.Completion?) {
+    init(isPairing: Bool = false, _ completion: (@Sendable (Result<[UInt8], CentralLinkError>) -> Void)?) {
         self.isPairing = isPairing
         self.completion = completion
     }
