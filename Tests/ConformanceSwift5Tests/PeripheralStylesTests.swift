@@ -17,7 +17,11 @@ final class PeripheralStylesTests: PeripheralCase, @unchecked Sendable {
             try await manager.add(service)
             try await manager.add(service).value
             let added: Future<Void> = manager.add(service)
-            _ = try await added.flatMap { manager.startAdvertising("Sensor", uuids: uuids) }.value
+            // On the default context this races with the virtual time.
+            let started = added.flatMap(context: ImmediateContext()) {
+                manager.startAdvertising("Sensor", uuids: uuids)
+            }
+            _ = try await started.value
             try await manager.stopAdvertising()
             _ = try await manager.stopAdvertising(timeout: 10.0).value
             try await manager.startAdvertising("Sensor", uuids: uuids, timeout: .seconds(5))
