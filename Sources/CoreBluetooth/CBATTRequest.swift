@@ -21,11 +21,7 @@ open class CBCentral: CBPeer {
     public var blueCap: Central { newest.withLock { $0 } }
 
     func changed(to central: Central) {
-        let old = newest.withLock { newest in
-            defer { newest = central }
-            return newest
-        }
-        withExtendedLifetime(old) {}
+        newest.replace(\.self, with: central)
     }
 }
 

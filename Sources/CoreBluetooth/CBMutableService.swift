@@ -164,10 +164,7 @@ open class CBMutableCharacteristic: CBCharacteristic {
 
     /// Replaces the subscribed centrals. Returns those that are new and those that left.
     func subscribersChanged(to centrals: [CBCentral]) -> (new: [CBCentral], left: [CBCentral]) {
-        let old = core.withLock { core in
-            defer { core.subscribed = centrals }
-            return core.subscribed
-        }
+        let old = core.replace(\.subscribed, with: centrals)
         return (
             centrals.filter { central in !old.contains { $0 === central } },
             old.filter { central in !centrals.contains { $0 === central } }

@@ -35,8 +35,8 @@ open class CBPeripheral: CBPeer {
         var lastRequest = 0
         /// Why the link is about to end, if BlueCapKit has reported that already.
         var failure: (any Error)?
-        /// A lost link that the delegate does not know of yet, and whether it is made again.
-        var loss: Loss?
+        /// Whether a lost link that the delegate does not know of yet is made again; `nil` without one.
+        var reconnectsAfterLoss: Bool?
         /// Whether an earlier process has connected, so that the next connection is not reported.
         var isRestored = false
         var startDelay: StartDelay?
@@ -49,10 +49,6 @@ open class CBPeripheral: CBPeer {
         var pendingWrites = 0
         /// Whether there have been too many of them, and the delegate has to be called when there are fewer.
         var isFull = false
-    }
-
-    private struct Loss {
-        let isReconnecting: Bool
     }
 
     /// How many writes without response may wait for BlueZ until ``canSendWriteWithoutResponse`` is false.
@@ -309,11 +305,8 @@ open class CBPeripheral: CBPeer {
 
     /// Passes the values of a characteristic to the delegate, from now on and on later links.
     private func receive(_ characteristic: CBCharacteristic) {
-        let isNew = characteristic.fields.withLock { fields in
-            defer { fields.isReceiving = true }
-            return !fields.isReceiving
-        }
-        guard isNew, let known = characteristic.characteristic else { return }
+        guard !characteristic.fields.replace(\.isReceiving, with: true), let known = characteristic.characteristic
+        else { return }
         let (peripheral, object) = (Handle(self), Handle(characteristic))
         let values: FutureStream<Data?> = known.receiveNotificationUpdates(capacity: 0)
         values.onComplete(context: callbacks) { result in
@@ -330,10 +323,7 @@ open class CBPeripheral: CBPeer {
 
     /// A subscription could not be resumed, or the characteristic no longer exists, which `didModifyServices` reports.
     private func subscriptionEnded(_ characteristic: CBCharacteristic, _ error: any Error) {
-        let wasNotifying = characteristic.fields.withLock { fields in
-            defer { fields.isNotifying = false }
-            return fields.isNotifying
-        }
+        let wasNotifying = characteristic.fields.replace(\.isNotifying, with: false)
         guard wasNotifying, characteristic.characteristic?.isValid == true else { return }
         delegate?.peripheral(
             self, didUpdateNotificationStateFor: characteristic, error: coreBluetoothError(error))
@@ -419,11 +409,7 @@ open class CBPeripheral: CBPeer {
     /// Calls the delegate if the name differs from the last one; on the delegate's queue.
     func nameMayHaveChanged() {
         let new = name
-        let old = fields.withLock { fields in
-            defer { fields.lastName = new }
-            return fields.lastName
-        }
-        if let old, old != new { delegate?.peripheralDidUpdateName(self) }
+        if let old = fields.replace(\.lastName, with: new), old != new { delegate?.peripheralDidUpdateName(self) }
     }
 }
 
@@ -507,7 +493,7 @@ extension CBPeripheral {
         case .disconnect, .giveUp, .timeout:
             let wasConnected = fields.withLock { fields in
                 guard fields.isConnected else { return false }
-                (fields.isConnected, fields.loss) = (false, Loss(isReconnecting: reconnects))
+                (fields.isConnected, fields.reconnectsAfterLoss) = (false, reconnects)
                 return true
             }
             if wasConnected { linkLost() }
@@ -545,13 +531,9 @@ extension CBPeripheral {
 
     /// Reports a lost link, unless it has been reported.
     func reportLoss() {
-        let loss = fields.withLock { fields in
-            defer { fields.loss = nil }
-            return fields.loss
-        }
-        guard let loss else { return }
+        guard let isReconnecting = fields.replace(\.reconnectsAfterLoss, with: nil) else { return }
         manager?.lossReported(of: self)
-        connectionEnded(takeFailure() ?? lossError, isReconnecting: loss.isReconnecting)
+        connectionEnded(fields.replace(\.failure, with: nil) ?? lossError, isReconnecting: isReconnecting)
     }
 
     private func connectionFailed(_ error: any Error) {
@@ -577,13 +559,6 @@ extension CBPeripheral {
         manager.delegate?.centralManager(
             manager, didDisconnectPeripheral: self, timestamp: Date().timeIntervalSinceReferenceDate,
             isReconnecting: isReconnecting, error: error)
-    }
-
-    private func takeFailure() -> (any Error)? {
-        fields.withLock { fields in
-            defer { fields.failure = nil }
-            return fields.failure
-        }
     }
 
     /// Why the link was lost, as BlueZ reports it.
@@ -623,11 +598,7 @@ extension CBPeripheral {
     // MARK: Changed services
 
     private func followServices() {
-        let isNew = fields.withLock { fields in
-            defer { fields.followsServices = true }
-            return !fields.followsServices
-        }
-        guard isNew else { return }
+        guard !fields.replace(\.followsServices, with: true) else { return }
         let peripheral = Handle(self)
         blueCap.whenServicesChange().onSuccess(context: callbacks) { _ in peripheral.object?.servicesChanged() }
     }

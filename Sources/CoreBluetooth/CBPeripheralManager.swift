@@ -152,11 +152,7 @@ open class CBPeripheralManager: CBManager {
     ///   `CBAdvertisementDataServiceUUIDsKey`: `[CBUUID]`. Other keys have no effect.
     open func startAdvertising(_ advertisementData: [String: Any]?) {
         guard isReady(for: "startAdvertising") else { return }
-        let isOld = core.withLock { core in
-            defer { core.isAdvertisementOld = false }
-            return core.isAdvertisementOld
-        }
-        if isOld { blueCap.stopAdvertising() }
+        if core.replace(\.isAdvertisementOld, with: false) { blueCap.stopAdvertising() }
         let name = advertisementData?[CBAdvertisementDataLocalNameKey] as? String ?? ""
         let uuids = advertisementData?[CBAdvertisementDataServiceUUIDsKey] as? [CBUUID] ?? []
         let data = AdvertisingData.fitting(localName: name, serviceUUIDs: uuids)
@@ -336,11 +332,7 @@ open class CBPeripheralManager: CBManager {
     }
 
     private func waitForSpace(in characteristic: MutableCharacteristic) {
-        let isFirst = core.withLock { core in
-            defer { core.isWaitingForSpace = true }
-            return !core.isWaitingForSpace
-        }
-        guard isFirst else { return }
+        guard !core.replace(\.isWaitingForSpace, with: true) else { return }
         let handle = Handle(self)
         characteristic.whenUpdatesSent().onComplete(context: callbacks) { _ in
             guard let self = handle.object else { return }

@@ -45,8 +45,10 @@ public struct DistanceModel: Hashable, Sendable {
     }
 
     /// Returns the most probable distance of a beacon; `nil` if the strength is not valid: above +20 dBm (127 means unknown) or
-    /// below -127. Strength and measured power are in dBm. The strength is an average of so many sightings, from 1
-    /// (``SignalSmoother/weight``).
+    /// below -127.
+    ///
+    /// `rssi` is the strength of one sighting, or the average of `sightings` (``SignalSmoother/weight``), which is at least 1, in
+    /// dBm; `measuredPower` is the strength at one metre in dBm.
     public func distance(rssi: Double, measuredPower: Double, sightings: Double = 1) -> DistanceEstimate? {
         guard (-127...20).contains(rssi), (-200...128).contains(measuredPower) else { return nil }
         let count = sightings >= 1 ? sightings : 1

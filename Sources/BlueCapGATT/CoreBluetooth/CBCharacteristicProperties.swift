@@ -3,7 +3,8 @@
 ///
 /// The low eight bits are transmitted (Core Specification, Vol 3, Part G, 3.3.1.1). The others imply ``notify`` or
 /// ``indicate``; of several the strongest one applies. BlueZ protects the one descriptor for both kinds of
-/// subscriptions, so a requirement of one kind applies to the other one as well.
+/// subscriptions, so a requirement of one kind applies to the other one as well. Core Bluetooth has no properties that require
+/// more than encryption.
 public struct CBCharacteristicProperties: OptionSet, Hashable, Sendable {
     public let rawValue: UInt
 
@@ -29,15 +30,13 @@ public struct CBCharacteristicProperties: OptionSet, Hashable, Sendable {
     public static let notifyEncryptionRequired = CBCharacteristicProperties(rawValue: 0x100)
     /// Subscribing to indications requires an encrypted link: the central has paired in any way.
     public static let indicateEncryptionRequired = CBCharacteristicProperties(rawValue: 0x200)
-    /// Subscribing to notifications requires a pairing with a passkey or a comparison of numbers. Core Bluetooth has no
-    /// such property.
+    /// Subscribing to notifications requires a pairing with a passkey or a comparison of numbers.
     public static let notifyAuthenticationRequired = CBCharacteristicProperties(rawValue: 0x400)
-    /// Subscribing to indications requires a pairing with a passkey or a comparison of numbers. Core Bluetooth has no such
-    /// property.
+    /// Subscribing to indications requires a pairing with a passkey or a comparison of numbers.
     public static let indicateAuthenticationRequired = CBCharacteristicProperties(rawValue: 0x800)
-    /// Subscribing to notifications requires such a pairing with LE Secure Connections. Core Bluetooth has no such property.
+    /// Subscribing to notifications requires such a pairing with LE Secure Connections.
     public static let notifySecureConnectionRequired = CBCharacteristicProperties(rawValue: 0x1000)
-    /// Subscribing to indications requires such a pairing with LE Secure Connections. Core Bluetooth has no such property.
+    /// Subscribing to indications requires such a pairing with LE Secure Connections.
     public static let indicateSecureConnectionRequired = CBCharacteristicProperties(rawValue: 0x2000)
 }
 
@@ -67,7 +66,7 @@ extension CBCharacteristicProperties {
 /// The access that a characteristic or descriptor of this program allows a central.
 ///
 /// A permission that requires security permits the access as well, without ``readable`` or ``writeable``. Of several for
-/// reading, or for writing, the strongest one applies.
+/// reading, or for writing, the strongest one applies. Core Bluetooth has only the first four.
 public struct CBAttributePermissions: OptionSet, Hashable, Sendable {
     public let rawValue: UInt
 
@@ -82,17 +81,16 @@ public struct CBAttributePermissions: OptionSet, Hashable, Sendable {
     /// Writing requires an encrypted link: the central has paired in any way.
     public static let writeEncryptionRequired = CBAttributePermissions(rawValue: 0x08)
     /// Reading requires a pairing with a passkey or a comparison of numbers, which protects against a device in the middle.
-    /// Core Bluetooth has no such permission.
     public static let readAuthenticationRequired = CBAttributePermissions(rawValue: 0x10)
-    /// Writing requires a pairing with a passkey or a comparison of numbers. Core Bluetooth has no such permission.
+    /// Writing requires a pairing with a passkey or a comparison of numbers.
     public static let writeAuthenticationRequired = CBAttributePermissions(rawValue: 0x20)
-    /// Reading requires such a pairing with LE Secure Connections. Core Bluetooth has no such permission.
+    /// Reading requires such a pairing with LE Secure Connections.
     public static let readSecureConnectionRequired = CBAttributePermissions(rawValue: 0x40)
-    /// Writing requires such a pairing with LE Secure Connections. Core Bluetooth has no such permission.
+    /// Writing requires such a pairing with LE Secure Connections.
     public static let writeSecureConnectionRequired = CBAttributePermissions(rawValue: 0x80)
     /// The application decides about each request: a read without a stream of read requests, and a write without a stream
     /// of write requests, is refused with `insufficientAuthorization`. A descriptor has no such streams, and refuses each
-    /// request. Core Bluetooth has no such permission.
+    /// request.
     public static let authorizationRequired = CBAttributePermissions(rawValue: 0x100)
 }
 
