@@ -74,7 +74,9 @@ final class BluejayMachineTests: XCTestCase {
         mutating func ask(_ number: Int, _ work: Request.Work, by caller: BluejayMachine.Caller) -> String {
             let request = Request(work) { _ in }
             requests[number] = request
-            return words(machine.requested(request, by: caller))
+            // Before `words`, which takes a copy of the machine.
+            let effects = machine.requested(request, by: caller)
+            return words(effects)
         }
 
         private func words(_ effects: [BluejayMachine.Effect]) -> String {
