@@ -148,8 +148,7 @@ extension Device1: PropertyOwner {
             // True after discovery of the services, also when it failed.
             .flag("ServicesResolved", .areServicesResolved),
             // Services, advertised or resolved.
-            .value(
-                "UUIDs", .uuids, "as", read: { $0.texts { CBUUID(utf8: $0) }.set(&$1.uuids) }, clear: { $0.uuids = [] }),
+            .value("UUIDs", .uuids, "as", read: { $0.uuids().set(&$1.uuids) }, clear: { $0.uuids = [] }),
             // One byte of flags, 0 of a packet without flags. Up to 5.77 only with --experimental.
             .value("AdvertisingFlags", .advertisingFlags, "ay", isOptional: true) {
                 ($0.withBytes { $0.first } ?? nil).set(&$1.rawAdvertisingFlags)
@@ -213,4 +212,7 @@ extension MessageReader {
     mutating func addressType() -> BluetoothAddress.AddressType? {
         withString { $0.equals("random") ? .random : .public }
     }
+
+    /// The UUIDs of an array of strings. (A closure of the table is not specialised, which costs 3 % of a discovery.)
+    mutating func uuids() -> [CBUUID]? { texts { CBUUID(utf8: $0) } }
 }
