@@ -39,7 +39,7 @@ final class BluejaySession: Swift.Sendable {
         /// The services of this connection when they were read last; `nil` until then.
         var services: [Service]?
         /// In the order of their registration.
-        private(set) var registrations: [Registration] = []
+        var registrations: [Registration] = []
         weak var handler: (any DisconnectHandler)?
         var restoration = Restoration(.disable)
         /// The peripherals that scans have found, which can be connected also after BlueZ has removed them. Bounded,
@@ -64,8 +64,6 @@ final class BluejaySession: Swift.Sendable {
         mutating func remove(_ observer: AnyObject, as kind: Any.Type) {
             registrations.removeAll { $0.kind == kind && $0.identity == ObjectIdentifier(observer) }
         }
-
-        mutating func remove(_ registration: Registration) { registrations.removeAll { $0 === registration } }
     }
 
     private let core = Locked(Core())
@@ -139,13 +137,22 @@ final class BluejaySession: Swift.Sendable {
         request(work, by: caller) { outcome in self.call { completion(outcome) } }
     }
 
+    /// Makes a request of the application whose completion receives a result.
+    func request<R: RequestResult>(
+        _ work: Request.Work, _ completion: ((R) -> Void)?, _ success: @escaping (Data) throws -> R
+    ) {
+        request(work) { completion?(R($0, success)) }
+    }
+
     /// Makes a request of the application that begins or ends the connection.
-    func request(forLink work: Request.Work, completion: @escaping (Result<Peripheral, any Error>) -> Void) {
+    func request<R: RequestResult>(
+        forLink work: Request.Work, _ completion: ((R) -> Void)?, _ success: @escaping (Peripheral) -> R
+    ) {
         request(work, by: caller) { outcome in
             let result = outcome.flatMap { _ in
                 self.peripheral.map(Result.success) ?? .failure(BluejayError.notConnected)
             }
-            self.call { completion(result) }
+            self.call { completion?(R(result, success)) }
         }
     }
 
@@ -216,22 +223,15 @@ final class BluejaySession: Swift.Sendable {
                 if let observer = registration.observer as? Observer {
                     event(observer)
                 } else {
-                    self.core.withLock { $0.remove(registration) }
+                    self.core.withLock { $0.registrations.removeAll { $0 === registration } }
                 }
             }
         }
     }
 
     /// Sends a line to the log observers. The text is made only if there is one.
-    private func log(_ text: @autoclosure () -> String) {
-        let registrations = core.withLock { $0.observers((any LogObserver).self) }
-        guard !registrations.isEmpty else { return }
-        let text = text()
-        notify((any LogObserver).self, registrations) { $0.debug(text) }
-    }
-
-    func timer(after seconds: TimeInterval, _ work: @escaping @Sendable () -> Void) -> ManagerTimer? {
-        manager?.timer(after: seconds, work)
+    private func log(_ text: @autoclosure @escaping () -> String) {
+        notify((any LogObserver).self) { $0.debug(text()) }
     }
 
     // MARK: Start and stop
@@ -421,8 +421,8 @@ final class BluejaySession: Swift.Sendable {
     /// Ends the work of a request that was settled before its end.
     private func stop(_ request: Request) {
         switch request.work {
-        case .scan(let scan):
-            end(scan)
+        case .scan:
+            manager?.whenPeripheralsExpire().cancel(token)
             manager?.stopScanning()
             finished(request, .success(Data()))
         case .listen(let listen):
@@ -560,8 +560,9 @@ final class BluejaySession: Swift.Sendable {
         }
         // The end of a Bluejay scan's duration is no error, unlike the time-out of a manager's scan.
         if scan.duration > 0, scan.duration.isFinite {
-            scan.timer = manager.timer(after: scan.duration) { [weak self] in
-                self?.decide { $0.ended(request, .success(Data())) }
+            _ = manager.timer(after: scan.duration) { [weak self, weak request] in
+                // It may have ended already.
+                if let request { self?.decide { $0.ended(request, .success(Data())) } }
             }
         }
         let stream = manager.startScanning(
@@ -580,15 +581,10 @@ final class BluejaySession: Swift.Sendable {
                 follow(request) { scan.hasDiscovered(discovery) }
                 withExtendedLifetime(dropped) {}
             case .failure(let error):
-                end(scan)
+                self.manager?.whenPeripheralsExpire().cancel(token)
                 finished(request, .failure(error))
             }
         }
-    }
-
-    private func end(_ scan: Scan) {
-        scan.timer?.cancel()
-        manager?.whenPeripheralsExpire().cancel(token)
     }
 
     /// Performs the action that the application returns, on the callback queue, unless the scan has ended.
@@ -601,9 +597,8 @@ final class BluejaySession: Swift.Sendable {
             case .stop, .connect: self.decide { $0.ended(request, .success(Data())) }
             }
             guard case .connect(let discovery, let completion) = action else { return }
-            self.request(forLink: .connect(discovery.peripheralIdentifier, discovery.connectionTimeout)) {
-                completion(ConnectionResult($0))
-            }
+            let work = Request.Work.connect(discovery.peripheralIdentifier, discovery.connectionTimeout)
+            self.request(forLink: work, completion) { .success($0) }
         }
     }
 
@@ -624,8 +619,7 @@ final class BluejaySession: Swift.Sendable {
         // Called on the callback queue alone.
         nonisolated(unsafe) let completion = completion
         taskQueue.async { [self] in
-            let result: RunResult<R>
-            do { result = .success(try work(task)) } catch { result = .failure(error) }
+            let result = RunResult(Result { try work(task) }) { .success($0) }
             update { core in
                 // The completion precedes the reports that the task has deferred.
                 [.call { self.call { completion(result) } }] + (core.task === task ? core.machine.taskEnded() : [])
@@ -679,7 +673,7 @@ final class BluejaySession: Swift.Sendable {
         }
         guard isUsed else { return peripheral.terminate() }
         guard let attempt else { return }
-        _ = timer(after: Restoration.limit) { [weak self] in
+        _ = manager?.timer(after: Restoration.limit) { [weak self] in
             // After that attempt it has no effect.
             self?.decide { $0.attempt == attempt ? $0.reconnectionTimedOut() : [] }
         }
