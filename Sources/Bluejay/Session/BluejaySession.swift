@@ -52,6 +52,9 @@ final class BluejaySession: Swift.Sendable {
         var pending: [(effect: Effect, observers: [Registration])] = []
         var isDraining = false
 
+        /// The peripheral if it is connected.
+        var connected: Peripheral? { machine.connection == .connected ? peripheral : nil }
+
         /// The observers of one kind, also those that have been deallocated since the last event.
         func observers(_ kind: Any.Type) -> [Registration] { registrations.filter { $0.kind == kind } }
 
@@ -289,7 +292,7 @@ final class BluejaySession: Swift.Sendable {
         var state: (manager: CentralManager, peripheral: Peripheral?)?
         update { core in
             guard let manager = core.manager else { return [] }
-            state = (manager, core.machine.connection == .connected ? core.peripheral : nil)
+            state = (manager, core.connected)
             // The effects of the stop need the manager and the peripheral.
             return core.machine.stopped() + [.call { self.forget(manager) }]
         }
@@ -465,10 +468,7 @@ final class BluejaySession: Swift.Sendable {
         perform(request, on: peripheral, of: identifier, or: .multipleListenTrapped) { peripheral in
             if let replaced { end(replaced, with: BluejayError.multipleListenReplaced) }
             let found = peripheral.characteristic(identifier, for: [.notify, .indicate])
-            let subscription = found.flatMap(context: ImmediateContext()) { [weak self] in
-                guard let future = self?.subscribe(listen, to: $0) else { throw BluejayError.cancelled }
-                return future
-            }
+            let subscription = found.flatMap(context: ImmediateContext()) { [self] in try subscribe(listen, to: $0) }
             subscription.onSuccess(context: ImmediateContext()) { [weak self] in
                 // It may have been abandoned during the subscription.
                 if self?.core.withLock({ $0.listens[identifier] == nil }) == true {
@@ -479,29 +479,23 @@ final class BluejaySession: Swift.Sendable {
         }
     }
 
-    /// Returns `nil` if the listen has ended.
-    private func subscribe(_ listen: Listen, to characteristic: Characteristic) -> Future<Void>? {
+    private func subscribe(_ listen: Listen, to characteristic: Characteristic) throws -> Future<Void> {
         let stream: FutureStream<Data?> = characteristic.receiveNotificationUpdates(capacity: 0)
-        let isActive = core.withLock { _ in
-            if !listen.isEnded { listen.stream = stream }
-            return !listen.isEnded
+        try core.withLock { _ in
+            if listen.isEnded { throw BluejayError.cancelled }
+            listen.stream = stream
         }
-        guard isActive else { return nil }
         stream.onComplete(context: ImmediateContext(), cancelToken: token) { [weak self] element in
             switch element {
-            case .success(let data?): self?.deliver(.success(data), to: listen)
-            case .success(nil): self?.deliver(.failure(CharacteristicError.notificationsInterrupted), to: listen)
-            case .failure(let error): self?.end(listen, with: BluejayError.documented(error, of: listen.identifier))
+            case .success(let data):
+                let value = data.map(Outcome.success) ?? .failure(CharacteristicError.notificationsInterrupted)
+                // Under the lock, so that no value follows the end.
+                self?.core.withLock { _ in if !listen.isEnded { listen.receive(value) } }
+            case .failure(let error):
+                self?.end(listen, with: BluejayError.documented(error, of: listen.identifier))
             }
         }
         return characteristic.startNotifying()
-    }
-
-    private func deliver(_ value: Outcome, to listen: Listen) {
-        core.withLock { _ in
-            // Under the lock, so that no value follows the end.
-            if !listen.isEnded { listen.receive(value) }
-        }
     }
 
     /// Ends the values of a listen, with at most one error. Returns whether they had not ended.
@@ -752,8 +746,7 @@ final class BluejaySession: Swift.Sendable {
     func register(_ observer: any ConnectionObserver) {
         update { core in
             core.add(observer, as: (any ConnectionObserver).self)
-            let isAvailable = core.machine.isAvailable
-            let peripheral = core.machine.connection == .connected ? core.peripheral : nil
+            let (isAvailable, peripheral) = (core.machine.isAvailable, core.connected)
             let newest = core.registrations.suffix(1)
             let report: () -> Void = {
                 self.notify((any ConnectionObserver).self, Array(newest)) { observer in
@@ -769,9 +762,7 @@ final class BluejaySession: Swift.Sendable {
         let caller = caller
         let peripheral = try core.withLock { core -> Peripheral in
             if let refusal = core.machine.refusal(by: caller) { throw refusal }
-            guard core.machine.connection == .connected, let peripheral = core.peripheral else {
-                throw BluejayError.notConnected
-            }
+            guard let peripheral = core.connected else { throw BluejayError.notConnected }
             return peripheral
         }
         let identifier = PeripheralIdentifier(peripheral)
@@ -822,15 +813,15 @@ final class BluejaySession: Swift.Sendable {
     /// - Parameter haveChanged: Whether they are read again if they are known.
     private func readServices(haveChanged: Bool) {
         let peripheral = core.withLock { core in
-            core.machine.connection == .connected && (haveChanged || core.services == nil)
-                && !core.observers((any ServiceObserver).self).isEmpty ? core.peripheral : nil
+            let isAsked = !core.observers((any ServiceObserver).self).isEmpty
+            return isAsked && (haveChanged || core.services == nil) ? core.connected : nil
         }
         guard let peripheral else { return }
         let discovery: Future<Peripheral> = peripheral.discoverAllServices()
         discovery.onSuccess(context: ImmediateContext()) { [weak self] peripheral in
             let present = peripheral.services
             let known = self?.core.withLock { core -> [Service]? in
-                guard core.machine.connection == .connected, core.peripheral === peripheral else { return nil }
+                guard core.connected === peripheral else { return nil }
                 defer { core.services = present }
                 return core.services
             }
