@@ -334,7 +334,6 @@ struct BluejayMachine {
         return settled + report + effects[settled.endIndex...]
     }
 
-    /// An attempt has failed.
     mutating func linkFailed(_ error: any Error) -> [Effect] {
         switch connection {
         case .connecting(let request):
@@ -395,7 +394,6 @@ struct BluejayMachine {
         return (current + queue.waiting).filter(\.requiresConnection).flatMap { ended($0, .failure(error)) }
     }
 
-    /// The disconnect handler has returned.
     mutating func handlerReturned(_ mode: AutoReconnectMode) -> [Effect] {
         if case .change(let shouldAutoReconnect) = mode { self.shouldAutoReconnect = shouldAutoReconnect }
         return shouldAutoReconnect ? reconnect() : []

@@ -45,7 +45,6 @@ final class BluejaySession: Swift.Sendable {
         /// The peripherals that scans have found, which can be connected also after BlueZ has removed them. Bounded,
         /// because a scan may run for days.
         var discovered: [UUID: Peripheral] = [:]
-        /// The background task that runs.
         var task: SynchronizedPeripheral?
         /// The effects with the observers that were registered when they were decided. An observer that registers later
         /// receives the present state instead, so it receives each event once.
@@ -272,7 +271,6 @@ final class BluejaySession: Swift.Sendable {
         }
     }
 
-    /// Follows the manager with which Bluejay has been started.
     private func follow(_ manager: CentralManager) {
         log("Started.")
         manager.whenStateChanges().onSuccess(context: ImmediateContext(), cancelToken: token) {
