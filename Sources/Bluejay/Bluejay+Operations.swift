@@ -6,13 +6,6 @@ extension Bluejay {
 
     /// Scans for peripherals.
     ///
-    /// ```swift
-    /// bluejay.scan(
-    ///     serviceIdentifiers: [heartRateService],
-    ///     discovery: { discovery, discoveries in .continue },
-    ///     stopped: { discoveries, error in print(discoveries.count) })
-    /// ```
-    ///
     /// A request to connect ends the scan.
     /// - Parameters:
     ///   - duration: In seconds; 0 for no end.
@@ -69,7 +62,7 @@ extension Bluejay {
     public func read<R: Receivable>(
         from characteristicIdentifier: CharacteristicIdentifier, completion: @escaping (ReadResult<R>) -> Void
     ) {
-        session.request(.read(characteristicIdentifier)) { completion(ReadResult($0)) }
+        session.request(.read(characteristicIdentifier), completion) { .success(try R(bluetoothData: $0)) }
     }
 
     /// Writes a value, which the peripheral confirms unless `type` is `withoutResponse`. The completion is called once,
@@ -78,9 +71,8 @@ extension Bluejay {
         to characteristicIdentifier: CharacteristicIdentifier, value: S,
         type: CBCharacteristicWriteType = .withResponse, completion: @escaping (WriteResult) -> Void
     ) {
-        session.request(.write(value.toBluetoothData(), to: characteristicIdentifier, type)) {
-            completion(WriteResult($0))
-        }
+        let work = Request.Work.write(value.toBluetoothData(), to: characteristicIdentifier, type)
+        session.request(work, completion) { _ in .success }
     }
 
     /// Listens to a characteristic: the peripheral sends its value after each change, until
@@ -107,7 +99,7 @@ extension Bluejay {
         to characteristicIdentifier: CharacteristicIdentifier, error: (any Error)? = nil,
         completion: ((WriteResult) -> Void)? = nil
     ) {
-        session.request(.endListen(characteristicIdentifier, error)) { completion?(WriteResult($0)) }
+        session.request(.endListen(characteristicIdentifier, error), completion) { _ in .success }
     }
 
     /// Sets the closure of a listen of an earlier run of the program: see ``ListenRestorer``. It receives values from the
@@ -130,7 +122,7 @@ extension Bluejay {
     ) -> Listen {
         // Weak, because the session retains the listen.
         Listen(identifier, option) { [weak session] outcome in
-            session?.call { completion(ReadResult(outcome)) }
+            session?.call { completion(ReadResult(outcome) { .success(try R(bluetoothData: $0)) }) }
         }
     }
 
@@ -138,12 +130,6 @@ extension Bluejay {
 
     /// Pairs with the connected peripheral, and stores the keys (bonds), so that later connections are encrypted without a
     /// pairing. Succeeds at once if there is a bond.
-    ///
-    /// ```swift
-    /// bluejay.start(pairing: .justWorks)
-    /// // later, while it is connected
-    /// bluejay.pair { result in print(result) }
-    /// ```
     ///
     /// Start Bluejay with a pairing policy: without one it does not pair. With the policy `ask` a ``PairingObserver``
     /// answers. An operation on a protected value pairs by itself; pair first if the value is known to be protected,
@@ -155,7 +141,7 @@ extension Bluejay {
     ///   - timeout: Includes the answers of the user.
     ///   - completion: Called once; with ``BluejayError/notConnected``, or ``BluejayError/pairingFailed(_:)``.
     public func pair(timeout: Timeout = .seconds(60), completion: @escaping (PairingResult) -> Void) {
-        session.request(.pair(timeout)) { completion(PairingResult($0)) }
+        session.request(.pair(timeout), completion) { _ in .success }
     }
 
     /// Ends the bond with a peripheral, and the connection to it if there is one; ``shouldAutoReconnect`` is `false` then.
@@ -168,7 +154,7 @@ extension Bluejay {
     public func unpair(
         _ peripheralIdentifier: PeripheralIdentifier, completion: ((PairingResult) -> Void)? = nil
     ) {
-        session.request(.unpair(peripheralIdentifier)) { completion?(PairingResult($0)) }
+        session.request(.unpair(peripheralIdentifier), completion) { _ in .success }
     }
 
     // MARK: Background tasks

@@ -134,7 +134,7 @@ public final class Bluejay: Swift.Sendable {
         _ peripheralIdentifier: PeripheralIdentifier, timeout: Timeout = .none, warningOptions: WarningOptions? = nil,
         completion: @escaping (ConnectionResult) -> Void
     ) {
-        session.request(forLink: .connect(peripheralIdentifier, timeout)) { completion(ConnectionResult($0)) }
+        session.request(forLink: .connect(peripheralIdentifier, timeout), completion) { .success($0) }
     }
 
     /// Disconnects, or ends the attempt to connect, also while Bluetooth is off. After success, ``shouldAutoReconnect`` is
@@ -146,7 +146,7 @@ public final class Bluejay: Swift.Sendable {
     ///     are refused with ``BluejayError/disconnectQueued``.
     ///   - completion: Called once, with ``BluejayError/notConnected`` if there is no connection and no attempt.
     public func disconnect(immediate: Bool = false, completion: ((DisconnectionResult) -> Void)? = nil) {
-        session.request(forLink: .disconnect(isImmediate: immediate)) { completion?(DisconnectionResult($0)) }
+        session.request(forLink: .disconnect(isImmediate: immediate), completion) { .success($0) }
     }
 
     // MARK: Observers

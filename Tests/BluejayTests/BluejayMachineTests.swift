@@ -189,6 +189,11 @@ final class BluejayMachineTests: XCTestCase {
             connected; operation 1; disconnect 2; operation 3 → settle 3 disconnectQueued
             linkDown → settle 1 notConnected, stop 1, end listens notConnected, settle 2 ok, disconnected notConnected false
             handler → none
+            A disconnection behind the next connection is that connection's:
+            connected; operation 1; disconnect 2; connect 3; disconnect 4
+            linkDown → settle 1 notConnected, stop 1, end listens notConnected, settle 2 ok, disconnected notConnected false
+            finished 1 → begin 3; linkUp → settle 3 ok, connected, end link
+            linkDown requested → end listens explicitDisconnect, settle 4 ok, disconnected nil false
             An attempt to reconnect is ended in its turn:
             connected; linkDown; handler; disconnect 1 → end link
             linkDown requested → end listens explicitDisconnect, settle 1 ok; reconnects → false

@@ -7,9 +7,5 @@ import Foundation
 /// The code is compiled and never run, so that the members need no value.
 enum BluejayContext {
     static var bluejay: Bluejay { fatalError() }
-    static var heartRateService: ServiceIdentifier { fatalError() }
     static var location: CharacteristicIdentifier { fatalError() }
-    static var bluetoothData: Data { fatalError() }
-    static var handle: UInt16 { fatalError() }
-    static var payload: Data { fatalError() }
 }

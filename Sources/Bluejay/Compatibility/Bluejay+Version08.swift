@@ -77,8 +77,8 @@ extension Bluejay {
         _ peripheralIdentifier: PeripheralIdentifier, timeout: Timeout = .none, warningOptions: WarningOptions? = nil,
         completion: @escaping (IdentifierConnectionResult) -> Void
     ) {
-        connect(peripheralIdentifier, timeout: timeout, warningOptions: warningOptions) { (result: ConnectionResult) in
-            completion(IdentifierConnectionResult(result))
+        session.request(forLink: .connect(peripheralIdentifier, timeout), completion) {
+            .success(PeripheralIdentifier($0))
         }
     }
 
@@ -87,14 +87,14 @@ extension Bluejay {
     public func disconnect(
         immediate: Bool = false, completion: @escaping (IdentifierDisconnectionResult) -> Void
     ) {
-        disconnect(immediate: immediate) { (result: DisconnectionResult) in
-            completion(IdentifierDisconnectionResult(result))
+        session.request(forLink: .disconnect(isImmediate: immediate), completion) {
+            .disconnected(PeripheralIdentifier($0))
         }
     }
 }
 
 /// A ``ConnectionResult`` with the identifier of the peripheral.
-public enum IdentifierConnectionResult: Swift.Sendable {
+public enum IdentifierConnectionResult: RequestResult, Swift.Sendable {
     /// The peripheral is connected.
     case success(PeripheralIdentifier)
     /// The connection failed.
@@ -109,18 +109,11 @@ public enum IdentifierConnectionResult: Swift.Sendable {
 }
 
 /// A ``DisconnectionResult`` with the identifier of the peripheral.
-public enum IdentifierDisconnectionResult: Swift.Sendable {
+public enum IdentifierDisconnectionResult: RequestResult, Swift.Sendable {
     /// The connection to this peripheral has ended.
     case disconnected(PeripheralIdentifier)
     /// The disconnection failed.
     case failure(any Error)
-
-    init(_ result: DisconnectionResult) {
-        switch result {
-        case .success(let peripheral): self = .disconnected(PeripheralIdentifier(peripheral))
-        case .failure(let error): self = .failure(error)
-        }
-    }
 }
 
 extension SynchronizedPeripheral {

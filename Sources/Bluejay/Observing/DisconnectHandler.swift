@@ -6,16 +6,6 @@ public import BlueCapKit
 /// It is called on the callback queue of ``Bluejay``, after all callbacks of what the disconnection ended, after the
 /// observers, and after a background task that was running.
 ///
-/// ```swift
-/// final class Monitor: DisconnectHandler {
-///     func didDisconnect(
-///         from peripheral: PeripheralIdentifier, with error: Error?, willReconnect autoReconnect: Bool
-///     ) -> AutoReconnectMode {
-///         .change(shouldAutoReconnect: false)
-///     }
-/// }
-/// ```
-///
 /// The parameter is a `Peripheral`, as in the guide, or a ``PeripheralIdentifier``, as in Bluejay since version 0.8;
 /// the compiler infers ``DisconnectedPeripheral`` from it. A class without such a method, or with both, does not
 /// compile. As a type the protocol is written `any DisconnectHandler`.

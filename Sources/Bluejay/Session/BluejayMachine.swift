@@ -334,7 +334,6 @@ struct BluejayMachine {
         return settled + report + effects[settled.endIndex...]
     }
 
-    /// An attempt has failed.
     mutating func linkFailed(_ error: any Error) -> [Effect] {
         switch connection {
         case .connecting(let request):
@@ -365,38 +364,27 @@ struct BluejayMachine {
             (connection, shouldAutoReconnect) = (.none, false)
             return [.endListens(BluejayError.explicitDisconnect)]
         case .connected:
-            return linkWasLost(isRequested: isRequested)
+            let error = isRequested ? BluejayError.explicitDisconnect : lossReason ?? .notConnected
+            return linkEnded(wasConnected: true, isRequested: isRequested, error)
         case .disconnecting(let wasConnected, let isRequested):
-            connection = .none
-            if isRequested { shouldAutoReconnect = false }
-            return linkHasEnded(wasConnected: wasConnected)
+            return linkEnded(wasConnected: wasConnected, isRequested: isRequested, .explicitDisconnect)
         }
     }
 
-    /// Bluejay has ended the link.
-    private mutating func linkHasEnded(wasConnected: Bool) -> [Effect] {
-        let ended = wasConnected ? endOperations(.explicitDisconnect) : []
-        var following: [Effect] = []
-        if let current = queue.current, current.isDisconnect { following = finished(current, .success(Data())) }
+    private mutating func linkEnded(wasConnected: Bool, isRequested: Bool, _ error: BluejayError) -> [Effect] {
+        connection = .none
+        let ended = wasConnected ? endOperations(error) : []
+        // A disconnection has succeeded, also one that waits for its turn, unless it is that of a later connection.
+        let disconnections = milestones.prefix { !$0.isConnect }.filter(\.isDisconnect)
+        if isRequested || !disconnections.isEmpty { shouldAutoReconnect = false }
+        var following = disconnections.flatMap { self.ended($0, .success(Data())) }
         // Its turn came while the link was ending.
         if connection == .none, let current = queue.current, current.isConnect { following += begin(current) }
-        if wasConnected { following = insert(reportDisconnected(nil), into: following) }
-        return ended + [.endListens(BluejayError.explicitDisconnect)] + following
-    }
-
-    /// The link has ended without a request to Bluejay.
-    private mutating func linkWasLost(isRequested: Bool) -> [Effect] {
-        connection = .none
-        let error = isRequested ? BluejayError.explicitDisconnect : lossReason ?? .notConnected
-        if isRequested { shouldAutoReconnect = false }
-        var effects = endOperations(error) + [.endListens(error)]
-        // A disconnection that waits for its turn has succeeded.
-        for request in milestones where request.isDisconnect {
-            shouldAutoReconnect = false
-            effects += ended(request, .success(Data()))
+        if wasConnected {
+            let report = failTask(error) + reportDisconnected(isRequested ? nil : error)
+            following = insert(report, into: following)
         }
-        effects += failTask(error)
-        return effects + reportDisconnected(isRequested ? nil : error)
+        return ended + [.endListens(error)] + following
     }
 
     /// Fails the operations that require the connection, except a pairing that has begun: it may make the link again, and
@@ -406,7 +394,6 @@ struct BluejayMachine {
         return (current + queue.waiting).filter(\.requiresConnection).flatMap { ended($0, .failure(error)) }
     }
 
-    /// The disconnect handler has returned.
     mutating func handlerReturned(_ mode: AutoReconnectMode) -> [Effect] {
         if case .change(let shouldAutoReconnect) = mode { self.shouldAutoReconnect = shouldAutoReconnect }
         return shouldAutoReconnect ? reconnect() : []

@@ -39,18 +39,20 @@ final class BluejaySession: Swift.Sendable {
         /// The services of this connection when they were read last; `nil` until then.
         var services: [Service]?
         /// In the order of their registration.
-        private(set) var registrations: [Registration] = []
+        var registrations: [Registration] = []
         weak var handler: (any DisconnectHandler)?
         var restoration = Restoration(.disable)
         /// The peripherals that scans have found, which can be connected also after BlueZ has removed them. Bounded,
         /// because a scan may run for days.
         var discovered: [UUID: Peripheral] = [:]
-        /// The background task that runs.
         var task: SynchronizedPeripheral?
         /// The effects with the observers that were registered when they were decided. An observer that registers later
         /// receives the present state instead, so it receives each event once.
         var pending: [(effect: Effect, observers: [Registration])] = []
         var isDraining = false
+
+        /// The peripheral if it is connected.
+        var connected: Peripheral? { machine.connection == .connected ? peripheral : nil }
 
         /// The observers of one kind, also those that have been deallocated since the last event.
         func observers(_ kind: Any.Type) -> [Registration] { registrations.filter { $0.kind == kind } }
@@ -64,8 +66,6 @@ final class BluejaySession: Swift.Sendable {
         mutating func remove(_ observer: AnyObject, as kind: Any.Type) {
             registrations.removeAll { $0.kind == kind && $0.identity == ObjectIdentifier(observer) }
         }
-
-        mutating func remove(_ registration: Registration) { registrations.removeAll { $0 === registration } }
     }
 
     private let core = Locked(Core())
@@ -139,13 +139,22 @@ final class BluejaySession: Swift.Sendable {
         request(work, by: caller) { outcome in self.call { completion(outcome) } }
     }
 
+    /// Makes a request of the application whose completion receives a result.
+    func request<R: RequestResult>(
+        _ work: Request.Work, _ completion: ((R) -> Void)?, _ success: @escaping (Data) throws -> R
+    ) {
+        request(work) { completion?(R($0, success)) }
+    }
+
     /// Makes a request of the application that begins or ends the connection.
-    func request(forLink work: Request.Work, completion: @escaping (Result<Peripheral, any Error>) -> Void) {
+    func request<R: RequestResult>(
+        forLink work: Request.Work, _ completion: ((R) -> Void)?, _ success: @escaping (Peripheral) -> R
+    ) {
         request(work, by: caller) { outcome in
             let result = outcome.flatMap { _ in
                 self.peripheral.map(Result.success) ?? .failure(BluejayError.notConnected)
             }
-            self.call { completion(result) }
+            self.call { completion?(R(result, success)) }
         }
     }
 
@@ -216,22 +225,15 @@ final class BluejaySession: Swift.Sendable {
                 if let observer = registration.observer as? Observer {
                     event(observer)
                 } else {
-                    self.core.withLock { $0.remove(registration) }
+                    self.core.withLock { $0.registrations.removeAll { $0 === registration } }
                 }
             }
         }
     }
 
     /// Sends a line to the log observers. The text is made only if there is one.
-    private func log(_ text: @autoclosure () -> String) {
-        let registrations = core.withLock { $0.observers((any LogObserver).self) }
-        guard !registrations.isEmpty else { return }
-        let text = text()
-        notify((any LogObserver).self, registrations) { $0.debug(text) }
-    }
-
-    func timer(after seconds: TimeInterval, _ work: @escaping @Sendable () -> Void) -> ManagerTimer? {
-        manager?.timer(after: seconds, work)
+    private func log(_ text: @autoclosure @escaping () -> String) {
+        notify((any LogObserver).self) { $0.debug(text()) }
     }
 
     // MARK: Start and stop
@@ -269,7 +271,6 @@ final class BluejaySession: Swift.Sendable {
         }
     }
 
-    /// Follows the manager with which Bluejay has been started.
     private func follow(_ manager: CentralManager) {
         log("Started.")
         manager.whenStateChanges().onSuccess(context: ImmediateContext(), cancelToken: token) {
@@ -289,7 +290,7 @@ final class BluejaySession: Swift.Sendable {
         var state: (manager: CentralManager, peripheral: Peripheral?)?
         update { core in
             guard let manager = core.manager else { return [] }
-            state = (manager, core.machine.connection == .connected ? core.peripheral : nil)
+            state = (manager, core.connected)
             // The effects of the stop need the manager and the peripheral.
             return core.machine.stopped() + [.call { self.forget(manager) }]
         }
@@ -421,8 +422,8 @@ final class BluejaySession: Swift.Sendable {
     /// Ends the work of a request that was settled before its end.
     private func stop(_ request: Request) {
         switch request.work {
-        case .scan(let scan):
-            end(scan)
+        case .scan:
+            manager?.whenPeripheralsExpire().cancel(token)
             manager?.stopScanning()
             finished(request, .success(Data()))
         case .listen(let listen):
@@ -465,10 +466,7 @@ final class BluejaySession: Swift.Sendable {
         perform(request, on: peripheral, of: identifier, or: .multipleListenTrapped) { peripheral in
             if let replaced { end(replaced, with: BluejayError.multipleListenReplaced) }
             let found = peripheral.characteristic(identifier, for: [.notify, .indicate])
-            let subscription = found.flatMap(context: ImmediateContext()) { [weak self] in
-                guard let future = self?.subscribe(listen, to: $0) else { throw BluejayError.cancelled }
-                return future
-            }
+            let subscription = found.flatMap(context: ImmediateContext()) { [self] in try subscribe(listen, to: $0) }
             subscription.onSuccess(context: ImmediateContext()) { [weak self] in
                 // It may have been abandoned during the subscription.
                 if self?.core.withLock({ $0.listens[identifier] == nil }) == true {
@@ -479,29 +477,23 @@ final class BluejaySession: Swift.Sendable {
         }
     }
 
-    /// Returns `nil` if the listen has ended.
-    private func subscribe(_ listen: Listen, to characteristic: Characteristic) -> Future<Void>? {
+    private func subscribe(_ listen: Listen, to characteristic: Characteristic) throws -> Future<Void> {
         let stream: FutureStream<Data?> = characteristic.receiveNotificationUpdates(capacity: 0)
-        let isActive = core.withLock { _ in
-            if !listen.isEnded { listen.stream = stream }
-            return !listen.isEnded
+        try core.withLock { _ in
+            if listen.isEnded { throw BluejayError.cancelled }
+            listen.stream = stream
         }
-        guard isActive else { return nil }
         stream.onComplete(context: ImmediateContext(), cancelToken: token) { [weak self] element in
             switch element {
-            case .success(let data?): self?.deliver(.success(data), to: listen)
-            case .success(nil): self?.deliver(.failure(CharacteristicError.notificationsInterrupted), to: listen)
-            case .failure(let error): self?.end(listen, with: BluejayError.documented(error, of: listen.identifier))
+            case .success(let data):
+                let value = data.map(Outcome.success) ?? .failure(CharacteristicError.notificationsInterrupted)
+                // Under the lock, so that no value follows the end.
+                self?.core.withLock { _ in if !listen.isEnded { listen.receive(value) } }
+            case .failure(let error):
+                self?.end(listen, with: BluejayError.documented(error, of: listen.identifier))
             }
         }
         return characteristic.startNotifying()
-    }
-
-    private func deliver(_ value: Outcome, to listen: Listen) {
-        core.withLock { _ in
-            // Under the lock, so that no value follows the end.
-            if !listen.isEnded { listen.receive(value) }
-        }
     }
 
     /// Ends the values of a listen, with at most one error. Returns whether they had not ended.
@@ -560,8 +552,9 @@ final class BluejaySession: Swift.Sendable {
         }
         // The end of a Bluejay scan's duration is no error, unlike the time-out of a manager's scan.
         if scan.duration > 0, scan.duration.isFinite {
-            scan.timer = manager.timer(after: scan.duration) { [weak self] in
-                self?.decide { $0.ended(request, .success(Data())) }
+            _ = manager.timer(after: scan.duration) { [weak self, weak request] in
+                // It may have ended already.
+                if let request { self?.decide { $0.ended(request, .success(Data())) } }
             }
         }
         let stream = manager.startScanning(
@@ -580,15 +573,10 @@ final class BluejaySession: Swift.Sendable {
                 follow(request) { scan.hasDiscovered(discovery) }
                 withExtendedLifetime(dropped) {}
             case .failure(let error):
-                end(scan)
+                self.manager?.whenPeripheralsExpire().cancel(token)
                 finished(request, .failure(error))
             }
         }
-    }
-
-    private func end(_ scan: Scan) {
-        scan.timer?.cancel()
-        manager?.whenPeripheralsExpire().cancel(token)
     }
 
     /// Performs the action that the application returns, on the callback queue, unless the scan has ended.
@@ -601,9 +589,8 @@ final class BluejaySession: Swift.Sendable {
             case .stop, .connect: self.decide { $0.ended(request, .success(Data())) }
             }
             guard case .connect(let discovery, let completion) = action else { return }
-            self.request(forLink: .connect(discovery.peripheralIdentifier, discovery.connectionTimeout)) {
-                completion(ConnectionResult($0))
-            }
+            let work = Request.Work.connect(discovery.peripheralIdentifier, discovery.connectionTimeout)
+            self.request(forLink: work, completion) { .success($0) }
         }
     }
 
@@ -624,8 +611,7 @@ final class BluejaySession: Swift.Sendable {
         // Called on the callback queue alone.
         nonisolated(unsafe) let completion = completion
         taskQueue.async { [self] in
-            let result: RunResult<R>
-            do { result = .success(try work(task)) } catch { result = .failure(error) }
+            let result = RunResult(Result { try work(task) }) { .success($0) }
             update { core in
                 // The completion precedes the reports that the task has deferred.
                 [.call { self.call { completion(result) } }] + (core.task === task ? core.machine.taskEnded() : [])
@@ -679,7 +665,7 @@ final class BluejaySession: Swift.Sendable {
         }
         guard isUsed else { return peripheral.terminate() }
         guard let attempt else { return }
-        _ = timer(after: Restoration.limit) { [weak self] in
+        _ = manager?.timer(after: Restoration.limit) { [weak self] in
             // After that attempt it has no effect.
             self?.decide { $0.attempt == attempt ? $0.reconnectionTimedOut() : [] }
         }
@@ -758,8 +744,7 @@ final class BluejaySession: Swift.Sendable {
     func register(_ observer: any ConnectionObserver) {
         update { core in
             core.add(observer, as: (any ConnectionObserver).self)
-            let isAvailable = core.machine.isAvailable
-            let peripheral = core.machine.connection == .connected ? core.peripheral : nil
+            let (isAvailable, peripheral) = (core.machine.isAvailable, core.connected)
             let newest = core.registrations.suffix(1)
             let report: () -> Void = {
                 self.notify((any ConnectionObserver).self, Array(newest)) { observer in
@@ -775,9 +760,7 @@ final class BluejaySession: Swift.Sendable {
         let caller = caller
         let peripheral = try core.withLock { core -> Peripheral in
             if let refusal = core.machine.refusal(by: caller) { throw refusal }
-            guard core.machine.connection == .connected, let peripheral = core.peripheral else {
-                throw BluejayError.notConnected
-            }
+            guard let peripheral = core.connected else { throw BluejayError.notConnected }
             return peripheral
         }
         let identifier = PeripheralIdentifier(peripheral)
@@ -828,15 +811,15 @@ final class BluejaySession: Swift.Sendable {
     /// - Parameter haveChanged: Whether they are read again if they are known.
     private func readServices(haveChanged: Bool) {
         let peripheral = core.withLock { core in
-            core.machine.connection == .connected && (haveChanged || core.services == nil)
-                && !core.observers((any ServiceObserver).self).isEmpty ? core.peripheral : nil
+            let isAsked = !core.observers((any ServiceObserver).self).isEmpty
+            return isAsked && (haveChanged || core.services == nil) ? core.connected : nil
         }
         guard let peripheral else { return }
         let discovery: Future<Peripheral> = peripheral.discoverAllServices()
         discovery.onSuccess(context: ImmediateContext()) { [weak self] peripheral in
             let present = peripheral.services
             let known = self?.core.withLock { core -> [Service]? in
-                guard core.machine.connection == .connected, core.peripheral === peripheral else { return nil }
+                guard core.connected === peripheral else { return nil }
                 defer { core.services = present }
                 return core.services
             }

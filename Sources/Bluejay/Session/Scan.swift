@@ -2,7 +2,7 @@ import BlueCapKit
 import Foundation
 
 /// A scan, and its discoveries so far.
-// Unchecked: its variables are accessed on the callback queue alone, except `timer`.
+// Unchecked: its variables are accessed on the callback queue alone.
 final class Scan: @unchecked Swift.Sendable {
     let duration: TimeInterval
     let allowsDuplicates: Bool
@@ -12,8 +12,6 @@ final class Scan: @unchecked Swift.Sendable {
     let discovery: (ScanDiscovery, [ScanDiscovery]) -> ScanAction
     let expired: ((ScanDiscovery, [ScanDiscovery]) -> ScanAction)?
     let stopped: ([ScanDiscovery], (any Error)?) -> Void
-    /// Ends the scan after its duration. Set before the scan begins, and not changed afterwards.
-    var timer: ManagerTimer?
     private var discoveries: [ScanDiscovery] = []
     private var blacklist: Set<PeripheralIdentifier> = []
     /// Whether `stopped` was called; no call follows it.

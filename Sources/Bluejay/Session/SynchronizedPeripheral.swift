@@ -174,7 +174,7 @@ public final class SynchronizedPeripheral: @unchecked Swift.Sendable {
     /// Takes values until `take` returns ``ListenAction/done``.
     private func receive(_ values: Source, _ limit: TimeInterval, _ take: (Data) throws -> ListenAction) throws {
         let end = Source()
-        let timer = session.timer(after: limit) { self.put(.failure(BluejayError.listenTimedOut), from: end) }
+        let timer = session.manager?.timer(after: limit) { self.put(.failure(BluejayError.listenTimedOut), from: end) }
         defer { timer?.cancel() }
         while try take(self.take(from: values, end).get()) == .keepListening {}
     }
