@@ -3,7 +3,7 @@ import BlueCapKit
 /// The one loop of a command: what happens in the library, on the terminal, after a time, or in work beside the loop is an event,
 /// and one task receives the events one after another. The iteration ends when the task is cancelled.
 ///
-/// ```swift
+/// ```
 /// try await EventLoop<Event>.run { loop in
 ///     loop.observe(manager.whenStateChanges()) { .state($0) }
 ///     loop.send(.timeIsOver, after: 10)
