@@ -54,16 +54,16 @@ extension InterfaceTable<Daemon> {
 private typealias Method = InterfaceTable<Daemon>.Method
 
 private let agentMethods: [Method] = [
-    Method("RegisterAgent", "agent:o capability:s") { try $0.agents.register($1, &$0.core) },
-    Method("UnregisterAgent", "agent:o") { try $0.agents.unregister($1, &$0.core) },
-    Method("RequestDefaultAgent", "agent:o") { try $0.agents.requestDefault($1, &$0.core) },
+    Method("RegisterAgent", "agent:o capability:s") { try $0.connections.agents.register($1, &$0.core) },
+    Method("UnregisterAgent", "agent:o") { try $0.connections.agents.unregister($1, &$0.core) },
+    Method("RequestDefaultAgent", "agent:o") { try $0.connections.agents.requestDefault($1, &$0.core) },
 ]
 
 private let profileMethods: [Method] = [
     Method("RegisterProfile", "profile:o UUID:s options:a{sv}") {
-        try $0.agents.registerProfile($1, &$0.core)
+        try $0.connections.agents.registerProfile($1, &$0.core)
     },
-    Method("UnregisterProfile", "profile:o") { try $0.agents.unregisterProfile($1, &$0.core) },
+    Method("UnregisterProfile", "profile:o") { try $0.connections.agents.unregisterProfile($1, &$0.core) },
 ]
 
 private let adapterMethods: [Method] = [
@@ -78,17 +78,13 @@ private let adapterMethods: [Method] = [
 
 private let deviceMethods: [Method] = [
     Method("Disconnect") { $0.connections.disconnect($1.device, call: $1.id, &$0.core) },
-    Method("Connect") {
-        try $0.connections.connect($1.device, call: $1.id, isPairing: $0.pairings.isPairing($1.device), &$0.core)
-    },
+    Method("Connect") { try $0.connections.connect($1.device, call: $1.id, &$0.core) },
     Method("ConnectProfile", "UUID:s") { _, _ in
         throw DaemonError.bluez("NotAvailable", "br-connection-profile-unavailable")
     },
     Method("DisconnectProfile", "UUID:s") { _, _ in throw DaemonError.invalidArguments },
-    Method("Pair") { try $0.pair($1.device, call: $1.id, client: $1.client) },
-    Method("CancelPairing") {
-        try $0.pairings.cancel($1.device, call: $1.id, &$0.agents, &$0.core)
-    },
+    Method("Pair") { try $0.connections.pair($1.device, call: $1.id, client: $1.client, &$0.core) },
+    Method("CancelPairing") { try $0.connections.cancelPairing($1.device, call: $1.id, &$0.core) },
 ]
 
 private let valueMethods: [Method] = [
