@@ -109,7 +109,7 @@ struct Agents: Sendable {
 
     /// Gives an adapter the capability of the default agent. Without one it is not pairable.
     func introduce(_ index: Int, _ core: inout Core) {
-        if let agent = agents.first { core.change(index) { $0.capability = agent.capability } }
+        if let agent = agents.first { core.tree.adapters[index]?.capability = agent.capability }
         core.setPairable(!agents.isEmpty, of: index)
     }
 

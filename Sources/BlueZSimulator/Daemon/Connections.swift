@@ -71,8 +71,7 @@ struct Connections: Sendable {
 
     /// BlueZ ends the services first, and the link two seconds later (`DISCONNECT_TIMER`).
     private func beginDisconnection(of key: DeviceKey, _ core: inout Core) {
-        guard core.tree.devices[key]?.isDisconnecting == false else { return }
-        core.change(key) { $0.isDisconnecting = true }
+        guard !core.alarms.contains(.dropLink(key)) else { return }
         core.hideBattery(of: key)
         core.alarms.set(.dropLink(key), to: core.now + 2)
     }
@@ -196,7 +195,6 @@ struct Connections: Sendable {
     /// reply between them, and in one otherwise. Keys that are not kept end with the link.
     mutating func linkEnded(_ key: DeviceKey, _ reason: LinkEndCause, asCentral: Bool, _ core: inout Core) {
         core.alarms.remove(.dropLink(key))
-        core.change(key) { $0.isDisconnecting = false }
         core.hideBattery(of: key)
         core.set(\.areServicesResolved, to: false, of: key, announcing: .servicesResolved)
         if asCentral {

@@ -58,8 +58,8 @@ struct Daemon: Sendable {
         if let refusal = core.faults.refusal { throw refusal }
         var call = call
         call.object = core.tree.key(at: call.path)
-        if case .attribute(let key)? = call.object, core.faults.unanswering.contains(key.device.address),
-            name == InterfaceName.characteristic || name == InterfaceName.descriptor
+        if case .attribute(let key)? = call.object, core.tree.attribute(key)?.interface == name,
+            core.faults.unanswering.contains(key.device.address)
         {
             return
         }
@@ -67,7 +67,7 @@ struct Daemon: Sendable {
     }
 
     private func isHeld(_ call: MethodCall) -> Bool {
-        client.isExporting || ignoresRegistrations && Self.registrations.contains(call.member)
+        client.isExporting(core) || ignoresRegistrations && Self.registrations.contains(call.member)
     }
 
     private static let registrations: Set = ["RegisterApplication", "RegisterAdvertisement"]
@@ -102,7 +102,7 @@ struct Daemon: Sendable {
 
     /// A client's connection to the bus has ended, and with it what it has registered here.
     mutating func clientLeft(_ client: String) {
-        remove(discovery.clientLeft(client, &core))
+        for key in discovery.clientLeft(client, &core) { remove(key) }
         self.client.clientLeft(client, &core)
         server.clientLeft(client, &core)
         advertising.clientLeft(client, &core)
@@ -113,7 +113,7 @@ struct Daemon: Sendable {
 
     /// A client has replied to a call of one of its objects, or the call has failed.
     mutating func clientReplied(_ id: UInt64, _ reply: ClientReply) {
-        if let handler = core.takeReplyHandler(of: id) {
+        if let handler = core.replyHandlers.removeValue(forKey: id) {
             handler(&self, reply)
         } else if case .socket(let socket) = reply {
             core.perform(.closeSocket(socket))
@@ -139,7 +139,6 @@ struct Daemon: Sendable {
         if !server.packetsCame(packets, from: socket, &core) { client.packetsCame(packets, from: socket, &core) }
     }
 
-    /// A fault: the sockets for the characteristics of a device close.
     mutating func loseSockets(of address: VirtualAddress) {
         client.loseSockets(of: address, &core)
         settle()
@@ -158,8 +157,7 @@ struct Daemon: Sendable {
         while let place = held.firstIndex(where: { !isHeld($0) }) { perform(held.remove(at: place)) }
         let owners = Set(
             connections.agents.owners + discovery.owners + client.owners + server.applications.owners
-                + advertising.owners
-                + held.map(\.client))
+                + advertising.owners + held.map(\.client))
         for client in owners.subtracting(watched).sorted() { core.perform(.watch(client: client)) }
         for client in watched.subtracting(owners).sorted() { core.perform(.unwatch(client: client)) }
         watched = owners
@@ -172,8 +170,7 @@ struct Daemon: Sendable {
         case .central(.virtual, _): return
         // There may be hundreds of thousands, and none changes which clients are watched.
         case .central(.adapter(let key), .value(let value)): return client.valueCame(value, of: key, &core)
-        case .central(.adapter(let key), .connected(let link)):
-            linkWentUp(key, link)
+        case .central(.adapter(let key), .connected(let link)): linkWentUp(key, link)
         case .central(.adapter(let key), .failed): connections.linkFailed(key, &core)
         case .central(.adapter(let key), .disconnected(let reason)): linkEnded(key, reason, asCentral: true)
         case .central(.adapter(let key), .response(let id, let result)): client.responded(key, id, result, &core)
@@ -204,7 +201,6 @@ struct Daemon: Sendable {
         connections.secure(key, &core)
     }
 
-    /// The security of a link has changed, or is to change.
     private mutating func take(_ news: SecurityNews, of key: DeviceKey) {
         let isServed = server.links[key] != nil
         switch news {
@@ -217,11 +213,7 @@ struct Daemon: Sendable {
         case .failed(.linkLost): return
         case .failed(let failure):
             connections.pairingFailed(failure, key, &core)
-            if failure == .cancelled {
-                client.securityCancelled(key, &core)
-            } else {
-                client.securityRefused(key, &core)
-            }
+            client.pairingFailed(failure, key, &core)
         }
     }
 
@@ -302,10 +294,6 @@ struct Daemon: Sendable {
         remove(key)
     }
 
-    mutating func remove(_ keys: [DeviceKey]) {
-        for key in keys { remove(key) }
-    }
-
     mutating func removeDevice(_ call: MethodCall) throws(DaemonError) {
         guard case .device(let key)? = core.tree.key(at: call.path(0)), key.adapter == call.adapter,
             let device = core.tree.devices[key]
@@ -362,10 +350,10 @@ struct Daemon: Sendable {
                 core.alarms.remove(.endDiscoverable(index))
             }
         case ("DiscoverableTimeout", .uint32(let seconds)):
-            core.change(index) { $0.discoverableTimeout = seconds }
+            core.tree.adapters[index]?.discoverableTimeout = seconds
             core.announce(property, of: index)
         case ("PairableTimeout", .uint32(let seconds)):
-            core.change(index) { $0.pairableTimeout = seconds }
+            core.tree.adapters[index]?.pairableTimeout = seconds
             core.announce(property, of: index)
             core.setPairable(adapter.isPairable, of: index)
         default: break
@@ -379,7 +367,7 @@ struct Daemon: Sendable {
         if isOn, adapter.isBlocked { throw .blocked }
         core.set(\.powerState, to: isOn ? .enabling : .disabling, of: index, announcing: .powerState)
         if !isOn {
-            remove(core.tree.devices(of: index).filter(\.isTemporary).map(\.key))
+            for device in core.tree.devices(of: index) where device.isTemporary { remove(device.key) }
             endLinks(of: index)
         }
         core.reply(call)
@@ -401,7 +389,7 @@ struct Daemon: Sendable {
         guard let adapter = core.tree.adapters[index], adapter.isPowered != isOn, !(isOn && adapter.isBlocked) else {
             return
         }
-        if !isOn { remove(core.tree.devices(of: index).filter(\.isTemporary).map(\.key)) }
+        for device in core.tree.devices(of: index) where !isOn && device.isTemporary { remove(device.key) }
         powerChanged(to: isOn, on: index)
     }
 
@@ -411,14 +399,14 @@ struct Daemon: Sendable {
         core.set(\.isPowered, to: isOn, of: index, announcing: .powered)
         core.set(
             \.powerState, to: isOn ? .on : adapter.isBlocked ? .blocked : .off, of: index, announcing: .powerState)
-        if !isOn { remove(discovery.adapterStopped(index, &core)) }
+        if !isOn { for key in discovery.adapterStopped(index, &core) { remove(key) } }
         core.announce(.deviceClass, of: index)
         settle()
     }
 
     /// rfkill blocks the adapter, or unblocks it; then BlueZ switches it on (`AutoEnable`).
     mutating func setBlocked(_ isBlocked: Bool, on index: Int) {
-        core.change(index) { $0.isBlocked = isBlocked }
+        core.tree.adapters[index]?.isBlocked = isBlocked
         if !isBlocked, core.tree.adapters[index]?.isPowered == false {
             core.set(\.powerState, to: .enabling, of: index, announcing: .powerState)
             core.flush()
@@ -439,7 +427,7 @@ struct Daemon: Sendable {
             name: hardware.name, hasAddressResolution: core.traits.hasAddressResolution, version: version)
         connections.agents.introduce(hardware.index, &core)
         if let storage = storage[hardware.address] {
-            core.change(hardware.index) { $0.alias = storage.alias }
+            core.tree.adapters[hardware.index]?.alias = storage.alias
             for device in storage.devices where device.key.adapter == hardware.index { core.restore(device) }
         }
         core.order(.loadKeys(hardware.address))
@@ -452,7 +440,7 @@ struct Daemon: Sendable {
         store(adapter)
         server.removeAdapter(index, &core)
         advertising.removeAdapter(index, &core)
-        remove(core.tree.devices(of: index).map(\.key))
+        for device in core.tree.devices(of: index) { remove(device.key) }
         discovery.adapterRemoved(index)
         core.removeAdapter(index)
         for alarm in [Alarm.endDiscoverable(index), .endPairable(index)] { core.alarms.remove(alarm) }
@@ -483,11 +471,9 @@ struct Daemon: Sendable {
         for adapter in hardware {
             addAdapter(adapter, remembering: peripherals)
             guard before.adapters[adapter.index]?.isBlocked == true else { continue }
-            core.change(adapter.index) { state in
-                state.isBlocked = true
-                state.isPowered = false
-                state.powerState = .blocked
-            }
+            core.tree.adapters[adapter.index]?.isBlocked = true
+            core.tree.adapters[adapter.index]?.isPowered = false
+            core.tree.adapters[adapter.index]?.powerState = .blocked
         }
         // There is no signal for them: a client that starts now asks for all objects.
         core.silence()

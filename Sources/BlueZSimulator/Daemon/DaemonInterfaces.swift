@@ -69,7 +69,9 @@ private let profileMethods: [Method] = [
 private let adapterMethods: [Method] = [
     Method("StartDiscovery") { try $0.discovery.start($1, &$0.core) },
     Method("SetDiscoveryFilter", "properties:a{sv}") { try $0.discovery.setFilter($1, &$0.core) },
-    Method("StopDiscovery") { $0.remove(try $0.discovery.stop($1, &$0.core)) },
+    Method("StopDiscovery") { daemon, call in
+        for key in try daemon.discovery.stop(call, &daemon.core) { daemon.remove(key) }
+    },
     Method("RemoveDevice", "device:o") { try $0.removeDevice($1) },
     Method("GetDiscoveryFilters", gives: "filters:as") {
         $0.core.reply($1.id, .strings($0.core.traits.discoveryFilterKeys))
