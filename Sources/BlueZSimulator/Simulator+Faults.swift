@@ -55,7 +55,7 @@ extension Simulator {
     /// Stops bluetoothd as its service does: it calls `Release` of each pairing agent, and ends as with
     /// ``simulateDaemonDeath()``.
     public func simulateDaemonStop() {
-        stage.decide { $0.daemon.agents.release(&$0.daemon.core) }
+        stage.decide { $0.daemon.connections.agents.release(&$0.daemon.core) }
         stage.decide { $0.killDaemon() }
     }
 
@@ -278,13 +278,14 @@ extension Simulator {
     /// agent is asked: that of ``add(_:)`` with a ``VirtualAgent``, or that of a program on the bus.
     public func simulateForeignPairing(of address: VirtualAddress, adapter index: Int = 0) {
         stage.decide { simulation in
-            try? simulation.daemon.pair(DeviceKey(adapter: index, address: address), call: nil, client: nil)
+            try? simulation.daemon.connections.pair(
+                DeviceKey(adapter: index, address: address), call: nil, client: nil, &simulation.daemon.core)
         }
     }
 
     /// Registers the agent of another program, such as a desktop's, which is not on this bus.
     public func add(_ agent: VirtualAgent) {
-        stage.decide { $0.daemon.agents.add(agent, &$0.daemon.core) }
+        stage.decide { $0.daemon.connections.agents.add(agent, &$0.daemon.core) }
     }
 
     /// Another program on this bus, which is not bluetoothd, calls `RequestAuthorization` of each agent, for a device of an
@@ -294,7 +295,7 @@ extension Simulator {
         about address: VirtualAddress, adapter index: Int = 0, completion: @escaping @Sendable (String?) -> Void
     ) {
         let device = Device.path(of: DeviceKey(adapter: index, address: address), "/org/bluez/hci\(index)")
-        let agents = stage.look { $0.daemon.agents.paths }
+        let agents = stage.look { $0.daemon.connections.agents.paths }
         let connection = Connection.open(.custom(stage.address), loop: stage.loop)
         for agent in agents {
             guard let path = ObjectPath(validating: agent.path) else { continue }

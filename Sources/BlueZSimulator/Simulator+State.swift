@@ -90,7 +90,7 @@ extension Simulator {
         stage.look { simulation in
             guard let found = simulation.linkLayer.characteristic(characteristic, at: address) else { return [] }
             return simulation.daemon.client.tables.sorted { $0.key < $1.key }.filter { $0.key.address == address }
-                .flatMap { $0.value[found.handle]?.clients ?? [] }
+                .flatMap { $0.value.attributes[found.handle]?.clients ?? [] }
         }
     }
 

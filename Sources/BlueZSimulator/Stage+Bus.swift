@@ -122,7 +122,7 @@ extension Stage {
             return nil
         }
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
-        let id = shared.withLock { $0.simulation.daemon.core.nextSocket() }
+        let id = SocketID(number: shared.withLock { $0.simulation.daemon.core.nextNumber() })
         adopt(owned, as: id)
         return id
     }

@@ -269,7 +269,7 @@ final class DaemonVersionTests: XCTestCase {
             var connections = Connections()
             core.add(Adapter(VirtualAdapter(), version: version(minor)))
             core.addDevice(DaemonBench.strap, .public)
-            try connections.connect(DaemonBench.strap, call: CallID(number: 1000), isPairing: false, &core)
+            try connections.connect(DaemonBench.strap, call: CallID(number: 1000), &core)
             connections.linkEnded(DaemonBench.strap, .remote, asCentral: true, &core)
             core.rest()
             let outline = core.takeEffects().outline

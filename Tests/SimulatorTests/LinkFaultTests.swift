@@ -327,12 +327,12 @@ final class LinkFaultTests: RandomTestCase {
             let daemon = simulation.daemon
             let waiting = daemon.connections
             XCTAssertTrue(waiting.connects.isEmpty && waiting.disconnects.isEmpty && waiting.removals.isEmpty)
-            XCTAssertTrue(daemon.client.links.isEmpty && !daemon.client.isExporting)
-            XCTAssertTrue(daemon.core.tree.devices.values.allSatisfy { !$0.isDisconnecting })
+            XCTAssertTrue(daemon.client.links.isEmpty && !daemon.client.isExporting(daemon.core))
+            XCTAssertTrue(daemon.core.tree.devices.keys.allSatisfy { !daemon.core.alarms.contains(.dropLink($0)) })
             XCTAssertTrue(daemon.client.owners.isEmpty)
             for attribute in daemon.client.tables.values.flatMap(\.attributes.values) {
                 XCTAssertTrue(attribute.clients.isEmpty && attribute.reading == nil)
-                XCTAssertTrue(!attribute.isWriting && attribute.notifySocket == nil)
+                XCTAssertTrue(!attribute.isWriting && attribute.sockets.isEmpty)
             }
         }
         XCTAssertEqual(simulator.stage.wire.withLock { $0.sockets.count + $0.watches.count }, 0)

@@ -190,7 +190,7 @@ struct Advertising: Sendable {
 
     private mutating func updateCount(of index: Int, _ core: inout Core) {
         let count = records.count { $0.key.adapter == index }
-        core.change(index) { $0.advertisements = count }
+        core.tree.adapters[index]?.advertisements = count
     }
 
     // MARK: The advertising data

@@ -109,7 +109,7 @@ struct Agents: Sendable {
 
     /// Gives an adapter the capability of the default agent. Without one it is not pairable.
     func introduce(_ index: Int, _ core: inout Core) {
-        if let agent = agents.first { core.change(index) { $0.capability = agent.capability } }
+        if let agent = agents.first { core.tree.adapters[index]?.capability = agent.capability }
         core.setPairable(!agents.isEmpty, of: index)
     }
 
@@ -133,61 +133,50 @@ struct Agents: Sendable {
         client.flatMap(place(of:)) ?? (agents.isEmpty ? nil : 0)
     }
 
-    /// Asks the agent of a client, or the default agent. Returns the answer; nil if the agent is called, whose answer follows.
+    /// Asks the agent of a client, or the default agent; the answer is an order for the link layer.
     ///
     /// - Parameter keepsLink: Whether the link stays up after a refusal.
     mutating func ask(
         _ question: Question, about device: DeviceKey, of client: String?, keepsLink: Bool, _ core: inout Core
-    ) -> PairingProcedure.Answer? {
-        guard let place = agent(of: client) else { return .reject }
-        if case .display = question {
-            call(agents[place], question, device, &core)
-            return nil
+    ) {
+        guard let place = agent(of: client) else {
+            return core.order(.answer(device, .reject, keepsLink: keepsLink))
         }
-        if let open = agents[place].request {
+        let agent = agents[place]
+        if case .display = question { return call(agent, question, device, &core) }
+        if let open = agent.request {
             // BlueZ takes the same question about the other end as confirmed, and refuses every other one.
-            return open.question.isSimilar(to: question) && open.device.adapter != device.adapter ? .accept : .reject
+            let isSame = open.question.isSimilar(to: question) && open.device.adapter != device.adapter
+            return core.order(.answer(device, isSame ? .accept : .reject, keepsLink: keepsLink))
         }
         let number = core.nextNumber()
-        agents[place].request = Request(
-            number: number, device: device, question: question, keepsLink: keepsLink)
-        guard let user = agents[place].user else {
-            call(agents[place], question, device, &core) { daemon, reply in
-                daemon.agents.replied(to: number, reply, &daemon.core)
+        agents[place].request = Request(number: number, device: device, question: question, keepsLink: keepsLink)
+        guard let user = agent.user else {
+            return call(agent, question, device, &core) { daemon, reply in
+                daemon.connections.agents.replied(to: number, reply, &daemon.core)
             }
-            return nil
         }
         if let (answer, delay) = user.answer(to: question) {
             core.alarms.set(.agentAnswer(number, answer), to: core.now + delay)
         }
-        return nil
     }
 
     private func call(
         _ agent: Agent, _ question: Question, _ device: DeviceKey, _ core: inout Core, _ handler: ReplyHandler? = nil
     ) {
         guard let path = core.tree.devices[device]?.path else { return }
-        var arguments = [BusValue.objectPath(path)]
-        switch question {
-        case .confirm(let number): arguments.append(.uint32(UInt32(number)))
-        // On LE no key is reported before the passkey is complete.
-        case .display(let number): arguments += [.uint32(UInt32(number)), .uint16(0)]
-        case .authorize, .enter: break
-        }
-        call(agent, question.member, arguments, &core, handler)
+        let (member, arguments) = question.call
+        call(agent, member, [.objectPath(path)] + arguments, &core, handler)
     }
 
+    /// The agent has the 60 seconds of `REQUEST_TIMEOUT` in `src/agent.c`.
     private func call(
         _ agent: Agent, _ member: String, _ arguments: [BusValue], _ core: inout Core, _ handler: ReplyHandler? = nil
     ) {
         guard agent.user == nil else { return }
         core.call(
-            agent.client, agent.path, InterfaceName.agent, member, arguments, reply: .values,
-            timeout: Self.requestTimeout, handler)
+            agent.client, agent.path, InterfaceName.agent, member, arguments, reply: .values, timeout: 60, handler)
     }
-
-    /// `REQUEST_TIMEOUT` of `src/agent.c`, in seconds.
-    private static let requestTimeout = 60.0
 
     private mutating func replied(to number: UInt64, _ reply: ClientReply, _ core: inout Core) {
         guard let place = agents.firstIndex(where: { $0.request?.number == number }) else { return }
@@ -226,14 +215,16 @@ struct Agents: Sendable {
 }
 
 extension PairingProcedure.Question {
-    var member: String {
+    /// The agent's method, and its arguments behind the device.
+    fileprivate var call: (member: String, arguments: [BusValue]) {
         switch self {
-        case .authorize: "RequestAuthorization"
-        case .confirm: "RequestConfirmation"
-        case .enter: "RequestPasskey"
-        case .display: "DisplayPasskey"
+        case .authorize: ("RequestAuthorization", [])
+        case .confirm(let number): ("RequestConfirmation", [.uint32(UInt32(number))])
+        case .enter: ("RequestPasskey", [])
+        // On LE no key is reported before the passkey is complete.
+        case .display(let number): ("DisplayPasskey", [.uint32(UInt32(number)), .uint16(0)])
         }
     }
 
-    func isSimilar(to other: Self) -> Bool { member == other.member && self != .enter }
+    fileprivate func isSimilar(to other: Self) -> Bool { call.member == other.call.member && self != .enter }
 }

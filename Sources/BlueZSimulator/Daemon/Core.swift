@@ -9,14 +9,14 @@ struct Core: Sendable {
     /// The time of the event that is being handled.
     var now: TimeInterval = 0
     var alarms = DeadlineQueue<Alarm>()
-    private(set) var tree: ObjectTree
+    var tree: ObjectTree
     var faults = DaemonFaults()
     private var outbox = Outbox()
     private var effects: [Effect] = []
     /// The number that was given last: of devices, sockets, calls, applications, advertisements, and questions to agents.
     private var latestNumber: UInt64 = 0
     /// Those of the calls of clients' objects that have no reply yet, by their numbers.
-    private var replyHandlers: [UInt64: ReplyHandler] = [:]
+    var replyHandlers: [UInt64: ReplyHandler] = [:]
 
     init(traits: DaemonTraits) {
         self.traits = traits
@@ -31,16 +31,15 @@ struct Core: Sendable {
         return effects
     }
 
-    /// Announces all changes when the daemon is idle.
-    mutating func rest() {
-        guard !outbox.isEmpty else { return }
-        for entry in outbox.drainAtRest() { announce(entry) }
-    }
+    /// Announces all changes when the daemon is idle. An object that changed again is announced after those that did not,
+    /// because gdbus moves its idle handler to the end.
+    mutating func rest() { announceAll { $0.last < $1.last } }
 
-    /// Announces all changes before something that must not precede them.
-    mutating func flush() {
-        guard !outbox.isEmpty else { return }
-        for entry in outbox.drainBeforeReply() { announce(entry) }
+    /// Announces all changes, in the order of first changes, before something that must not precede them.
+    mutating func flush() { announceAll { $0.first < $1.first } }
+
+    private mutating func announceAll(_ inOrder: (Outbox.Entry, Outbox.Entry) -> Bool) {
+        for entry in outbox.drain(inOrder) { announce(entry) }
     }
 
     mutating func perform(_ effect: Effect) { effects.append(effect) }
@@ -69,7 +68,8 @@ struct Core: Sendable {
     }
 
     /// Announces a removal at once, after the changes of the object; an object that was not announced yet goes silently.
-    private mutating func announceRemoval(of key: ObjectKey, path: String) {
+    private mutating func announceRemoval(of key: ObjectKey) {
+        guard let path = tree.path(of: key) else { return }
         let rest = outbox.take(key)
         if rest?.isNew == true { return }
         if let rest { announce(rest) }
@@ -102,8 +102,7 @@ struct Core: Sendable {
     }
 
     mutating func removeAdapter(_ index: Int) {
-        guard let adapter = tree.adapters[index] else { return }
-        announceRemoval(of: .adapter(index), path: adapter.path)
+        announceRemoval(of: .adapter(index))
         tree.adapters[index] = nil
     }
 
@@ -112,14 +111,8 @@ struct Core: Sendable {
         _ field: WritableKeyPath<Adapter, Value>, to value: Value, of index: Int, announcing property: Property<Adapter>
     ) {
         guard let adapter = tree.adapters[index], adapter[keyPath: field] != value else { return }
-        change(index) { $0[keyPath: field] = value }
+        tree.adapters[index]?[keyPath: field] = value
         announce(property, of: index)
-    }
-
-    /// Changes an adapter without announcing it.
-    mutating func change(_ index: Int, _ body: (inout Adapter) -> Void) {
-        guard tree.adapters[index] != nil else { return }
-        body(&tree.adapters[index]!)
     }
 
     /// Lets an adapter pair, for as long as its time-out says.
@@ -147,8 +140,7 @@ struct Core: Sendable {
         guard let adapter = tree.adapters[key.adapter] else { return }
         var device = Device(key: key, adapterPath: adapter.path, addressType: type, sequence: nextNumber())
         body(&device)
-        tree.devices[key] = device
-        outbox.added(.device(key))
+        restore(device)
     }
 
     /// Adds the object of a device from BlueZ's storage.
@@ -158,13 +150,11 @@ struct Core: Sendable {
     }
 
     mutating func removeDevice(_ key: DeviceKey) {
-        guard let device = tree.devices[key] else { return }
-        announceRemoval(of: .device(key), path: device.path)
+        announceRemoval(of: .device(key))
         tree.devices[key] = nil
         alarms.remove(.forget(key))
     }
 
-    /// Sets a field of a device, and announces the property if the field has changed.
     mutating func set<Value: Equatable>(
         _ field: WritableKeyPath<Device, Value>, to value: Value, of key: DeviceKey,
         announcing property: Property<Device>
@@ -187,14 +177,6 @@ struct Core: Sendable {
         outbox.changed(property.name, of: .device(key))
     }
 
-    /// A pairing has given the identity of a device with a private address; its path stays.
-    mutating func setIdentity(_ privacy: VirtualPrivacy, of key: DeviceKey) {
-        set(\.identity, to: privacy.identity, of: key, announcing: .address)
-        flush()
-        set(\.addressType, to: privacy.identityType, of: key, announcing: .addressType)
-        flush()
-    }
-
     /// Takes a name that was read from the device.
     mutating func setName(_ name: String, of key: DeviceKey) {
         guard let device = tree.devices[key], device.name != name else { return }
@@ -202,20 +184,11 @@ struct Core: Sendable {
         if device.alias == nil { announce(.alias, of: key) }
     }
 
-    /// A device without a link is forgotten half a minute after it was last received, unless it is permanent.
+    /// A device without a link is forgotten half a minute after it was last received (the default of `TemporaryTimeout`),
+    /// unless it is permanent.
     mutating func forgetLater(_ key: DeviceKey) {
         guard tree.devices[key]?.isTemporary == true else { return }
-        alarms.set(.forget(key), to: now + Self.temporaryTimeout)
-    }
-
-    /// `TemporaryTimeout`'s default, in seconds.
-    private static let temporaryTimeout: TimeInterval = 30
-
-    /// Makes a device permanent, but for those with private addresses, which change by themselves.
-    mutating func makePermanent(_ key: DeviceKey) {
-        guard let device = tree.devices[key], device.isTemporary else { return }
-        let isStatic = key.address.value >> 46 == 0b11
-        if device.addressType == .public || isStatic { keep(key) }
+        alarms.set(.forget(key), to: now + 30)
     }
 
     /// Makes a device permanent.
@@ -243,8 +216,7 @@ struct Core: Sendable {
     }
 
     mutating func removeAttribute(_ key: AttributeKey) {
-        guard let attribute = tree.attribute(key) else { return }
-        announceRemoval(of: .attribute(key), path: attribute.path)
+        announceRemoval(of: .attribute(key))
         tree.removeAttribute(key)
     }
 
@@ -270,8 +242,6 @@ struct Core: Sendable {
         latestNumber += 1
         return latestNumber
     }
-
-    mutating func nextSocket() -> SocketID { SocketID(number: nextNumber()) }
 
     /// Calls an object of a client. The handler is nil if the daemon does not use the reply.
     mutating func call(
@@ -301,9 +271,6 @@ struct Core: Sendable {
         self.call(
             call.client, call.path(0), InterfaceName.objectManager, "GetManagedObjects", reply: .values, handler)
     }
-
-    /// Returns the handler of a reply; nil if the reply is not needed any more.
-    mutating func takeReplyHandler(of id: UInt64) -> ReplyHandler? { replyHandlers.removeValue(forKey: id) }
 }
 
 /// The faults that have been set and do not concern the radio. They outlive the process.

@@ -9,18 +9,15 @@ struct Daemon: Sendable {
     let version: BlueZVersion
     private let interfaces: [String: InterfaceTable<Daemon>]
     var core: Core
-    var agents = Agents()
     var discovery = Discovery()
     var connections = Connections()
-    var pairings = Pairings()
     var client = GattClient()
     var server = GattServer()
     var advertising = Advertising()
 
     /// A fault: whether registrations are accepted and not processed.
-    var ignoresRegistrations = false { didSet { if !ignoresRegistrations { processIgnored() } } }
-    private var ignored: [MethodCall] = []
-    /// Calls that came while objects were put on the bus.
+    var ignoresRegistrations = false { didSet { settle() } }
+    /// Calls that came while objects were put on the bus, and registrations that are not processed.
     private var held: [MethodCall] = []
     /// What BlueZ has stored of the adapters that were unplugged or stopped, by their addresses.
     private var storage: [VirtualAddress: (alias: String?, devices: [Device])] = [:]
@@ -57,27 +54,23 @@ struct Daemon: Sendable {
         guard present.contains(name), let method = interfaces[name]?.method(call.member),
             call.signature == method.signature
         else { throw DaemonError.unknownMethod(call) }
-        guard !client.isExporting else { return held.append(call) }
-        if ignoresRegistrations, Self.registrations.contains(call.member) { return ignored.append(call) }
+        guard !isHeld(call) else { return held.append(call) }
         if let refusal = core.faults.refusal { throw refusal }
         var call = call
         call.object = core.tree.key(at: call.path)
-        if case .attribute(let key)? = call.object, core.faults.unanswering.contains(key.device.address),
-            name == InterfaceName.characteristic || name == InterfaceName.descriptor
+        if case .attribute(let key)? = call.object, core.tree.attribute(key)?.interface == name,
+            core.faults.unanswering.contains(key.device.address)
         {
             return
         }
         try method.handler(&self, call)
     }
 
-    private static let registrations: Set = ["RegisterApplication", "RegisterAdvertisement"]
-
-    private mutating func processIgnored() {
-        let calls = ignored
-        ignored = []
-        for call in calls { perform(call) }
-        settle()
+    private func isHeld(_ call: MethodCall) -> Bool {
+        client.isExporting(core) || ignoresRegistrations && Self.registrations.contains(call.member)
     }
+
+    private static let registrations: Set = ["RegisterApplication", "RegisterAdvertisement"]
 
     func introspection(at path: String) -> String {
         InterfaceTable.introspection(
@@ -109,19 +102,18 @@ struct Daemon: Sendable {
 
     /// A client's connection to the bus has ended, and with it what it has registered here.
     mutating func clientLeft(_ client: String) {
-        remove(discovery.clientLeft(client, &core))
+        for key in discovery.clientLeft(client, &core) { remove(key) }
         self.client.clientLeft(client, &core)
         server.clientLeft(client, &core)
         advertising.clientLeft(client, &core)
-        pairings.clientLeft(client, &agents, &core)
-        agents.clientLeft(client, &core)
-        ignored.removeAll { $0.client == client }
+        connections.clientLeft(client, &core)
+        held.removeAll { $0.client == client }
         settle()
     }
 
     /// A client has replied to a call of one of its objects, or the call has failed.
     mutating func clientReplied(_ id: UInt64, _ reply: ClientReply) {
-        if let handler = core.takeReplyHandler(of: id) {
+        if let handler = core.replyHandlers.removeValue(forKey: id) {
             handler(&self, reply)
         } else if case .socket(let socket) = reply {
             core.perform(.closeSocket(socket))
@@ -147,7 +139,6 @@ struct Daemon: Sendable {
         if !server.packetsCame(packets, from: socket, &core) { client.packetsCame(packets, from: socket, &core) }
     }
 
-    /// A fault: the sockets for the characteristics of a device close.
     mutating func loseSockets(of address: VirtualAddress) {
         client.loseSockets(of: address, &core)
         settle()
@@ -160,13 +151,13 @@ struct Daemon: Sendable {
 
     /// After each event: carries out the calls that had to wait, and watches the clients that have something here.
     private mutating func settle() {
-        for key in pairings.pending.sorted() where core.tree.devices[key]?.areServicesResolved == true {
-            pairings.conclude(key, &core)
+        for key in connections.pending.sorted() where core.tree.devices[key]?.areServicesResolved == true {
+            connections.conclude(key, &core)
         }
-        while !client.isExporting, !held.isEmpty { perform(held.removeFirst()) }
+        while let place = held.firstIndex(where: { !isHeld($0) }) { perform(held.remove(at: place)) }
         let owners = Set(
-            agents.owners + discovery.owners + client.owners + server.applications.owners + advertising.owners
-                + ignored.map(\.client))
+            connections.agents.owners + discovery.owners + client.owners + server.applications.owners
+                + advertising.owners + held.map(\.client))
         for client in owners.subtracting(watched).sorted() { core.perform(.watch(client: client)) }
         for client in watched.subtracting(owners).sorted() { core.perform(.unwatch(client: client)) }
         watched = owners
@@ -179,16 +170,13 @@ struct Daemon: Sendable {
         case .central(.virtual, _): return
         // There may be hundreds of thousands, and none changes which clients are watched.
         case .central(.adapter(let key), .value(let value)): return client.valueCame(value, of: key, &core)
-        case .central(.adapter(let key), .connected(let link)):
-            linkWentUp(key, link)
-        case .central(.adapter(let key), .failed):
-            pairings.linkFailed(key, &core)
-            connections.linkFailed(key, &core)
-        case .central(.adapter(let key), .disconnected(let reason)): linkWentDown(key, reason)
+        case .central(.adapter(let key), .connected(let link)): linkWentUp(key, link)
+        case .central(.adapter(let key), .failed): connections.linkFailed(key, &core)
+        case .central(.adapter(let key), .disconnected(let reason)): linkEnded(key, reason, asCentral: true)
         case .central(.adapter(let key), .response(let id, let result)): client.responded(key, id, result, &core)
         case .discovered(let key, let services, let name): client.discovered(services, name: name, of: key, &core)
         case .centralCame(let key, let central, let end): server.centralCame(key, central, end, &core)
-        case .centralLeft(let key, let reason): centralLeft(key, reason)
+        case .centralLeft(let key, let reason): linkEnded(key, reason, asCentral: false)
         case .asked(let key, let packet, let isCommand):
             server.serve(packet, over: key, isCommand: isCommand, &core)
         case .central(_, .security): return
@@ -205,58 +193,36 @@ struct Daemon: Sendable {
     /// The link of a paired device is encrypted before anything else; `Connect` does not wait for that. From 5.81 on the link
     /// of a device that is to be paired waits too.
     private mutating func linkWentUp(_ key: DeviceKey, _ link: VirtualLink) {
-        let isPairing = pairings.isConnecting(key)
-        let isPaired = core.tree.devices[key]?.isPaired == true
-        guard connections.linkWentUp(key, mtu: link.mtu, isPairing: isPairing, &core) else { return }
-        let isWaiting = isPaired || isPairing && core.traits.pairsLinkWithItsCapability
+        guard connections.linkWentUp(key, mtu: link.mtu, &core) else { return }
+        let isWaiting =
+            core.tree.devices[key]?.isPaired == true
+            || connections.isPairing(key) && core.traits.pairsLinkWithItsCapability
         client.linkWentUp(key, exportDelay: link.exportDelay, isSecured: isWaiting, &core)
-        if isPairing {
-            pairings.linkWentUp(key, agents, &core)
-        } else if isPaired {
-            core.order(.secure(key, .encrypted))
-        }
+        connections.secure(key, &core)
     }
 
-    /// The security of a link has changed, or is to change.
     private mutating func take(_ news: SecurityNews, of key: DeviceKey) {
+        let isServed = server.links[key] != nil
         switch news {
-        case .asked(let question):
-            pairings.asked(question, key, isServed: server.links[key] != nil, &agents, &core)
+        case .asked(let question): connections.asked(question, key, isServed: isServed, &core)
         case .secured(let security):
-            guard server.links[key] == nil else { return server.secured(key, security) }
-            client.secured(key, security, &core)
+            if isServed { server.secured(key, security) } else { client.secured(key, security, &core) }
         case .paired(let isBonded, let privacy):
-            let isServed = server.links[key] != nil
-            if let privacy { core.setIdentity(privacy, of: key) }
-            pairings.paired(key, isBonded: isBonded, isServed: isServed, &agents, &core)
+            connections.paired(key, isBonded: isBonded, privacy, isServed: isServed, &core)
         // The end of the link is the next event.
         case .failed(.linkLost): return
         case .failed(let failure):
-            pairings.failed(failure, key, &agents, &core)
-            if failure == .cancelled {
-                client.securityCancelled(key, &core)
-            } else {
-                client.securityRefused(key, &core)
-            }
+            connections.pairingFailed(failure, key, &core)
+            client.pairingFailed(failure, key, &core)
         }
     }
 
-    private mutating func linkWentDown(_ key: DeviceKey, _ reason: LinkEndCause) {
-        guard let link = client.linkWentDown(key, &core) else { return }
-        connections.linkEnded(key, reason, asCentral: true, &core)
-        pairings.linkEnded(key, &agents, &core)
-        client.conclude(link, of: key, &core)
-        linkEnded(key)
-    }
-
-    private mutating func centralLeft(_ key: DeviceKey, _ reason: LinkEndCause) {
-        guard server.centralLeft(key, &core) else { return }
-        connections.linkEnded(key, reason, asCentral: false, &core)
-        pairings.linkEnded(key, &agents, &core)
-        linkEnded(key)
-    }
-
-    private mutating func linkEnded(_ key: DeviceKey) {
+    /// A link has ended, of the adapter as the central or as the peripheral. A device may have both.
+    private mutating func linkEnded(_ key: DeviceKey, _ reason: LinkEndCause, asCentral: Bool) {
+        let link = asCentral ? client.linkWentDown(key, &core) : nil
+        guard link != nil || !asCentral && server.centralLeft(key, &core) else { return }
+        connections.linkEnded(key, reason, asCentral: asCentral, &core)
+        if let link { client.conclude(link, of: key, &core) }
         core.forgetLater(key)
         if connections.concludeRemoval(of: key, &core) { removeWithKeys(key) }
     }
@@ -265,7 +231,7 @@ struct Daemon: Sendable {
     private mutating func hangUp(_ key: DeviceKey, _ reason: LinkEndCause = .local) {
         guard let link = server.links[key] else { return }
         core.order(.hangUp(link.end))
-        centralLeft(key, reason)
+        linkEnded(key, reason, asCentral: false)
     }
 
     // MARK: Time
@@ -278,8 +244,8 @@ struct Daemon: Sendable {
             case .endDiscoverable(let index):
                 core.set(\.isDiscoverable, to: false, of: index, announcing: .discoverable)
             case .endPairable(let index): core.setPairable(false, of: index)
-            case .pageTimeout(let key): pairings.end(key, .pageTimeout, &core)
-            case .agentAnswer(let number, let answer): agents.answer(number, answer, &core)
+            case .pageTimeout(let key): connections.failPairing(key, .pageTimeout, &core)
+            case .agentAnswer(let number, let answer): connections.agents.answer(number, answer, &core)
             case .dropLink(let key), .requestTimeout(let key):
                 if server.links[key] == nil { core.order(.disconnect(key)) } else { hangUp(key) }
             case .export(let key): client.exportDue(of: key, &core)
@@ -297,12 +263,6 @@ struct Daemon: Sendable {
     }
 
     // MARK: Devices
-
-    /// Carries out `Pair`, also for a program that is not on the bus.
-    mutating func pair(_ key: DeviceKey, call: CallID?, client: String?) throws(DaemonError) {
-        let isConnecting = connections.connects[key] != nil
-        try pairings.pair(key, call: call, client: client, isConnecting: isConnecting, agents, &core)
-    }
 
     /// Adds a device from BlueZ's storage: it is permanent, and has no strength until it is received.
     mutating func remember(_ peripheral: VirtualPeripheral, on index: Int) {
@@ -322,7 +282,6 @@ struct Daemon: Sendable {
     mutating func remove(_ key: DeviceKey) {
         guard core.tree.devices[key] != nil else { return }
         connections.forget(key, &core)
-        pairings.end(key, .authenticationCanceled, &core)
         hangUp(key)
         client.remove(key, &core)
         core.removeDevice(key)
@@ -333,10 +292,6 @@ struct Daemon: Sendable {
     mutating func removeWithKeys(_ key: DeviceKey) {
         core.order(.forget(key, isStored: true))
         remove(key)
-    }
-
-    mutating func remove(_ keys: [DeviceKey]) {
-        for key in keys { remove(key) }
     }
 
     mutating func removeDevice(_ call: MethodCall) throws(DaemonError) {
@@ -395,10 +350,10 @@ struct Daemon: Sendable {
                 core.alarms.remove(.endDiscoverable(index))
             }
         case ("DiscoverableTimeout", .uint32(let seconds)):
-            core.change(index) { $0.discoverableTimeout = seconds }
+            core.tree.adapters[index]?.discoverableTimeout = seconds
             core.announce(property, of: index)
         case ("PairableTimeout", .uint32(let seconds)):
-            core.change(index) { $0.pairableTimeout = seconds }
+            core.tree.adapters[index]?.pairableTimeout = seconds
             core.announce(property, of: index)
             core.setPairable(adapter.isPairable, of: index)
         default: break
@@ -410,30 +365,21 @@ struct Daemon: Sendable {
         let index = adapter.hardware.index
         guard adapter.isPowered != isOn else { return core.reply(call) }
         if isOn, adapter.isBlocked { throw .blocked }
-        setPowerState(isOn ? .enabling : .disabling, of: index)
+        core.set(\.powerState, to: isOn ? .enabling : .disabling, of: index, announcing: .powerState)
         if !isOn {
-            removeTemporaryDevices(of: index)
+            for device in core.tree.devices(of: index) where device.isTemporary { remove(device.key) }
             endLinks(of: index)
         }
         core.reply(call)
         powerChanged(to: isOn, on: index)
     }
 
-    private mutating func setPowerState(_ state: Adapter.PowerState, of index: Int) {
-        core.set(\.powerState, to: state, of: index, announcing: .powerState)
-    }
-
-    private mutating func removeTemporaryDevices(of index: Int) {
-        remove(core.tree.devices(of: index).filter(\.isTemporary).map(\.key))
-    }
-
     /// Ends every link and every attempt to connect.
     private mutating func endLinks(of index: Int) {
         connections.endAttempts(of: index, &core)
-        pairings.endAttempts(of: index, &core)
         for key in client.links.keys.filter({ $0.adapter == index }).sorted() {
             core.order(.disconnect(key))
-            linkWentDown(key, .unknown)
+            linkEnded(key, .unknown, asCentral: true)
         }
         for key in server.links.keys.filter({ $0.adapter == index }).sorted() { hangUp(key, .unknown) }
     }
@@ -443,7 +389,7 @@ struct Daemon: Sendable {
         guard let adapter = core.tree.adapters[index], adapter.isPowered != isOn, !(isOn && adapter.isBlocked) else {
             return
         }
-        if !isOn { removeTemporaryDevices(of: index) }
+        for device in core.tree.devices(of: index) where !isOn && device.isTemporary { remove(device.key) }
         powerChanged(to: isOn, on: index)
     }
 
@@ -451,17 +397,18 @@ struct Daemon: Sendable {
         guard let adapter = core.tree.adapters[index], adapter.isPowered != isOn else { return }
         if !isOn { endLinks(of: index) }
         core.set(\.isPowered, to: isOn, of: index, announcing: .powered)
-        setPowerState(isOn ? .on : adapter.isBlocked ? .blocked : .off, of: index)
-        if !isOn { remove(discovery.adapterStopped(index, &core)) }
+        core.set(
+            \.powerState, to: isOn ? .on : adapter.isBlocked ? .blocked : .off, of: index, announcing: .powerState)
+        if !isOn { for key in discovery.adapterStopped(index, &core) { remove(key) } }
         core.announce(.deviceClass, of: index)
         settle()
     }
 
     /// rfkill blocks the adapter, or unblocks it; then BlueZ switches it on (`AutoEnable`).
     mutating func setBlocked(_ isBlocked: Bool, on index: Int) {
-        core.change(index) { $0.isBlocked = isBlocked }
+        core.tree.adapters[index]?.isBlocked = isBlocked
         if !isBlocked, core.tree.adapters[index]?.isPowered == false {
-            setPowerState(.enabling, of: index)
+            core.set(\.powerState, to: .enabling, of: index, announcing: .powerState)
             core.flush()
         }
         powerChanged(to: !isBlocked, on: index)
@@ -478,9 +425,9 @@ struct Daemon: Sendable {
         core.add(Adapter(hardware, version: version))
         server.applications.databases[hardware.index] = AttributeDatabase(
             name: hardware.name, hasAddressResolution: core.traits.hasAddressResolution, version: version)
-        agents.introduce(hardware.index, &core)
+        connections.agents.introduce(hardware.index, &core)
         if let storage = storage[hardware.address] {
-            core.change(hardware.index) { $0.alias = storage.alias }
+            core.tree.adapters[hardware.index]?.alias = storage.alias
             for device in storage.devices where device.key.adapter == hardware.index { core.restore(device) }
         }
         core.order(.loadKeys(hardware.address))
@@ -493,7 +440,7 @@ struct Daemon: Sendable {
         store(adapter)
         server.removeAdapter(index, &core)
         advertising.removeAdapter(index, &core)
-        remove(core.tree.devices(of: index).map(\.key))
+        for device in core.tree.devices(of: index) { remove(device.key) }
         discovery.adapterRemoved(index)
         core.removeAdapter(index)
         for alarm in [Alarm.endDiscoverable(index), .endPairable(index)] { core.alarms.remove(alarm) }
@@ -504,11 +451,8 @@ struct Daemon: Sendable {
 
     /// The process is killed: everything that clients have here ends without a signal.
     mutating func forgetClients() {
-        agents.reset()
-        ignored = []
         held = []
-        connections = Connections()
-        pairings.reset()
+        connections.reset()
         client.reset()
         server.reset()
         advertising = Advertising()
@@ -527,11 +471,9 @@ struct Daemon: Sendable {
         for adapter in hardware {
             addAdapter(adapter, remembering: peripherals)
             guard before.adapters[adapter.index]?.isBlocked == true else { continue }
-            core.change(adapter.index) { state in
-                state.isBlocked = true
-                state.isPowered = false
-                state.powerState = .blocked
-            }
+            core.tree.adapters[adapter.index]?.isBlocked = true
+            core.tree.adapters[adapter.index]?.isPowered = false
+            core.tree.adapters[adapter.index]?.powerState = .blocked
         }
         // There is no signal for them: a client that starts now asks for all objects.
         core.silence()

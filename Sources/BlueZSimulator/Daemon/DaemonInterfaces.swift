@@ -54,22 +54,24 @@ extension InterfaceTable<Daemon> {
 private typealias Method = InterfaceTable<Daemon>.Method
 
 private let agentMethods: [Method] = [
-    Method("RegisterAgent", "agent:o capability:s") { try $0.agents.register($1, &$0.core) },
-    Method("UnregisterAgent", "agent:o") { try $0.agents.unregister($1, &$0.core) },
-    Method("RequestDefaultAgent", "agent:o") { try $0.agents.requestDefault($1, &$0.core) },
+    Method("RegisterAgent", "agent:o capability:s") { try $0.connections.agents.register($1, &$0.core) },
+    Method("UnregisterAgent", "agent:o") { try $0.connections.agents.unregister($1, &$0.core) },
+    Method("RequestDefaultAgent", "agent:o") { try $0.connections.agents.requestDefault($1, &$0.core) },
 ]
 
 private let profileMethods: [Method] = [
     Method("RegisterProfile", "profile:o UUID:s options:a{sv}") {
-        try $0.agents.registerProfile($1, &$0.core)
+        try $0.connections.agents.registerProfile($1, &$0.core)
     },
-    Method("UnregisterProfile", "profile:o") { try $0.agents.unregisterProfile($1, &$0.core) },
+    Method("UnregisterProfile", "profile:o") { try $0.connections.agents.unregisterProfile($1, &$0.core) },
 ]
 
 private let adapterMethods: [Method] = [
     Method("StartDiscovery") { try $0.discovery.start($1, &$0.core) },
     Method("SetDiscoveryFilter", "properties:a{sv}") { try $0.discovery.setFilter($1, &$0.core) },
-    Method("StopDiscovery") { $0.remove(try $0.discovery.stop($1, &$0.core)) },
+    Method("StopDiscovery") { daemon, call in
+        for key in try daemon.discovery.stop(call, &daemon.core) { daemon.remove(key) }
+    },
     Method("RemoveDevice", "device:o") { try $0.removeDevice($1) },
     Method("GetDiscoveryFilters", gives: "filters:as") {
         $0.core.reply($1.id, .strings($0.core.traits.discoveryFilterKeys))
@@ -78,17 +80,13 @@ private let adapterMethods: [Method] = [
 
 private let deviceMethods: [Method] = [
     Method("Disconnect") { $0.connections.disconnect($1.device, call: $1.id, &$0.core) },
-    Method("Connect") {
-        try $0.connections.connect($1.device, call: $1.id, isPairing: $0.pairings.isPairing($1.device), &$0.core)
-    },
+    Method("Connect") { try $0.connections.connect($1.device, call: $1.id, &$0.core) },
     Method("ConnectProfile", "UUID:s") { _, _ in
         throw DaemonError.bluez("NotAvailable", "br-connection-profile-unavailable")
     },
     Method("DisconnectProfile", "UUID:s") { _, _ in throw DaemonError.invalidArguments },
-    Method("Pair") { try $0.pair($1.device, call: $1.id, client: $1.client) },
-    Method("CancelPairing") {
-        try $0.pairings.cancel($1.device, call: $1.id, &$0.agents, &$0.core)
-    },
+    Method("Pair") { try $0.connections.pair($1.device, call: $1.id, client: $1.client, &$0.core) },
+    Method("CancelPairing") { try $0.connections.cancelPairing($1.device, call: $1.id, &$0.core) },
 ]
 
 private let valueMethods: [Method] = [

@@ -31,8 +31,6 @@ struct Device: Sendable {
     var isTrusted = false
     var isBlocked = false
     var isConnected = false
-    /// Whether its link is to end within two seconds, after `Disconnect` or `RemoveDevice`.
-    var isDisconnecting = false
     var areServicesResolved = false
     /// Whether it is forgotten half a minute after it was last received.
     var isTemporary = true
@@ -56,14 +54,6 @@ struct Device: Sendable {
         adapterPath + "/dev_" + key.address.written(separator: UInt8(ascii: "_"))
     }
 
-    /// Names its object by its identity, which bluetoothd does when it starts.
-    fileprivate mutating func takeIdentity() {
-        guard let identity else { return }
-        key.address = identity
-        path = Self.path(of: key, adapterPath)
-        self.identity = nil
-    }
-
     /// The alias, the name, or the address as in `DC-2C-26-00-00-01`.
     var shownName: String { alias ?? name ?? key.address.written(separator: UInt8(ascii: "-")) }
 
@@ -74,22 +64,17 @@ struct Device: Sendable {
 
     /// Returns the name of the icon that BlueZ derives from an appearance.
     static func icon(for appearance: UInt16) -> String? {
-        switch appearance >> 6 {
-        case 0x00: "unknown"
-        case 0x01: "phone"
-        case 0x02: "computer"
-        case 0x05: "video-display"
-        case 0x0A: "multimedia-player"
-        case 0x0B: "scanner"
-        case 0x0F:
-            switch appearance & 0x3F {
-            case 0x01: "input-keyboard"
-            case 0x02: "input-mouse"
-            case 0x03, 0x04: "input-gaming"
-            case 0x05: "input-tablet"
-            case 0x08: "scanner"
-            default: nil
-            }
+        switch (appearance >> 6, appearance & 0x3F) {
+        case (0x00, _): "unknown"
+        case (0x01, _): "phone"
+        case (0x02, _): "computer"
+        case (0x05, _): "video-display"
+        case (0x0A, _): "multimedia-player"
+        case (0x0B, _), (0x0F, 0x08): "scanner"
+        case (0x0F, 0x01): "input-keyboard"
+        case (0x0F, 0x02): "input-mouse"
+        case (0x0F, 0x03), (0x0F, 0x04): "input-gaming"
+        case (0x0F, 0x05): "input-tablet"
         default: nil
         }
     }
@@ -100,14 +85,16 @@ extension Device {
     var stored: Device {
         var device = self
         _ = device.forgetStrength()
-        device.takeIdentity()
+        // bluetoothd names the object by the identity when it starts.
+        device.key.address = identity ?? key.address
+        device.path = Self.path(of: device.key, adapterPath)
+        device.identity = nil
         device.isPaired = isBonded
         device.manufacturerData = []
         device.serviceData = []
         device.otherData = []
         device.advertisingFlags = nil
         device.isConnected = false
-        device.isDisconnecting = false
         device.areServicesResolved = false
         device.batteryLevel = nil
         device.foundNumber = nil
@@ -168,32 +155,21 @@ extension Device {
 
     /// Forgets the strengths, as BlueZ does for the devices that it found when a discovery ends.
     mutating func forgetStrength() -> [Property<Device>] {
-        var changed: [Property<Device>] = []
-        if rssi != 0 {
-            rssi = 0
-            changed.append(.rssi)
-        }
-        if txPower != 127 {
-            txPower = 127
-            changed.append(.txPower)
-        }
-        return changed
+        defer { (rssi, txPower) = (0, 127) }
+        return (rssi == 0 ? [] : [.rssi]) + (txPower == 127 ? [] : [.txPower])
     }
 
     private mutating func setStrength(_ new: Int16, smallestChange: Int) -> Bool {
-        if new == 0 || rssi == 0 {
-            guard new != rssi else { return false }
-        } else {
-            guard abs(Int(new) - Int(rssi)) >= smallestChange else { return false }
-        }
+        let isKnown = new != 0 && rssi != 0
+        guard isKnown ? abs(Int(new) - Int(rssi)) >= smallestChange : new != rssi else { return false }
         rssi = new
         return true
     }
 
     private mutating func add(uuids received: [String]) -> Bool {
-        let new = received.filter { !uuids.contains($0) }
-        for uuid in new where !uuids.contains(uuid) { uuids.append(uuid) }
-        return !new.isEmpty
+        let count = uuids.count
+        for uuid in received where !uuids.contains(uuid) { uuids.append(uuid) }
+        return uuids.count > count
     }
 
     /// Data of a company or a service that is not sent any more stay, as with BlueZ, unless duplicates are asked for.

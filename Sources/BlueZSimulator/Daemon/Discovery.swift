@@ -110,7 +110,7 @@ struct Discovery: Sendable {
     mutating func adapterStopped(_ index: Int, _ core: inout Core) -> [DeviceKey] {
         let gone = forgetFound(on: index, &core)
         let makesDiscoverable = scans.updateValue(Scan(), forKey: index)?.makesDiscoverable == true
-        core.change(index) { $0.isDiscovering = false }
+        core.tree.adapters[index]?.isDiscovering = false
         if makesDiscoverable { core.set(\.isDiscoverable, to: false, of: index, announcing: .discoverable) }
         core.announce(.discovering, of: index)
         return gone
@@ -146,7 +146,7 @@ struct Discovery: Sendable {
         }
         let gone = scans[index]?.scanning.isEmpty == true ? forgetFound(on: index, &core) : []
         scans[index]?.isRunning = false
-        core.change(index) { $0.isDiscovering = false }
+        core.tree.adapters[index]?.isDiscovering = false
         core.announce(.discovering, of: index)
         return gone
     }

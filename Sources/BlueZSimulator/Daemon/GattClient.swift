@@ -11,10 +11,6 @@ struct GattClient: Sendable {
         fileprivate var isStalled = false
         /// Seconds between two objects that are put on the bus; 0 for all of them at once.
         fileprivate var exportDelay: Double
-        /// Discovered services whose objects are not due yet.
-        fileprivate var late: Set<UInt16> = []
-        /// Whether objects are put on the bus at the moment, one by one.
-        fileprivate var isExporting = false
         /// The requests that have no response yet, by their numbers.
         fileprivate(set) var requests: [UInt64: Request] = [:]
         /// The numbers of BlueZ's own reads of the battery level that have no response yet.
@@ -38,8 +34,6 @@ struct GattClient: Sendable {
 
     private(set) var links: [DeviceKey: Link] = [:]
     private(set) var tables: [DeviceKey: RemoteTable] = [:]
-    /// Whether devices get their objects at the moment; until that is done no call is carried out.
-    var isExporting: Bool { links.values.contains(where: \.isExporting) }
     private var requestCount: UInt64 = 0
 
     /// The clients that have a session of notifications.
@@ -52,11 +46,12 @@ struct GattClient: Sendable {
         tables = [:]
     }
 
-    private func attribute(_ key: AttributeKey) -> RemoteAttribute? { tables[key.device]?[key.handle] }
+    /// Whether devices get their objects at the moment, one by one; until that is done no call is carried out.
+    func isExporting(_ core: Core) -> Bool { links.keys.contains { core.alarms.contains(.export($0)) } }
 
-    private mutating func change(_ key: AttributeKey, _ body: (inout RemoteAttribute) -> Void) {
-        guard tables[key.device]?[key.handle] != nil else { return }
-        body(&tables[key.device]![key.handle]!)
+    private subscript(key: AttributeKey) -> RemoteAttribute? {
+        get { tables[key.device]?.attributes[key.handle] }
+        set { tables[key.device]?.attributes[key.handle] = newValue }
     }
 
     /// The attributes of a device in the order of their handles.
@@ -72,18 +67,18 @@ struct GattClient: Sendable {
         let key = call.attribute
         let offset = Int(call.options(0)["offset"]?.number ?? 0)
         guard links[key.device] != nil else { throw .notConnected }
-        guard let attribute = attribute(key) else { throw .failed("Failed to send read request") }
-        if let reading = attribute.reading {
+        if let reading = self[key]?.reading {
             guard reading.offset == offset, !reading.isLost else { throw .underWay }
-            return change(key) { $0.reading?.calls.append(call.id) }
+            self[key]?.reading?.calls.append(call.id)
+        } else {
+            self[key]?.reading = ReadOperation(offset: offset, calls: [call.id])
+            send(.read(offset: offset), key, &core) { $0.concludeRead(key, $1, &$2) }
         }
-        change(key) { $0.reading = ReadOperation(offset: offset, calls: [call.id]) }
-        send(.read(offset: offset), key, &core) { $0.concludeRead(key, $1, &$2) }
     }
 
     private mutating func concludeRead(_ key: AttributeKey, _ result: AttributeResult, _ core: inout Core) {
-        guard let operation = attribute(key)?.reading else { return }
-        change(key) { $0.reading = nil }
+        guard let operation = self[key]?.reading else { return }
+        self[key]?.reading = nil
         var known: [UInt8] = []
         if case .bytes(let bytes)? = core.tree.attribute(key)?.properties["Value"] { known = bytes }
         switch result {
@@ -106,15 +101,15 @@ struct GattClient: Sendable {
         let key = call.attribute
         let options = call.options(1)
         let offset = Int(options["offset"]?.number ?? 0)
-        guard case .bytes(let bytes) = call.arguments[0], let attribute = attribute(key) else { throw .doesNotExist }
+        guard case .bytes(let bytes) = call.arguments[0], let attribute = self[key] else { throw .doesNotExist }
         guard !attribute.isClaimed else { throw .notAuthorized }
         guard links[key.device] != nil else { throw .notConnected }
-        guard attribute.writeSocket == nil else { throw .notPermitted("Write acquired") }
+        guard attribute.sockets[.write] == nil else { throw .notPermitted("Write acquired") }
         guard !attribute.isWriting else { throw .underWay }
         // Subscriptions are made by StartNotify only.
         guard attribute.uuid != AttributeDatabase.configuration else { throw .notPermitted("Write not permitted") }
         let type =
-            attribute.isDescriptor
+            attribute.object.interface == InterfaceName.descriptor
             ? .request : try Self.writeType(options["type"]?.text, offset: offset, flags: attribute.flags)
         let request = AttributeRequest.Kind.write(offset: offset, bytes: bytes, type: type)
         guard type != .command else {
@@ -125,9 +120,9 @@ struct GattClient: Sendable {
             // It is queued, which is the last that BlueZ reports about it.
             return core.reply(call.id)
         }
-        change(key) { $0.isWriting = true }
+        self[key]?.isWriting = true
         send(request, key, &core) { client, result, core in
-            client.change(key) { $0.isWriting = false }
+            client[key]?.isWriting = false
             switch result {
             case .bytes: core.reply(call.id)
             case .error(let code): core.fail(call.id, .attribute(code))
@@ -158,21 +153,21 @@ struct GattClient: Sendable {
 
     mutating func startNotify(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         let key = call.attribute
-        guard let attribute = attribute(key) else { throw .doesNotExist }
+        guard let attribute = self[key] else { throw .doesNotExist }
         guard attribute.canNotify else { throw .notSupported }
-        guard attribute.notifySocket == nil else { throw .notPermitted("Notify acquired") }
+        guard attribute.sockets[.notify] == nil else { throw .notPermitted("Notify acquired") }
         if attribute.clients.contains(call.client) {
             guard attribute.armed.contains(call.client) else { throw .underWay }
             return core.reply(call.id)
         }
-        change(key) { $0.clients.append(call.client) }
+        self[key]?.clients.append(call.client)
         // Without a link the subscription waits for the next one.
         guard links[key.device] != nil else { return core.reply(call.id) }
         arm(call.client, at: key, call: call.id, &core)
     }
 
     mutating func stopNotify(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
-        guard attribute(call.attribute)?.clients.contains(call.client) == true else {
+        guard self[call.attribute]?.clients.contains(call.client) == true else {
             throw .failed("No notify session started")
         }
         endSession(of: call.client, call.attribute, &core)
@@ -180,11 +175,11 @@ struct GattClient: Sendable {
     }
 
     private mutating func endSession(of client: String, _ key: AttributeKey, _ core: inout Core) {
-        change(key) { $0.removeClient(client) }
-        closeNotifySocket(key, &core)
-        guard let attribute = attribute(key), attribute.armed.isEmpty else { return }
+        self[key]?.removeClient(client)
+        close(.notify, of: key, &core)
+        guard let attribute = self[key], attribute.armed.isEmpty else { return }
         if attribute.isConfigured, links[key.device] != nil {
-            change(key) { $0.isConfigured = false }
+            self[key]?.isConfigured = false
             send(.configure(0), key, isSubscription: true, &core) { _, _, _ in }
         }
         setNotifying(false, key, &core)
@@ -202,14 +197,14 @@ struct GattClient: Sendable {
     ///
     /// - Parameter call: Nil for a subscription that is renewed on a new link.
     private mutating func arm(_ client: String, at key: AttributeKey, call: CallID?, _ core: inout Core) {
-        guard let attribute = attribute(key) else { return }
+        guard let attribute = self[key] else { return }
         let isBeingConfigured = links[key.device]?.requests.values.contains {
             $0.isSubscription && $0.handle == key.handle
         }
         if attribute.isConfigured, isBeingConfigured != true {
             return concludeSubscription(key, owner: client, call: call, .bytes([]), &core)
         }
-        change(key) { $0.isConfigured = true }
+        self[key]?.isConfigured = true
         // A second client at the same time writes the same again, so that the replies keep their order.
         send(.configure(attribute.configurationBits), key, isSubscription: true, &core) {
             $0.concludeSubscription(key, owner: client, call: call, $1, &$2)
@@ -219,21 +214,19 @@ struct GattClient: Sendable {
     private mutating func concludeSubscription(
         _ key: AttributeKey, owner: String, call: CallID?, _ result: AttributeResult, _ core: inout Core
     ) {
-        guard attribute(key)?.clients.contains(owner) == true else {
+        guard self[key]?.clients.contains(owner) == true else {
             // The client has stopped in the meantime.
             if let call { core.reply(call) }
             return
         }
         switch result {
         case .bytes:
-            change(key) { $0.armed.insert(owner) }
+            self[key]?.armed.insert(owner)
             setNotifying(true, key, &core)
             if let call { core.reply(call) }
         case .error(let code):
-            change(key) { attribute in
-                attribute.removeClient(owner)
-                if attribute.armed.isEmpty { attribute.isConfigured = false }
-            }
+            self[key]?.removeClient(owner)
+            if self[key]?.armed.isEmpty == true { self[key]?.isConfigured = false }
             if let call { core.fail(call, .attribute(code)) }
         }
     }
@@ -247,13 +240,13 @@ struct GattClient: Sendable {
     /// client on the bus receives it twice.
     mutating func valueCame(_ value: CentralValue, of device: DeviceKey, _ core: inout Core) {
         let key = AttributeKey(device: device, handle: value.handle - 1)
-        guard let attribute = attribute(key) else { return }
+        guard let attribute = self[key] else { return }
         if let level = value.bytes.first, attribute.uuid == Self.batteryLevel,
             core.tree.devices[device]?.batteryLevel != nil
         {
             setBatteryLevel(level, of: device, &core)
         }
-        switch attribute.notifySocket {
+        switch attribute.sockets[.notify] {
         case .open(let socket): core.perform(.transmit(socket, value.bytes))
         case .pending, .lost: break
         case nil: for _ in attribute.armed { core.setValue(value.bytes, of: key) }
@@ -264,18 +257,16 @@ struct GattClient: Sendable {
 
     mutating func acquireNotify(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         let key = call.attribute
-        guard let attribute = attribute(key) else { throw .doesNotExist }
+        guard let attribute = self[key] else { throw .doesNotExist }
         guard links[key.device] != nil else { throw .notConnected }
-        guard attribute.notifySocket == nil else { throw .notPermitted("Notify acquired") }
+        guard attribute.sockets[.notify] == nil else { throw .notPermitted("Notify acquired") }
         guard attribute.clients.isEmpty else { throw .underWay }
         guard attribute.flags.contains(.notify) || core.traits.acquiresIndications && attribute.canNotify else {
             throw .notSupported
         }
-        change(key) { attribute in
-            attribute.clients.append(call.client)
-            attribute.notifySocket = .pending
-            attribute.isConfigured = true
-        }
+        self[key]?.clients.append(call.client)
+        self[key]?.sockets[.notify] = .pending
+        self[key]?.isConfigured = true
         send(.configure(attribute.configurationBits), key, isSubscription: true, &core) {
             $0.concludeAcquisition(key, owner: call.client, call: call.id, $1, &$2)
         }
@@ -285,77 +276,59 @@ struct GattClient: Sendable {
     private mutating func concludeAcquisition(
         _ key: AttributeKey, owner: String, call: CallID, _ result: AttributeResult, _ core: inout Core
     ) {
-        switch attribute(key)?.notifySocket {
+        switch self[key]?.sockets[.notify] {
         case .pending: break
         case .lost: return
         case .open, nil: return core.fail(call, .failed("Operation failed"))
         }
         switch result {
         case .bytes:
-            let socket = core.nextSocket()
-            change(key) { attribute in
-                attribute.notifySocket = .open(socket)
-                attribute.armed = Set(attribute.clients)
-            }
-            open(socket, "NotifyAcquired", of: key, call: call, &core)
+            self[key]?.armed = [owner]
+            open(.notify, of: key, call: call, &core)
         case .error(let code):
             guard core.traits.answersRefusedAcquisitions || links[key.device] == nil else { return lose(key) }
-            change(key) { attribute in
-                attribute.removeClient(owner)
-                attribute.notifySocket = nil
-                attribute.isConfigured = false
-            }
+            self[key]?.removeClient(owner)
+            self[key]?.sockets[.notify] = nil
+            self[key]?.isConfigured = false
             core.fail(call, .attribute(code))
         }
     }
 
     /// Without a reply the characteristic stays acquired until the link ends (`register_notify_io_cb`).
-    private mutating func lose(_ key: AttributeKey) { change(key) { $0.notifySocket = .lost } }
+    private mutating func lose(_ key: AttributeKey) { self[key]?.sockets[.notify] = .lost }
 
     /// Whether a client waits for a socket of a device that it will never get.
     func hasLostAcquisition(_ device: DeviceKey) -> Bool {
-        tables[device]?.attributes.values.contains { $0.notifySocket == .lost } ?? false
+        tables[device]?.attributes.values.contains { $0.sockets[.notify] == .lost } ?? false
     }
 
     mutating func acquireWrite(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         let key = call.attribute
-        guard let attribute = attribute(key) else { throw .doesNotExist }
+        guard let attribute = self[key] else { throw .doesNotExist }
         guard !attribute.isClaimed else { throw .notAuthorized }
         guard links[key.device] != nil else { throw .notConnected }
-        guard attribute.writeSocket == nil else { throw .notPermitted("Write acquired") }
+        guard attribute.sockets[.write] == nil else { throw .notPermitted("Write acquired") }
         guard attribute.flags.contains(.writeWithoutResponse) else { throw .notSupported }
-        let socket = core.nextSocket()
-        change(key) { $0.writeSocket = socket }
-        open(socket, "WriteAcquired", of: key, call: call.id, &core)
+        open(.write, of: key, call: call.id, &core)
     }
 
-    private func open(
-        _ socket: SocketID, _ property: String, of key: AttributeKey, call: CallID,
-        _ core: inout Core
-    ) {
-        core.set(property, to: .bool(true), of: key)
+    private mutating func open(_ kind: AcquiredSocket.Kind, of key: AttributeKey, call: CallID, _ core: inout Core) {
+        let socket = SocketID(number: core.nextNumber())
+        self[key]?.sockets[kind] = .open(socket)
+        core.set(kind.rawValue, to: .bool(true), of: key)
         core.flush()
         core.perform(.openSocket(socket, call, mtu: core.tree.devices[key.device]?.mtu ?? 23))
     }
 
-    private mutating func closeNotifySocket(_ key: AttributeKey, _ core: inout Core) {
-        guard let socket = attribute(key)?.notifySocket else { return }
-        change(key) { $0.notifySocket = nil }
-        guard let id = socket.id else { return }
-        core.perform(.closeSocket(id))
-        core.set("NotifyAcquired", to: .bool(false), of: key)
-    }
-
-    private mutating func closeWriteSocket(_ key: AttributeKey, _ core: inout Core) {
-        guard let socket = attribute(key)?.writeSocket else { return }
-        change(key) { $0.writeSocket = nil }
+    private mutating func close(_ kind: AcquiredSocket.Kind, of key: AttributeKey, _ core: inout Core) {
+        guard case .open(let socket)? = self[key]?.sockets.removeValue(forKey: kind) else { return }
         core.perform(.closeSocket(socket))
-        core.set("WriteAcquired", to: .bool(false), of: key)
+        core.set(kind.rawValue, to: .bool(false), of: key)
     }
 
     /// Takes packets of a client, each a write command; one that is longer than the link allows is dropped.
     mutating func packetsCame(_ packets: [[UInt8]], from socket: SocketID, _ core: inout Core) {
-        guard let key = owner(of: socket), let handle = attribute(key)?.requestHandle, links[key.device] != nil,
+        guard let key = owner(of: socket), let handle = self[key]?.requestHandle, links[key.device] != nil,
             let mtu = core.tree.devices[key.device]?.mtu
         else { return }
         for bytes in packets where !bytes.isEmpty && bytes.count <= mtu - 3 {
@@ -364,9 +337,9 @@ struct GattClient: Sendable {
     }
 
     mutating func socketClosed(_ socket: SocketID, _ core: inout Core) {
-        guard let key = owner(of: socket), let attribute = attribute(key) else { return }
-        if attribute.writeSocket == socket {
-            closeWriteSocket(key, &core)
+        guard let key = owner(of: socket), let attribute = self[key] else { return }
+        if attribute.sockets[.write] == .open(socket) {
+            close(.write, of: key, &core)
         } else if let client = attribute.clients.first {
             endSession(of: client, key, &core)
         }
@@ -381,19 +354,17 @@ struct GattClient: Sendable {
     /// Sockets end with their link, and are not renewed with the next one.
     private mutating func closeSockets(of device: DeviceKey, _ core: inout Core) {
         for (key, attribute) in attributes(of: device) {
-            closeWriteSocket(key, &core)
-            guard attribute.notifySocket != nil else { continue }
-            change(key) { attribute in
-                attribute.clients = []
-                attribute.armed = []
-            }
-            closeNotifySocket(key, &core)
+            close(.write, of: key, &core)
+            guard attribute.sockets[.notify] != nil else { continue }
+            self[key]?.clients = []
+            self[key]?.armed = []
+            close(.notify, of: key, &core)
         }
     }
 
     private func owner(of socket: SocketID) -> AttributeKey? {
         for (device, table) in tables {
-            let found = table.attributes.first { $0.value.notifySocket?.id == socket || $0.value.writeSocket == socket }
+            let found = table.attributes.first { $0.value.sockets.values.contains(.open(socket)) }
             if let found { return AttributeKey(device: device, handle: found.key) }
         }
         return nil
@@ -405,7 +376,7 @@ struct GattClient: Sendable {
         _ kind: AttributeRequest.Kind, _ key: AttributeKey, isSubscription: Bool = false, _ core: inout Core,
         _ conclude: @escaping Conclusion
     ) {
-        guard let link = links[key.device], let attribute = attribute(key) else { return }
+        guard let link = links[key.device], let attribute = self[key] else { return }
         if link.requests.isEmpty, !link.isStalled {
             core.alarms.set(.requestTimeout(key.device), to: core.now + Self.requestTimeout)
         }
@@ -438,7 +409,7 @@ struct GattClient: Sendable {
             links[key]?.requests[id]?.refusal = code
             // There is no reply then, also if the link is encrypted and the request succeeds.
             let attribute = AttributeKey(device: key, handle: request.handle)
-            if request.isSubscription, self.attribute(attribute)?.notifySocket == .pending,
+            if request.isSubscription, self[attribute]?.sockets[.notify] == .pending,
                 !core.traits.answersRefusedAcquisitions
             {
                 lose(attribute)
@@ -480,22 +451,21 @@ struct GattClient: Sendable {
         }
     }
 
-    /// A pairing was cancelled and the link stays up: requests that waited for it fail.
-    mutating func securityCancelled(_ key: DeviceKey, _ core: inout Core) {
+    /// A pairing has failed. If the link stays up, the requests that wait for it fail if the pairing was cancelled, and else
+    /// block all others.
+    mutating func pairingFailed(_ failure: PairingFailure, _ key: DeviceKey, _ core: inout Core) {
         guard let link = links[key] else { return }
+        guard failure == .cancelled else {
+            guard core.traits.stallsAfterRefusal else { return }
+            links[key]?.isStalled = true
+            return core.alarms.remove(.requestTimeout(key))
+        }
         if link.isSecured { open(key, &core) }
         for (id, request) in link.requests.sorted(by: { $0.key < $1.key }) {
             guard let code = request.refusal else { continue }
             links[key]?.requests[id] = nil
             request.conclude(&self, .error(code), &core)
         }
-    }
-
-    /// A pairing has failed. If the link stays up, the requests that wait for it block all others.
-    mutating func securityRefused(_ key: DeviceKey, _ core: inout Core) {
-        guard core.traits.stallsAfterRefusal, links[key] != nil else { return }
-        links[key]?.isStalled = true
-        core.alarms.remove(.requestTimeout(key))
     }
 
     /// The requests of a link fail with it, in their order. Those that wait for a pairing are forgotten, and their
@@ -506,7 +476,7 @@ struct GattClient: Sendable {
                 request.conclude(&self, .error(ATTError.unlikely), &core)
                 continue
             }
-            change(AttributeKey(device: device, handle: request.handle)) { $0.reading?.isLost = true }
+            self[AttributeKey(device: device, handle: request.handle)]?.reading?.isLost = true
         }
     }
 
@@ -538,10 +508,8 @@ struct GattClient: Sendable {
         }
         // Sessions stay, without effect. So does `Notifying`, which BlueZ does not read then.
         for (attribute, _) in attributes(of: key) {
-            change(attribute) { attribute in
-                attribute.isConfigured = false
-                attribute.armed = []
-            }
+            self[attribute]?.isConfigured = false
+            self[attribute]?.armed = []
         }
         return link
     }
@@ -556,13 +524,12 @@ struct GattClient: Sendable {
     mutating func remove(_ key: DeviceKey, _ core: inout Core) {
         if let link = links[key] {
             failRequests(of: link, on: key, &core)
-            links[key] = nil
-            for alarm in [Alarm.dropLink(key), .requestTimeout(key)] { core.alarms.remove(alarm) }
+            _ = linkWentDown(key, &core)
+            core.alarms.remove(.dropLink(key))
             core.order(.disconnect(key))
         }
         for service in tables[key]?.services ?? [] { hide(service, of: key, &core) }
         tables[key] = nil
-        core.alarms.remove(.export(key))
     }
 
     // MARK: Services
@@ -575,13 +542,12 @@ struct GattClient: Sendable {
     mutating func discovered(
         _ services: [AttributeDatabase.Service], name: String?, of key: DeviceKey, _ core: inout Core
     ) {
-        guard links[key] != nil, let device = core.tree.devices[key] else { return }
+        guard let link = links[key], let device = core.tree.devices[key] else { return }
         let isStored = tables[key] == nil && !services.isEmpty && device.storedServices == services
-        let areLate = links[key].map { $0.exportDelay > 0 } == true && !isStored
         let isAddition = take(services, of: device, &core)
-        if !areLate {
+        if link.exportDelay <= 0 || isStored {
             core.flush()
-            exportAll(of: key, &core)
+            export(unshown(of: key, core), &core)
         }
         if !services.isEmpty {
             core.change(key) { $0.storedServices = services }
@@ -612,58 +578,52 @@ struct GattClient: Sendable {
         for service in services
         where core.traits.showsClaimedServices || !RemoteTable.claimedServices.contains(service.uuid) {
             tables[key]?.adopt(service, of: device, core.tree.properties)
-            guard RemoteTable.handles(of: service).contains(where: { isUnshown($0, of: key, core) }) else { continue }
+            guard RemoteTable.keys(of: service, on: key).contains(where: { isUnshown($0, core) }) else { continue }
             isAddition = true
             guard service.appearsAfter > 0 else { continue }
-            links[key]?.late.insert(service.handle)
             core.alarms.set(
                 .exportService(AttributeKey(device: key, handle: service.handle)), to: core.now + service.appearsAfter)
         }
         return isAddition
     }
 
-    private func isUnshown(_ handle: UInt16, of key: DeviceKey, _ core: Core) -> Bool {
-        tables[key]?[handle] != nil && core.tree.attribute(AttributeKey(device: key, handle: handle)) == nil
+    private func isUnshown(_ key: AttributeKey, _ core: Core) -> Bool {
+        self[key] != nil && core.tree.attribute(key) == nil
     }
 
     /// The attributes that are due and have no objects, parents first: all of a new service; of a known one those that were
     /// not reached before a link ended.
-    private func unshown(of key: DeviceKey, _ core: Core) -> [UInt16] {
-        let due = tables[key]?.services.filter { links[key]?.late.contains($0.handle) == false } ?? []
-        return due.flatMap(RemoteTable.handles).filter { isUnshown($0, of: key, core) }
+    private func unshown(of key: DeviceKey, _ core: Core) -> [AttributeKey] {
+        (tables[key]?.services ?? []).filter { service in
+            !core.alarms.contains(.exportService(AttributeKey(device: key, handle: service.handle)))
+        }.flatMap { RemoteTable.keys(of: $0, on: key) }.filter { isUnshown($0, core) }
     }
 
-    /// Adds the next object, or all of them if that takes no time.
+    /// Adds the next object after a while, or all of them if that takes no time.
     private mutating func exportNext(of key: DeviceKey, _ core: inout Core) {
         guard let link = links[key] else { return }
-        let isExporting = link.exportDelay > 0 && !unshown(of: key, core).isEmpty
-        links[key]?.isExporting = isExporting
-        guard isExporting else {
-            exportAll(of: key, &core)
-            core.flush()
-            return readBattery(of: key, &core)
+        let unshown = unshown(of: key, core)
+        if link.exportDelay > 0, !unshown.isEmpty {
+            return core.alarms.set(.export(key), to: core.now + link.exportDelay)
         }
-        core.alarms.set(.export(key), to: core.now + link.exportDelay)
+        export(unshown, &core)
+        core.flush()
+        readBattery(of: key, &core)
     }
 
     mutating func exportDue(of key: DeviceKey, _ core: inout Core) {
-        if let handle = unshown(of: key, core).first { export(handle, of: key, &core) }
+        export(unshown(of: key, core).prefix(1), &core)
         exportNext(of: key, &core)
     }
 
-    private func exportAll(of key: DeviceKey, _ core: inout Core) {
-        for handle in unshown(of: key, core) { export(handle, of: key, &core) }
-    }
-
-    private func export(_ handle: UInt16, of key: DeviceKey, _ core: inout Core) {
-        guard let attribute = tables[key]?[handle] else { return }
-        core.add(attribute.object, as: AttributeKey(device: key, handle: handle))
+    private func export(_ keys: some Sequence<AttributeKey>, _ core: inout Core) {
+        for key in keys { if let attribute = self[key] { core.add(attribute.object, as: key) } }
     }
 
     /// A service that appears later than the others is due.
     mutating func exportService(_ key: AttributeKey, _ core: inout Core) {
-        guard let link = links[key.device], let device = core.tree.devices[key.device],
-            let service = tables[key.device]?.service(key.handle)
+        guard let device = core.tree.devices[key.device],
+            let service = tables[key.device]?.services.first(where: { $0.handle == key.handle })
         else { return }
         if !service.isAnnounced, service.isPrimary, !device.gattUUIDs.contains(service.uuid) {
             core.set(\.gattUUIDs, to: (device.gattUUIDs + [service.uuid]).sorted(), of: key.device, announcing: .uuids)
@@ -671,40 +631,33 @@ struct GattClient: Sendable {
             core.announce(.servicesResolved, of: key.device)
             core.flush()
         }
-        links[key.device]?.late.remove(key.handle)
-        // Otherwise the alarm for the next of the earlier objects is set.
-        if !link.isExporting { exportNext(of: key.device, &core) }
+        // Otherwise the next of the earlier objects is to come first.
+        if !core.alarms.contains(.export(key.device)) { exportNext(of: key.device, &core) }
     }
 
     /// Removes the objects of a service, children first.
     private mutating func hide(_ service: AttributeDatabase.Service, of device: DeviceKey, _ core: inout Core) {
         core.alarms.remove(.exportService(AttributeKey(device: device, handle: service.handle)))
-        links[device]?.late.remove(service.handle)
-        for characteristic in service.characteristics {
-            for descriptor in characteristic.descriptors { hide(descriptor.handle, of: device, &core) }
-            hide(characteristic.handle, of: device, &core)
+        let below = service.characteristics.flatMap { $0.descriptors.map(\.handle) + [$0.handle] }
+        for handle in below + [service.handle] {
+            let key = AttributeKey(device: device, handle: handle)
+            core.removeAttribute(key)
+            for kind in [AcquiredSocket.Kind.notify, .write] {
+                if case .open(let socket)? = self[key]?.sockets[kind] { core.perform(.closeSocket(socket)) }
+            }
+            // Requests are forgotten, and their calls get no reply (`bt_gatt_client_cancel`).
+            for (id, request) in links[device]?.requests ?? [:] where request.handle == handle {
+                links[device]?.requests[id] = nil
+            }
+            self[key] = nil
         }
-        hide(service.handle, of: device, &core)
-    }
-
-    private mutating func hide(_ handle: UInt16, of device: DeviceKey, _ core: inout Core) {
-        let key = AttributeKey(device: device, handle: handle)
-        core.removeAttribute(key)
-        for socket in [attribute(key)?.notifySocket?.id, attribute(key)?.writeSocket] {
-            if let socket { core.perform(.closeSocket(socket)) }
-        }
-        // Requests are forgotten, and their calls get no reply (`bt_gatt_client_cancel`).
-        if let requests = links[device]?.requests.filter({ $0.value.handle != handle }) {
-            links[device]?.requests = requests
-        }
-        tables[device]?[handle] = nil
     }
 
     // MARK: Battery
 
     /// BlueZ reads the battery level itself when the services are resolved.
     private mutating func readBattery(of key: DeviceKey, _ core: inout Core) {
-        guard let device = core.tree.devices[key], device.batteryLevel == nil, !device.isDisconnecting,
+        guard let device = core.tree.devices[key], device.batteryLevel == nil, !core.alarms.contains(.dropLink(key)),
             let level = batteryCharacteristic(of: key), level.flags.contains(.read)
         else { return }
         sendUntimed(.read(offset: 0), to: level.valueHandle, key, &core)

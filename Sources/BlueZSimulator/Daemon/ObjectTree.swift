@@ -88,7 +88,7 @@ struct ObjectTree: Sendable {
     }
 
     /// Returns the path of an object; nil if there is no such object.
-    private func path(of key: ObjectKey) -> String? {
+    func path(of key: ObjectKey) -> String? {
         switch key {
         case .root: Self.root
         case .adapter(let index), .advertising(let index): adapters[index]?.path

@@ -23,12 +23,9 @@ struct RemoteAttribute: Sendable {
     var armed: Set<String> = []
     /// Whether the configuration was written on this link, or is being written.
     var isConfigured = false
-    /// The socket that notifications go to instead of signals, once a client has acquired them.
-    var notifySocket: AcquiredSocket?
-    /// The socket that write commands come from.
-    var writeSocket: SocketID?
+    /// Those that clients have acquired.
+    var sockets: [AcquiredSocket.Kind: AcquiredSocket] = [:]
 
-    var isDescriptor: Bool { object.interface == InterfaceName.descriptor }
     var canNotify: Bool { flags.contains(.notify) || flags.contains(.indicate) }
     /// What a subscription writes: 1 for notifications, 2 for indications.
     var configurationBits: UInt8 { flags.contains(.notify) ? 1 : 2 }
@@ -39,14 +36,20 @@ struct RemoteAttribute: Sendable {
     }
 }
 
-/// A socket for notifications that a client has acquired, or waits for.
+/// A socket that a client has acquired, or waits for.
 enum AcquiredSocket: Hashable, Sendable {
+    /// By the property that shows it.
+    enum Kind: String, Sendable {
+        /// Notifications go to it instead of signals.
+        case notify = "NotifyAcquired"
+        /// Write commands come from it.
+        case write = "WriteAcquired"
+    }
+
     case pending
     /// The peer has refused the subscription, for which there is no reply.
     case lost
     case open(SocketID)
-
-    var id: SocketID? { if case .open(let id) = self { id } else { nil } }
 }
 
 /// A read under way. Calls for the same value wait for it too.
@@ -62,18 +65,12 @@ struct RemoteTable: Sendable {
     /// All that were discovered.
     var services: [AttributeDatabase.Service] = []
     /// Those that have objects, or will have.
-    private(set) var attributes: [UInt16: RemoteAttribute] = [:]
+    var attributes: [UInt16: RemoteAttribute] = [:]
 
-    subscript(handle: UInt16) -> RemoteAttribute? {
-        _read { yield attributes[handle] }
-        _modify { yield &attributes[handle] }
-    }
-
-    func service(_ handle: UInt16) -> AttributeDatabase.Service? { services.first { $0.handle == handle } }
-
-    /// The handles of a service's objects, parents first.
-    static func handles(of service: AttributeDatabase.Service) -> [UInt16] {
-        [service.handle] + service.characteristics.flatMap { [$0.handle] + $0.descriptors.map(\.handle) }
+    /// The attributes of a service, parents first.
+    static func keys(of service: AttributeDatabase.Service, on device: DeviceKey) -> [AttributeKey] {
+        let below = service.characteristics.flatMap { [$0.handle] + $0.descriptors.map(\.handle) }
+        return ([service.handle] + below).map { AttributeKey(device: device, handle: $0) }
     }
 
     /// Makes the attributes of a service, unless they are there.

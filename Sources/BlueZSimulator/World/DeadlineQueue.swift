@@ -13,6 +13,8 @@ struct DeadlineQueue<Key: Hashable & Sendable>: Sendable {
     /// The earliest deadline.
     var next: TimeInterval? { queue.nextDeadline?.seconds(since: .origin) }
 
+    func contains(_ key: Key) -> Bool { entries[key] != nil }
+
     /// Sets or moves the deadline of `key`.
     mutating func set(_ key: Key, to deadline: TimeInterval) {
         remove(key)
