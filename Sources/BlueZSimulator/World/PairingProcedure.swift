@@ -63,10 +63,10 @@ struct PairingProcedure: Hashable, Sendable {
     let model: Model
     /// The number that is compared or displayed.
     var number: Int
+    private let isSecure: Bool
     private var answers: [Side: Answer] = [:]
-    private var isOver = false
-    /// The time at which it fails if no packet is sent before.
-    private(set) var deadline: TimeInterval = 0
+    /// The time at which it fails if no packet is sent before; nil before it begins and once it is over.
+    private(set) var deadline: TimeInterval?
 
     /// Seconds from one packet to the next (core specification 5.4, volume 3, part H, 3.4).
     static let timeout: TimeInterval = 30
@@ -75,32 +75,25 @@ struct PairingProcedure: Hashable, Sendable {
         self.initiator = initiator
         self.responder = responder
         self.number = number
+        isSecure = initiator.hasSecureConnections && responder.hasSecureConnections
         model =
             initiator.wantsMITM || !responder.isLinux && responder.wantsMITM
-            ? Self.model(
-                initiator.capability, responder.capability,
-                isSecure: initiator.hasSecureConnections && responder.hasSecureConnections)
-            : .justWorks
+            ? Self.model(initiator.capability, responder.capability, isSecure: isSecure) : .justWorks
     }
 
-    private var isSecure: Bool { initiator.hasSecureConnections && responder.hasSecureConnections }
-
     /// The methods of `gen_method` and `sc_method` (core specification 5.4, volume 3, part H, table 2.8).
-    static func model(
+    private static func model(
         _ initiator: PairingCapability, _ responder: PairingCapability, isSecure: Bool
     ) -> Model {
+        let comparing: Set<PairingCapability> = [.displayYesNo, .keyboardDisplay]
+        if isSecure, comparing.isSuperset(of: [initiator, responder]) { return .comparison }
         switch (initiator, responder) {
-        case (.noInputNoOutput, _), (_, .noInputNoOutput): .justWorks
-        case (.keyboardOnly, .keyboardOnly): .passkey(displayedBy: nil)
-        case (.keyboardOnly, _): .passkey(displayedBy: .responder)
-        case (_, .keyboardOnly): .passkey(displayedBy: .initiator)
-        case (.displayYesNo, .displayYesNo): isSecure ? .comparison : .justWorks
-        case (.displayYesNo, .keyboardDisplay), (.keyboardDisplay, .keyboardDisplay):
-            isSecure ? .comparison : .passkey(displayedBy: .initiator)
-        case (.keyboardDisplay, .displayYesNo): isSecure ? .comparison : .passkey(displayedBy: .responder)
-        case (.displayOnly, .keyboardDisplay): .passkey(displayedBy: .initiator)
-        case (.keyboardDisplay, .displayOnly): .passkey(displayedBy: .responder)
-        case (.displayOnly, _), (_, .displayOnly): .justWorks
+        case (.noInputNoOutput, _), (_, .noInputNoOutput): return .justWorks
+        case (.keyboardOnly, .keyboardOnly): return .passkey(displayedBy: nil)
+        case (.keyboardOnly, _): return .passkey(displayedBy: .responder)
+        case (_, .keyboardOnly), (_, .keyboardDisplay): return .passkey(displayedBy: .initiator)
+        case (.keyboardDisplay, _): return .passkey(displayedBy: .responder)
+        case (.displayOnly, _), (.displayYesNo, _): return .justWorks
         }
     }
 
@@ -128,7 +121,7 @@ struct PairingProcedure: Hashable, Sendable {
 
     /// Takes the answer of an end to its question.
     mutating func answered(_ answer: Answer, by side: Side, now: TimeInterval) -> [Step] {
-        guard !isOver else { return [] }
+        guard deadline != nil else { return [] }
         var answer = answer
         if answer == .displayed { answer = .passkey(number) }
         if answer == .wrong { answer = .passkey((number + 1) % 1_000_000) }
@@ -151,17 +144,15 @@ struct PairingProcedure: Hashable, Sendable {
 
     private func isFitting(_ answer: Answer, by side: Side) -> Bool {
         switch (answer, model) {
-        case (.reject, _): false
         case (.accept, .passkey(let display)): display == side
-        case (.accept, _): true
         case (.passkey, .passkey(let display)): display != side
-        case (.passkey, _), (.displayed, _), (.wrong, _): false
+        default: answer == .accept
         }
     }
 
     /// Fails it if its time is over. A queue of deadlines, which keeps whole nanoseconds, may be early by less than one.
     mutating func timePassed(to now: TimeInterval) -> [Step] {
-        isOver || now < deadline - 1e-9 ? [] : end(.fail(.timedOut))
+        now < (deadline ?? .infinity) - 1e-9 ? [] : end(.fail(.timedOut))
     }
 
     private mutating func succeed() -> [Step] {
@@ -170,7 +161,7 @@ struct PairingProcedure: Hashable, Sendable {
     }
 
     private mutating func end(_ step: Step) -> [Step] {
-        isOver = true
+        deadline = nil
         return [step]
     }
 }
