@@ -291,18 +291,29 @@ extension AttributeDatabase {
 
     private static func entry(_ given: VirtualCharacteristic) -> Entry? {
         guard let uuid = ServiceUUID.long(given.uuid) else { return nil }
-        return Entry(
-            uuid: uuid, flags: flags(of: given), permissions: AttributePermissions(given.flags, given.security),
+        var entry = Entry(
+            uuid: uuid, flags: given.flags, permissions: AttributePermissions(given.flags, given.security),
             content: .value(given.value), notifications: given.notifications,
-            echo: given.echo.flatMap(ServiceUUID.long),
-            descriptors: descriptors(of: given).map { descriptor in
-                let uuid = ServiceUUID.long(descriptor.uuid) ?? descriptor.uuid
-                guard uuid != configuration else { return subscribing(over: given.security.subscribe) }
-                return Entry(
-                    uuid: uuid, flags: descriptor.flags,
-                    permissions: AttributePermissions(descriptor.flags, descriptor.security),
-                    content: .value(descriptor.value))
-            })
+            echo: given.echo.flatMap(ServiceUUID.long))
+        if entry.flags.extendedPropertyBits != 0 { entry.flags.insert(.extendedProperties) }
+        // Before the descriptors that are given, those that follow from the flags.
+        let uuids = Set(given.descriptors.compactMap { ServiceUUID.long($0.uuid) })
+        var descriptors: [VirtualDescriptor] = []
+        if entry.flags.contains(.extendedProperties), !uuids.contains(extendedProperties) {
+            descriptors.append(VirtualDescriptor(extendedProperties, value: [entry.flags.extendedPropertyBits, 0]))
+        }
+        if !entry.flags.isDisjoint(with: [.notify, .indicate]), !uuids.contains(configuration) {
+            descriptors.append(VirtualDescriptor(configuration))
+        }
+        entry.descriptors = (descriptors + given.descriptors).compactMap { descriptor in
+            guard let uuid = ServiceUUID.long(descriptor.uuid) else { return nil }
+            guard uuid != configuration else { return subscribing(over: given.security.subscribe) }
+            return Entry(
+                uuid: uuid, flags: descriptor.flags,
+                permissions: AttributePermissions(descriptor.flags, descriptor.security),
+                content: .value(descriptor.value))
+        }
+        return entry
     }
 
     /// The descriptor for subscriptions, which need this security.
@@ -310,26 +321,6 @@ extension AttributeDatabase {
         Entry(
             uuid: configuration, flags: [.read, .write],
             permissions: AttributePermissions(read: LinkSecurity.none, write: security), content: .configuration)
-    }
-
-    /// The flags, with the one that follows from others.
-    private static func flags(of given: VirtualCharacteristic) -> Set<CharacteristicFlag> {
-        given.flags.isDisjoint(with: [.reliableWrite, .writableAuxiliaries])
-            ? given.flags : given.flags.union([.extendedProperties])
-    }
-
-    /// The descriptors, before them those that follow from the flags and are not given.
-    private static func descriptors(of given: VirtualCharacteristic) -> [VirtualDescriptor] {
-        let flags = flags(of: given)
-        let uuids = Set(given.descriptors.compactMap { ServiceUUID.long($0.uuid) })
-        var descriptors: [VirtualDescriptor] = []
-        if flags.contains(.extendedProperties), !uuids.contains(extendedProperties) {
-            descriptors.append(VirtualDescriptor(extendedProperties, value: [flags.extendedPropertyBits, 0]))
-        }
-        if !flags.isDisjoint(with: [.notify, .indicate]), !uuids.contains(configuration) {
-            descriptors.append(VirtualDescriptor(configuration))
-        }
-        return descriptors + given.descriptors.filter { ServiceUUID.long($0.uuid) != nil }
     }
 
     private static let impliedServices = [

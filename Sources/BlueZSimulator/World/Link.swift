@@ -30,9 +30,9 @@ struct Link: Sendable {
     private var requests: [AttributeRequest] = []
     /// The packets of the first, if an adapter serves.
     var exchange: ServerExchange?
-    /// The outcome of the first, once it is known and until the response arrives.
-    private var outcome: AttributeAnswer.Outcome?
-    /// Values that the server sent after that outcome was known. They must not overtake the response.
+    /// The result of the first, once it is known and until the response arrives.
+    var result: AttributeResult?
+    /// Values that the server sent after that result was known. They must not overtake the response.
     private var following: [CentralValue] = []
     /// The number of requests so far that want a response.
     private(set) var requestCount = 0
@@ -57,24 +57,22 @@ struct Link: Sendable {
         return requests.count == 1
     }
 
-    mutating func settle(_ outcome: AttributeAnswer.Outcome) { self.outcome = outcome }
-
     /// Keeps a value back if a response must come before it. Returns whether it did.
     mutating func holdBack(_ value: CentralValue) -> Bool {
-        guard outcome != nil else { return false }
+        guard result != nil else { return false }
         following.append(value)
         return true
     }
 
-    /// Removes the request under way with its outcome and the values that follow it; nil if its outcome is not known.
-    mutating func takeOutcome() -> (AttributeRequest, AttributeAnswer.Outcome, [CentralValue])? {
-        guard let request = requests.first, let outcome else { return nil }
+    /// Removes the request under way with its result and the values that follow it; nil if its result is not known.
+    mutating func takeResult() -> (AttributeRequest, AttributeResult, [CentralValue])? {
+        guard let request = requests.first, let result else { return nil }
         defer {
             requests.removeFirst()
-            self.outcome = nil
+            self.result = nil
             following = []
         }
-        return (request, outcome, following)
+        return (request, result, following)
     }
 }
 
@@ -96,14 +94,10 @@ struct AttributeRequest: Hashable, Sendable {
     /// Whether it gets no response.
     var isCommand: Bool { if case .write(_, _, .command) = kind { true } else { false } }
 
-    /// The number of packets that the central sends.
-    func packets(mtu: Int, outcome: AttributeAnswer.Outcome) -> Int {
-        switch kind {
-        case .read(let offset):
-            guard case .success(let bytes) = outcome else { return 1 }
-            return max(0, bytes.count - offset) / (mtu - 1) + 1
-        case .write: return ServerExchange(self, mtu: mtu).queue.count
-        }
+    /// The number of packets that the central sends; a result of nil means that none comes.
+    func packets(mtu: Int, result: AttributeResult?) -> Int {
+        if case .bytes(let bytes)? = result, case .read = kind { return bytes.count / (mtu - 1) + 1 }
+        return ServerExchange(self, mtu: mtu).queue.count
     }
 }
 

@@ -238,21 +238,22 @@ struct LinkLayer: Sendable {
         if delay <= 0 { perform(due) } else { deadlines.set(due, to: now + delay) }
     }
 
-    /// Has a method of a peripheral's behaviour called, with the peripheral and the time. Returns whether it has a
-    /// behaviour.
-    @discardableResult
+    /// Has a method of a peripheral's behaviour called, with the peripheral and the time. Without a behaviour, what the
+    /// defaults return holds at once.
     private mutating func ask<Answer: Sendable>(
         _ peripheral: ScriptedPeripheral,
         _ method: @escaping @Sendable (any PeripheralBehavior, VirtualPeripheral, TimeInterval) -> Answer,
         then conclude: (@Sendable (inout LinkLayer, Answer) -> Void)? = nil
-    ) -> Bool {
-        guard let behavior = radio.residents[peripheral.peripheral.address]?.behavior else { return false }
+    ) {
+        guard let behavior = radio.residents[peripheral.address]?.behavior else {
+            conclude?(&self, method(PlainBehavior.shared, peripheral.peripheral, now))
+            return
+        }
         questions.append { [peripheral = peripheral.peripheral, now] in
             let answer = method(behavior, peripheral, now)
             guard let conclude else { return nil }
             return { conclude(&$0, answer) }
         }
-        return true
     }
 
     private mutating func notify(_ peripheral: ScriptedPeripheral, isUp: Bool) {
@@ -281,10 +282,11 @@ struct LinkLayer: Sendable {
     private mutating func connect(_ key: DeviceKey) {
         let end = CentralEnd.adapter(key)
         guard let host = hosts[key.address] else {
-            let identified = peripherals.values.first { $0.peripheral.identity == key.address }?.peripheral.address
-            let address = peripherals[key.address] == nil ? identified ?? key.address : key.address
-            let timing = peripherals[address]?.peripheral.link ?? VirtualLink()
-            if let peripheral = peripherals[address], peripheral.freeLinks > 0 { peripherals[address]?.drawFaults() }
+            let peripheral =
+                peripherals[key.address] ?? peripherals.values.first { $0.peripheral.identity == key.address }
+            let address = peripheral?.address ?? key.address
+            if let peripheral, peripheral.freeLinks > 0 { peripherals[address]?.drawFaults() }
+            let timing = peripheral?.peripheral.link ?? VirtualLink()
             return begin(end, Link(to: .peripheral(address)), timeout: timing.connectTimeout)
         }
         guard let central = hosts.values.first(where: { $0.adapter == key.adapter }) else { return }
@@ -324,9 +326,10 @@ struct LinkLayer: Sendable {
             guard let peripheral = peripherals[address], let start = peripheral.reachable(atOrAfter: now) else {
                 return
             }
-            let isFree = peripheral.faults.refusals == 0 && start <= now
-            if isFree, ask(peripheral, { $0.connectRequested(to: $1, at: $2) }, then: { $0.take($1, end) }) { return }
-            schedule(.connection(end), after: start - now + latency)
+            guard peripheral.faults.refusals == 0, start <= now else {
+                return schedule(.connection(end), after: start - now + latency)
+            }
+            ask(peripheral, { $0.connectRequested(to: $1, at: $2) }, then: { $0.take($1, end) })
         }
     }
 
@@ -424,15 +427,13 @@ struct LinkLayer: Sendable {
 
     /// Ends the links of a peripheral, of a virtual central, or of an adapter with other adapters.
     mutating func drop(_ address: VirtualAddress, _ cause: LinkEndCause) {
-        for end in links.keys.sorted() where links[end]?.isUp == true {
-            var addresses: [VirtualAddress] = []
-            if case .adapter(let key) = end { addresses.append(key.address) }
-            switch links[end]?.server {
-            case .adapter(let server, _)?: addresses.append(server.address)
-            case .peripheral(let peripheral)?: addresses.append(peripheral)
-            case nil: break
+        for (end, link) in links.sorted(by: { $0.key < $1.key }) where link.isUp {
+            switch (end, link.server) {
+            case (.adapter(let key), _) where key.address == address: drop(end, cause)
+            case (_, .adapter(let key, _)) where key.address == address: drop(end, cause)
+            case (_, .peripheral(address)): drop(end, cause)
+            default: break
             }
-            if addresses.contains(address) { drop(end, cause) }
         }
     }
 
@@ -478,20 +479,15 @@ struct LinkLayer: Sendable {
                 return conclude(request, end, .error(refusal))
             }
             guard let attribute = peripheral.attribute(request.handle) else { return }
-            let isConfiguration = peripheral.isConfiguration(request.handle)
             let conclude: @Sendable (inout LinkLayer, AttributeAnswer) -> Void = { $0.conclude(request, end, $1) }
             switch request.kind {
             case .read:
                 let bits = links[end]?.subscriptions[request.handle]?.bits ?? 0
-                let value = isConfiguration ? [bits, 0] : peripheral.database.value(of: request.handle) ?? []
-                let isAsked = ask(
-                    peripheral, { $0.read(attribute, of: $1, value: value, at: $2) }, then: conclude)
-                if !isAsked { self.conclude(request, end, .value(value)) }
+                let value = peripheral.database.value(of: request.handle) ?? [bits, 0]
+                ask(peripheral, { $0.read(attribute, of: $1, value: value, at: $2) }, then: conclude)
+            case .write where peripheral.isConfiguration(request.handle): self.conclude(request, end, .done)
             case .write(_, let bytes, let type):
-                let isAsked =
-                    !isConfiguration
-                    && ask(peripheral, { $0.write(bytes, to: attribute, of: $1, type: type, at: $2) }, then: conclude)
-                if !isAsked { self.conclude(request, end, .done) }
+                ask(peripheral, { $0.write(bytes, to: attribute, of: $1, type: type, at: $2) }, then: conclude)
             }
         case nil: break
         }
@@ -501,21 +497,20 @@ struct LinkLayer: Sendable {
         guard case .adapter(let server, _)? = links[end]?.server else { return }
         switch step {
         case .send(let packet): events.append(.asked(server, packet, isCommand: false))
-        case .finish(.bytes(let bytes)): settle(end, .success(bytes))
-        case .finish(.error(let code)): settle(end, .error(code))
+        case .finish(let result): settle(end, result)
         }
     }
 
     /// Takes the answer of a behaviour to an attempt to connect.
     private mutating func take(_ answer: ConnectionAnswer, _ end: CentralEnd) {
-        guard case .peripheral(let address)? = links[end]?.server, links[end]?.isUp == false,
-            peripherals[address]?.centrals.contains(end) == true
-        else { return }
+        guard links[end]?.isUp == false, let peripheral = peripheral(of: end), peripheral.centrals.contains(end) else {
+            return
+        }
         let latency = parameters(of: end).connectLatency
         switch answer {
         case .accept(let delay): schedule(.connection(end), after: latency + max(0, delay))
         case .refuse:
-            peripherals[address]?.faults.refusals += 1
+            peripherals[peripheral.address]?.faults.refusals += 1
             schedule(.connection(end), after: latency)
         case .ignore: break
         }
@@ -523,87 +518,74 @@ struct LinkLayer: Sendable {
 
     /// Takes the answer of a peripheral. The link and the faults decide when the central gets which response.
     private mutating func conclude(_ request: AttributeRequest, _ end: CentralEnd, _ answer: AttributeAnswer) {
-        guard let link = links[end], link.isUp, case .peripheral(let address) = link.server else { return }
+        guard let link = links[end], link.isUp, var peripheral = peripheral(of: end) else { return }
         guard !request.isCommand else {
             if case .success = answer.outcome { complete(request, end) }
             return
         }
         // Not a request of an earlier link.
-        guard link.request?.id == request.id,
-            let outcome = peripherals[address]?.outcome(of: request, answer.outcome),
-            let peripheral = peripherals[address]
-        else { return }
-        settle(end, outcome, after: answer.delay + peripheral.faults.extraDelay)
+        guard link.request?.id == request.id else { return }
+        let outcome = peripheral.outcome(of: request, answer.outcome)
+        peripherals[peripheral.address] = peripheral
+        let delay = answer.delay + peripheral.faults.extraDelay
+        switch outcome {
+        case .success(let bytes): settle(end, .bytes(bytes), after: delay)
+        case .error(let code): settle(end, .error(code), after: delay)
+        case .linkLoss: settle(end, nil, after: delay)
+        case .never: break
+        }
     }
 
-    /// - Parameter delay: Seconds in addition to those that the packets take.
-    private mutating func settle(
-        _ end: CentralEnd, _ outcome: AttributeAnswer.Outcome, after delay: TimeInterval = 0
-    ) {
+    /// - Parameters:
+    ///   - result: What the central gets; nil if the link ends instead.
+    ///   - delay: Seconds in addition to those that the packets take.
+    private mutating func settle(_ end: CentralEnd, _ result: AttributeResult?, after delay: TimeInterval = 0) {
         let parameters = parameters(of: end)
-        let packets = links[end]?.request?.packets(mtu: parameters.mtu, outcome: outcome) ?? 1
-        links[end]?.settle(outcome)
-        schedule(.response(end), after: parameters.callLatency * Double(packets) + delay)
+        let packets = links[end]?.request?.packets(mtu: parameters.mtu, result: result) ?? 1
+        links[end]?.result = result
+        schedule(result == nil ? .drop(end) : .response(end), after: parameters.callLatency * Double(packets) + delay)
     }
 
     private mutating func responseDue(_ end: CentralEnd) {
-        guard let server = links[end]?.server, let (request, outcome, following) = links[end]?.takeOutcome() else {
-            return
-        }
-        switch outcome {
-        case .success(let bytes):
-            var result = AttributeResult.bytes(bytes)
-            if case .peripheral(let address) = server, let peripheral = peripherals[address] {
-                result = peripheral.result(of: request, bytes)
-            }
-            if case .bytes = result { complete(request, end) }
-            events.append(.central(end, .response(id: request.id, result)))
-        case .error(let code): events.append(.central(end, .response(id: request.id, .error(code))))
-        case .linkLoss: return drop(end, .timeout)
-        case .never: return
-        }
+        guard let (request, result, following) = links[end]?.takeResult() else { return }
+        if case .bytes = result { complete(request, end) }
+        events.append(.central(end, .response(id: request.id, result)))
         events += following.map { .central(end, .value($0)) }
         if let next = links[end]?.request { begin(next, end) }
     }
 
     /// Does what a write to a peripheral asks for, when it has succeeded: subscribes, or stores the value.
     private mutating func complete(_ request: AttributeRequest, _ end: CentralEnd) {
-        guard case .write(let offset, let bytes, _) = request.kind,
-            case .peripheral(let address)? = links[end]?.server, let peripheral = peripherals[address]
+        let handle = request.handle
+        guard case .write(let offset, let bytes, _) = request.kind, let peripheral = peripheral(of: end),
+            let characteristic = peripheral.database.place(of: handle)?.characteristic
         else { return }
-        let place = peripheral.database.place(of: request.handle)
-        guard !peripheral.isConfiguration(request.handle) else {
-            return configure(request.handle, bytes.first ?? 0, end, peripheral, place?.characteristic.notifications)
-        }
-        let value = peripherals[address]?.write(bytes, at: offset, of: request.handle) ?? []
-        guard let echo = place?.characteristic.echo, let target = peripheral.database.target(ofEcho: echo) else {
+        guard peripheral.isConfiguration(handle) else {
+            let value = Array((peripheral.database.value(of: handle) ?? []).prefix(offset) + bytes)
+            setValue(value, of: handle, at: peripheral.address)
+            if let target = characteristic.echo.flatMap(peripheral.database.target) {
+                notify(target, value, at: peripheral.address)
+            }
             return
         }
-        notify(target, value, at: address)
-    }
-
-    // MARK: Subscriptions
-
-    private mutating func configure(
-        _ handle: UInt16, _ bits: UInt8, _ end: CentralEnd, _ peripheral: ScriptedPeripheral,
-        _ source: NotificationSource?
-    ) {
+        let bits = bytes.first ?? 0
         links[end]?.subscriptions[handle] = bits == 0 ? nil : Link.Subscription(bits: bits)
         notify(peripheral, of: handle, isOn: bits != 0)
-        guard bits != 0, let source else { return deadlines.remove(.notification(end, handle)) }
+        guard bits != 0, let source = characteristic.notifications else {
+            return deadlines.remove(.notification(end, handle))
+        }
         deadlines.set(.notification(end, handle), to: now + source.interval)
     }
 
     /// Sends the next of the values that a characteristic sends unasked.
     private mutating func notificationDue(_ end: CentralEnd, _ handle: UInt16) {
-        guard let link = links[end], let subscription = link.subscriptions[handle],
-            case .peripheral(let address) = link.server,
-            let characteristic = peripherals[address]?.database.place(of: handle)?.characteristic,
+        guard let subscription = links[end]?.subscriptions[handle], let peripheral = peripheral(of: end),
+            let characteristic = peripheral.database.place(of: handle)?.characteristic,
             let source = characteristic.notifications
         else { return }
         links[end]?.subscriptions[handle]?.sent += 1
         deadlines.set(.notification(end, handle), to: now + source.interval)
-        notify(characteristic, source.value(at: subscription.sent), at: address)
+        notify(characteristic, source.value(at: subscription.sent), at: peripheral.address)
     }
 
     private mutating func discoveryDue(_ end: CentralEnd) {
@@ -613,14 +595,17 @@ struct LinkLayer: Sendable {
         case .peripheral(let address):
             guard let peripheral = peripherals[address] else { return }
             let database = peripheral.database
-            let name = database.characteristic(.uuid(AttributeDatabase.deviceName)).flatMap {
-                database.value(of: $0.valueHandle)
-            }
+            let name = database.handle(.uuid(AttributeDatabase.deviceName), descriptor: nil).flatMap(database.value)
             events.append(
                 .discovered(
                     key, peripheral.faults.isUnresolved ? [] : database.services,
                     name: name.flatMap { $0.isEmpty ? nil : String(decoding: $0, as: UTF8.self) }))
         }
+    }
+
+    /// The peripheral that serves a link; nil if an adapter does.
+    private func peripheral(of end: CentralEnd) -> ScriptedPeripheral? {
+        if case .peripheral(let address)? = links[end]?.server { peripherals[address] } else { nil }
     }
 
     /// The times and the packet size of a link.

@@ -8,6 +8,7 @@ struct ScriptedPeripheral: Sendable {
     var isAway = false
     /// The links that it has, and the attempts to connect that it considers. Others wait until one of these ends.
     var centrals: [CentralEnd] = []
+    var address: VirtualAddress { peripheral.address }
     /// How many more it accepts.
     var freeLinks: Int { max(0, peripheral.linkLimit - centrals.count) }
 
@@ -72,10 +73,10 @@ struct ScriptedPeripheral: Sendable {
             handle: handle)
     }
 
-    /// Returns what faults make of an outcome; nil if the request gets no response.
+    /// Returns what the faults and the request make of an outcome, which has the bytes of the whole value.
     mutating func outcome(
         of request: AttributeRequest, _ outcome: AttributeAnswer.Outcome
-    ) -> AttributeAnswer.Outcome? {
+    ) -> AttributeAnswer.Outcome {
         var outcome = outcome
         if faults.vanishesInWrite, case .write = request.kind, !isConfiguration(request.handle) {
             faults.vanishesInWrite = false
@@ -85,24 +86,12 @@ struct ScriptedPeripheral: Sendable {
             faults.requestsUntilDrop = requests > 1 ? requests - 1 : nil
             if requests <= 1 { outcome = .linkLoss }
         }
-        return faults.isSilent || outcome == .never ? nil : outcome
-    }
-
-    /// Returns what the central receives of the bytes of a value.
-    func result(of request: AttributeRequest, _ bytes: [UInt8]) -> AttributeResult {
-        guard case .read(let offset) = request.kind else { return .bytes([]) }
-        var bytes = bytes
+        if faults.isSilent { return .never }
+        guard case .success(var bytes) = outcome else { return outcome }
+        guard case .read(let offset) = request.kind else { return .success([]) }
         if faults.extraLength < 0 { bytes.removeLast(min(bytes.count, -faults.extraLength)) }
         if faults.extraLength > 0 { bytes += Array(repeating: 0xEE, count: faults.extraLength) }
-        guard offset <= bytes.count else { return .error(ATTError.invalidOffset) }
-        return .bytes(Array(bytes.dropFirst(offset)))
-    }
-
-    /// Writes a part of a value, from the offset on. Returns the whole value.
-    mutating func write(_ bytes: [UInt8], at offset: Int, of handle: UInt16) -> [UInt8] {
-        let value = (database.value(of: handle) ?? []).prefix(offset) + bytes
-        database.setValue(Array(value), of: handle)
-        return Array(value)
+        return offset <= bytes.count ? .success(Array(bytes.dropFirst(offset))) : .error(ATTError.invalidOffset)
     }
 
     // MARK: Faults
