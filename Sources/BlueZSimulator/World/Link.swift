@@ -36,15 +36,9 @@ struct Link: Sendable {
     private var following: [CentralValue] = []
     /// The number of requests so far that want a response.
     private(set) var requestCount = 0
-    /// By the handle of the descriptor that they are written to.
-    var subscriptions: [UInt16: Subscription] = [:]
-
-    struct Subscription: Sendable {
-        /// 1 for notifications, 2 for indications.
-        var bits: UInt8
-        /// The number of values that the peripheral has sent unasked.
-        var sent = 0
-    }
+    /// By the handle of the descriptor that they are written to: 1 for notifications or 2 for indications, and the number
+    /// of values that the peripheral has sent unasked.
+    var subscriptions: [UInt16: (bits: UInt8, sent: Int)] = [:]
 
     init(to server: Server) { self.server = server }
 
@@ -111,20 +105,12 @@ enum ServerPacket: Hashable, Sendable {
 
 /// A request of a central to an adapter: one packet after another, as BlueZ's own client sends them (`src/shared/gatt-client.c`).
 struct ServerExchange: Hashable, Sendable {
-    enum Step: Hashable, Sendable {
-        case send(ServerPacket)
-        case finish(AttributeResult)
-    }
-
     private let mtu: Int
     /// The packet that is under way, and those that follow if it succeeds.
     private(set) var queue: [ServerPacket]
     private var collected: [UInt8] = []
     /// The error of a part that was refused.
     private var refusal: UInt8?
-
-    /// The length of the longest attribute, in bytes.
-    static let longestValue = Limits.valueLength.upperBound
 
     init(_ request: AttributeRequest, mtu: Int) {
         self.mtu = mtu
@@ -145,24 +131,24 @@ struct ServerExchange: Hashable, Sendable {
 
     var first: ServerPacket { queue[0] }
 
-    /// Takes the response to a packet, and returns the next.
-    mutating func answered(_ result: AttributeResult) -> Step {
+    /// Takes the response to a packet. Returns the result of the request; nil if another packet is under way.
+    mutating func answered(_ result: AttributeResult) -> AttributeResult? {
         switch (queue.removeFirst(), result) {
         case (.read(let handle, let offset), .bytes(let bytes)):
             collected += bytes
             let end = offset + bytes.count
-            guard !bytes.isEmpty, bytes.count >= mtu - 1, end < Self.longestValue else {
-                return .finish(.bytes(collected))
+            guard !bytes.isEmpty, bytes.count >= mtu - 1, end < Limits.valueLength.upperBound else {
+                return .bytes(collected)
             }
             queue = [.read(handle: handle, offset: end)]
         case (.prepare, .error(let code)):
             refusal = code
             queue = [.execute(false)]
-        case (.execute(false), _): return .finish(.error(refusal ?? ATTError.unlikely))
-        case (_, .error): return .finish(result)
-        case (_, .bytes): if queue.isEmpty { return .finish(.bytes([])) }
+        case (.execute(false), _): return .error(refusal ?? ATTError.unlikely)
+        case (_, .error): return result
+        case (_, .bytes): if queue.isEmpty { return .bytes([]) }
         }
-        return .send(queue[0])
+        return nil
     }
 }
 

@@ -52,17 +52,18 @@ struct LinkLayer: Sendable {
 
     mutating func setAway(_ address: VirtualAddress, _ isAway: Bool) {
         radio.setAway(address, isAway, now: now)
-        guard let peripheral = peripherals[address], peripheral.isAway != isAway else { return }
         peripherals[address]?.isAway = isAway
-        for end in isAway ? peripheral.centrals : [] {
-            if links[end]?.isUp == true { drop(end, .timeout) } else { deadlines.remove(.connection(end)) }
-        }
-        meetNext(at: address, again: true)
+        settleReach(of: address)
     }
 
-    /// Weakens a peripheral at one adapter. Out of its reach, their link ends, and attempts to connect wait.
+    /// Weakens a peripheral at one adapter.
     mutating func setAttenuation(_ loss: Int, of address: VirtualAddress, at adapter: Int) {
         radio.setAttenuation(loss, of: address, at: adapter)
+        settleReach(of: address)
+    }
+
+    /// Ends the links of a peripheral that are out of reach. Attempts to connect wait until they are within it.
+    private mutating func settleReach(of address: VirtualAddress) {
         for end in peripherals[address]?.centrals ?? [] where !reaches(address, end) {
             if links[end]?.isUp == true { drop(end, .timeout) }
             deadlines.remove(.connection(end))
@@ -72,7 +73,7 @@ struct LinkLayer: Sendable {
     }
 
     private func reaches(_ address: VirtualAddress, _ end: CentralEnd) -> Bool {
-        guard case .adapter(let key) = end else { return true }
+        guard case .adapter(let key) = end, peripherals[address]?.isAway == false else { return false }
         return radio.reaches(address, key.adapter, now: now)
     }
 
@@ -166,7 +167,12 @@ struct LinkLayer: Sendable {
             }
         case .hangUp(let end): drop(end, .remote, server: .local)
         case .respond(let end, let result):
-            if let step = links[end]?.exchange?.answered(result) { take(step, end) }
+            guard case .adapter(let server, _)? = links[end]?.server else { return }
+            if let result = links[end]?.exchange?.answered(result) {
+                settle(end, result)
+            } else if let packet = links[end]?.exchange?.first {
+                events.append(.asked(server, packet, isCommand: false))
+            }
         case .deliver(let end, let value):
             guard links[end]?.isUp == true, links[end]?.holdBack(value) == false else { return }
             events.append(.central(end, .value(value)))
@@ -193,19 +199,18 @@ struct LinkLayer: Sendable {
 
     /// Passes on what the Security Managers report, and ends the links that are not secure enough.
     private mutating func takeSecurityNews() {
-        let (news, ends) = security.takeNews()
-        events += news
-        for end in ends { drop(end, .authentication) }
+        let news = security.news
+        security.news = ([], [])
+        events += news.events
+        for end in news.ends { drop(end, .authentication) }
     }
 
-    mutating func takeEvents() -> [LinkLayerEvent] {
-        defer { events.removeAll(keepingCapacity: true) }
-        return events
-    }
-
-    mutating func takeQuestions() -> [Question] {
-        defer { questions.removeAll(keepingCapacity: true) }
-        return questions
+    mutating func takeNews() -> (events: [LinkLayerEvent], questions: [Question]) {
+        defer {
+            events.removeAll(keepingCapacity: true)
+            questions.removeAll(keepingCapacity: true)
+        }
+        return (events, questions)
     }
 
     var nextDeadline: TimeInterval? { [deadlines.next, security.nextDeadline].compactMap { $0 }.min() }
@@ -256,10 +261,6 @@ struct LinkLayer: Sendable {
         }
     }
 
-    private mutating func notify(_ peripheral: ScriptedPeripheral, isUp: Bool) {
-        ask(peripheral) { $0.linkChanged(of: $1, isUp: isUp, at: $2) }
-    }
-
     /// - Parameter handle: That of the descriptor that the subscription is written to.
     private mutating func notify(_ peripheral: ScriptedPeripheral, of handle: UInt16, isOn: Bool) {
         guard let characteristic = peripheral.database.place(of: handle)?.characteristic,
@@ -285,7 +286,7 @@ struct LinkLayer: Sendable {
             let peripheral =
                 peripherals[key.address] ?? peripherals.values.first { $0.peripheral.identity == key.address }
             let address = peripheral?.address ?? key.address
-            if let peripheral, peripheral.freeLinks > 0 { peripherals[address]?.drawFaults() }
+            if let peripheral, peripheral.freeLinks > 0 { peripherals[address]?.faults.draw() }
             let timing = peripheral?.peripheral.link ?? VirtualLink()
             return begin(end, Link(to: .peripheral(address)), timeout: timing.connectTimeout)
         }
@@ -301,9 +302,8 @@ struct LinkLayer: Sendable {
         if case .peripheral(let address) = link.server { meetNext(at: address) } else { meet(end) }
     }
 
-    /// Lets a peripheral consider the next attempts to connect to it, if it accepts another link.
-    ///
-    /// - Parameter again: Whether it also considers again those that it has considered.
+    /// Lets a peripheral consider the next attempts to connect to it, if it accepts another link; with `again`, also
+    /// those that it has considered.
     private mutating func meetNext(at address: VirtualAddress, again: Bool = false) {
         guard let peripheral = peripherals[address] else { return }
         let waiting = links.filter { end, link in
@@ -343,11 +343,10 @@ struct LinkLayer: Sendable {
         switch link.server {
         case .adapter(let server, let central):
             guard accepts(server.adapter) else { return }
-            comeUp(end)
             events += [.centralCame(server, central, end), .central(end, .connected(Self.adapterLink))]
             var initiator = SecurityManager.Party.device(central.identity, central.security)
             if case .adapter(let key) = end { initiator = .adapter(key) }
-            secure(end, from: initiator, to: .adapter(server), isBonded: central.isBonded)
+            comeUp(end, from: initiator, to: .adapter(server), isBonded: central.isBonded)
         case .peripheral(let address):
             guard let peripheral = peripherals[address], peripheral.centrals.contains(end), case .adapter(let key) = end
             else { return }
@@ -355,14 +354,13 @@ struct LinkLayer: Sendable {
                 peripherals[address]?.faults.refusals -= 1
                 return giveUp(end)
             }
-            comeUp(end)
-            settleAdvertising(of: address)
             var parameters = peripheral.peripheral.link
             parameters.exportDelay = peripheral.faults.exportDelay ?? parameters.exportDelay
             events.append(.central(end, .connected(parameters)))
-            notify(peripheral, isUp: true)
-            secure(
+            ask(peripheral) { $0.linkChanged(of: $1, isUp: true, at: $2) }
+            comeUp(
                 end, from: .adapter(key), to: .device(peripheral.peripheral.identity, peripheral.peripheral.security))
+            settleAdvertising(of: address)
             if let end = peripheral.peripheral.disappearsAfter { deadlines.set(.drop(.adapter(key)), to: end) }
             guard peripheral.faults.drops > 0 else { return }
             peripherals[address]?.faults.drops -= 1
@@ -371,16 +369,13 @@ struct LinkLayer: Sendable {
         }
     }
 
-    private mutating func comeUp(_ end: CentralEnd) {
-        deadlines.remove(.timeout(end))
-        links[end]?.isUp = true
-    }
-
-    /// Registers a link that has just come up with the Security Manager of both ends.
-    private mutating func secure(
+    /// A link comes up: registers it with the Security Manager of both ends.
+    private mutating func comeUp(
         _ end: CentralEnd, from initiator: SecurityManager.Party, to responder: SecurityManager.Party,
         isBonded: Bool = false
     ) {
+        deadlines.remove(.timeout(end))
+        links[end]?.isUp = true
         security.linkWentUp(
             end, from: initiator, to: responder, latency: parameters(of: end).callLatency, isBonded: isBonded)
         takeSecurityNews()
@@ -394,11 +389,7 @@ struct LinkLayer: Sendable {
         drop(end, .local)
     }
 
-    /// Ends a link, or an attempt to connect.
-    ///
-    /// - Parameters:
-    ///   - cause: the cause that the central sees.
-    ///   - serverCause: the cause that the server sees, if it is another.
+    /// Ends a link, or an attempt to connect. The cause is that which the central sees, and the server if it sees no other.
     private mutating func drop(_ end: CentralEnd, _ cause: LinkEndCause, server serverCause: LinkEndCause? = nil) {
         guard let link = links.removeValue(forKey: end) else { return }
         security.linkWentDown(end)
@@ -419,7 +410,7 @@ struct LinkLayer: Sendable {
                 }
                 events.append(.central(end, .disconnected(cause)))
                 settleAdvertising(of: address)
-                notify(peripheral, isUp: false)
+                ask(peripheral) { $0.linkChanged(of: $1, isUp: false, at: $2) }
             }
             meetNext(at: address)
         }
@@ -493,14 +484,6 @@ struct LinkLayer: Sendable {
         }
     }
 
-    private mutating func take(_ step: ServerExchange.Step, _ end: CentralEnd) {
-        guard case .adapter(let server, _)? = links[end]?.server else { return }
-        switch step {
-        case .send(let packet): events.append(.asked(server, packet, isCommand: false))
-        case .finish(let result): settle(end, result)
-        }
-    }
-
     /// Takes the answer of a behaviour to an attempt to connect.
     private mutating func take(_ answer: ConnectionAnswer, _ end: CentralEnd) {
         guard links[end]?.isUp == false, let peripheral = peripheral(of: end), peripheral.centrals.contains(end) else {
@@ -536,9 +519,7 @@ struct LinkLayer: Sendable {
         }
     }
 
-    /// - Parameters:
-    ///   - result: What the central gets; nil if the link ends instead.
-    ///   - delay: Seconds in addition to those that the packets take.
+    /// Schedules the response, or the end of the link if `result` is nil, later than the packets by `delay` seconds.
     private mutating func settle(_ end: CentralEnd, _ result: AttributeResult?, after delay: TimeInterval = 0) {
         let parameters = parameters(of: end)
         let packets = links[end]?.request?.packets(mtu: parameters.mtu, result: result) ?? 1
@@ -569,7 +550,7 @@ struct LinkLayer: Sendable {
             return
         }
         let bits = bytes.first ?? 0
-        links[end]?.subscriptions[handle] = bits == 0 ? nil : Link.Subscription(bits: bits)
+        links[end]?.subscriptions[handle] = bits == 0 ? nil : (bits, 0)
         notify(peripheral, of: handle, isOn: bits != 0)
         guard bits != 0, let source = characteristic.notifications else {
             return deadlines.remove(.notification(end, handle))

@@ -12,12 +12,7 @@ struct PairingProcedure: Hashable, Sendable {
     }
 
     struct Party: Hashable, Sendable {
-        var capability = PairingCapability.noInputNoOutput
-        var hasSecureConnections = true
-        /// Whether it keeps keys.
-        var isBondable = true
-        /// Whether it asks for a number to be compared or entered.
-        var wantsMITM = false
+        var security = VirtualSecurity()
         /// Whether it refuses what gives less than it has asked for.
         var isLinux = true
         /// The security that it wants, as the initiator.
@@ -75,10 +70,10 @@ struct PairingProcedure: Hashable, Sendable {
         self.initiator = initiator
         self.responder = responder
         self.number = number
-        isSecure = initiator.hasSecureConnections && responder.hasSecureConnections
+        isSecure = initiator.security.hasSecureConnections && responder.security.hasSecureConnections
         model =
-            initiator.wantsMITM || !responder.isLinux && responder.wantsMITM
-            ? Self.model(initiator.capability, responder.capability, isSecure: isSecure) : .justWorks
+            initiator.security.wantsMITM || !responder.isLinux && responder.security.wantsMITM
+            ? Self.model(initiator.security.capability, responder.security.capability, isSecure: isSecure) : .justWorks
     }
 
     /// The methods of `gen_method` and `sc_method` (core specification 5.4, volume 3, part H, table 2.8).
@@ -110,11 +105,11 @@ struct PairingProcedure: Hashable, Sendable {
     }
 
     private var refusal: PairingFailure? {
-        if initiator.isBondable, !responder.isBondable { return .pairingNotSupported }
+        if initiator.security.isBondable, !responder.security.isBondable { return .pairingNotSupported }
         guard model == .justWorks else { return nil }
         // A Linux responder takes a request for protection as a demand, unless it has no means of it.
         let responderDemands =
-            responder.isLinux && responder.capability != .noInputNoOutput && initiator.wantsMITM
+            responder.isLinux && responder.security.capability != .noInputNoOutput && initiator.security.wantsMITM
         let initiatorDemands = initiator.isLinux && initiator.goal > .encrypted
         return responderDemands || initiatorDemands ? .authenticationRequirements : nil
     }
@@ -157,7 +152,7 @@ struct PairingProcedure: Hashable, Sendable {
 
     private mutating func succeed() -> [Step] {
         let security: LinkSecurity = model == .justWorks ? .encrypted : isSecure ? .secure : .authenticated
-        return end(.succeed(security, isBonded: initiator.isBondable && responder.isBondable))
+        return end(.succeed(security, isBonded: initiator.security.isBondable && responder.security.isBondable))
     }
 
     private mutating func end(_ step: Step) -> [Step] {

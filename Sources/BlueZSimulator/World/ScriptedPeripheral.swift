@@ -14,19 +14,15 @@ struct ScriptedPeripheral: Sendable {
 
     init(_ peripheral: VirtualPeripheral) {
         self.peripheral = peripheral
-        database = Self.database(of: peripheral)
-    }
-
-    private static func database(of peripheral: VirtualPeripheral) -> AttributeDatabase {
-        AttributeDatabase(
+        database = AttributeDatabase(
             peripheral.services, name: peripheral.name ?? peripheral.advertisement.localName,
             appearance: peripheral.advertisement.appearance)
     }
 
     /// Changes the peripheral. If its attributes change, their values start from the beginning, and this returns true.
     mutating func change(to changed: VirtualPeripheral) -> Bool {
-        let database = Self.database(of: changed)
-        let isChanged = database != Self.database(of: peripheral)
+        let database = Self(changed).database
+        let isChanged = database != Self(peripheral).database
         peripheral = changed
         if isChanged { self.database = database }
         return isChanged
@@ -34,7 +30,7 @@ struct ScriptedPeripheral: Sendable {
 
     /// Returns the time from which it accepts a connection that is attempted at `now`; nil if it will not.
     func reachable(atOrAfter now: TimeInterval) -> TimeInterval? {
-        guard peripheral.advertisement.isConnectable, !isAway else { return nil }
+        guard peripheral.advertisement.isConnectable else { return nil }
         if peripheral.isRemembered { return peripheral.services.isEmpty ? nil : now }
         let start = max(now, peripheral.appearsAfter)
         if let end = peripheral.disappearsAfter, start >= end { return nil }
@@ -94,19 +90,11 @@ struct ScriptedPeripheral: Sendable {
         return offset <= bytes.count ? .success(Array(bytes.dropFirst(offset))) : .error(ATTError.invalidOffset)
     }
 
-    // MARK: Faults
-
-    /// Draws the faults of an attempt to connect.
-    mutating func drawFaults() {
-        guard var random = faults.random else { return }
-        faults = random.next()
-        faults.random = random
-    }
 }
 
 struct PeripheralFaults: Sendable {
-    /// Those of the next attempts to connect, which replace these; nil if these stay.
-    var random: RandomFaults?
+    /// Draws those of the next attempts to connect, of which that share is faulty; nil if these stay.
+    var random: (numbers: SeededGenerator, share: Double)?
     /// The number of attempts to connect that fail.
     var refusals = 0
     /// The number of links that end that many seconds after they came up.
@@ -126,35 +114,25 @@ struct PeripheralFaults: Sendable {
     var isUnresolved = false
     /// In place of the link's own delay of objects; nil for that.
     var exportDelay: TimeInterval?
-}
 
-/// Faults that are drawn for each attempt to connect.
-struct RandomFaults: Sendable {
-    private var numbers: SeededGenerator
-    private let share: Double
-
-    init(seed: UInt64, share: Double) {
-        numbers = SeededGenerator(seed: seed)
-        self.share = min(1, max(0, share))
-    }
-
-    mutating func next() -> PeripheralFaults {
-        var faults = PeripheralFaults()
-        let isFaulty = Double(numbers.next() >> 11) / Double(1 << 53) < share
-        let kind = numbers.next() % 8
-        let size = Int(numbers.next() % 6) + 1
-        guard isFaulty else { return faults }
+    /// Replaces the faults for an attempt to connect, if they are drawn.
+    mutating func draw() {
+        guard var random else { return }
+        let isFaulty = Double(random.numbers.next() >> 11) / Double(1 << 53) < random.share
+        let kind = random.numbers.next() % 8
+        let size = Int(random.numbers.next() % 6) + 1
+        self = PeripheralFaults(random: random)
+        guard isFaulty else { return }
         switch kind {
-        case 0: faults.refusals = 1
+        case 0: refusals = 1
         case 1:
-            faults.drops = 1
-            faults.dropDelay = Double(size) * 0.03
-        case 2, 3: faults.requestsUntilDrop = size
-        case 4: faults.vanishesInWrite = true
-        case 5: faults.isSilent = true
-        case 6: faults.extraDelay = Double(size) * 0.4
-        default: faults.isUnresolved = true
+            drops = 1
+            dropDelay = Double(size) * 0.03
+        case 2, 3: requestsUntilDrop = size
+        case 4: vanishesInWrite = true
+        case 5: isSilent = true
+        case 6: extraDelay = Double(size) * 0.4
+        default: isUnresolved = true
         }
-        return faults
     }
 }

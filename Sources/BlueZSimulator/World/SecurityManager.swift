@@ -64,20 +64,10 @@ struct SecurityManager: Sendable {
     private var links: [CentralEnd: Link] = [:]
     private var deadlines = DeadlineQueue<Due>()
     private var numbers = SeededGenerator(seed: 0)
-    private var events: [LinkLayerEvent] = []
-    /// The links that are to end.
-    private var ends: [CentralEnd] = []
+    /// The events for adapters and virtual centrals, and the links that end because they are not secure enough.
+    var news: (events: [LinkLayerEvent], ends: [CentralEnd]) = ([], [])
 
     // MARK: Out
-
-    /// Returns the events for adapters and virtual centrals, and the links that end because they are not secure enough.
-    mutating func takeNews() -> (events: [LinkLayerEvent], ends: [CentralEnd]) {
-        defer {
-            events.removeAll(keepingCapacity: true)
-            ends.removeAll(keepingCapacity: true)
-        }
-        return (events, ends)
-    }
 
     /// The security of a link; none for one that is not up.
     func security(of end: CentralEnd) -> LinkSecurity { links[end]?.security ?? .none }
@@ -86,8 +76,8 @@ struct SecurityManager: Sendable {
 
     private mutating func notify(_ party: Party, at end: CentralEnd, _ news: SecurityNews) {
         switch party {
-        case .adapter(let key): events.append(.security(key, news))
-        case .device: if case .virtual = end { events.append(.central(end, .security(news))) }
+        case .adapter(let key): self.news.events.append(.security(key, news))
+        case .device: if case .virtual = end { self.news.events.append(.central(end, .security(news))) }
         }
     }
 
@@ -134,7 +124,8 @@ struct SecurityManager: Sendable {
             raise(end, to: .encrypted)
         }
         if case .device(_, let security) = responder, security.requestsSecurity {
-            let demandsMITM = security.wantsMITM && features(of: .initiator, link).capability != .noInputNoOutput
+            let demandsMITM =
+                security.wantsMITM && features(of: .initiator, link).security.capability != .noInputNoOutput
             raise(end, to: demandsMITM ? .authenticated : .encrypted)
         }
     }
@@ -183,13 +174,11 @@ struct SecurityManager: Sendable {
         case .adapter(let key):
             let capability = link.capabilities[key] ?? .noInputNoOutput
             let goal = side == .initiator ? link.goal ?? .encrypted : .encrypted
-            return PairingProcedure.Party(
-                capability: capability, isBondable: adapters[key.adapter]?.isBondable ?? false,
-                wantsMITM: capability != .noInputNoOutput || goal > .encrypted, goal: goal)
-        case .device(_, let security):
-            return PairingProcedure.Party(
-                capability: security.capability, hasSecureConnections: security.hasSecureConnections,
-                isBondable: security.isBondable, wantsMITM: security.wantsMITM, isLinux: false)
+            let security = VirtualSecurity(
+                capability, isBondable: adapters[key.adapter]?.isBondable ?? false,
+                wantsMITM: capability != .noInputNoOutput || goal > .encrypted)
+            return PairingProcedure.Party(security: security, goal: goal)
+        case .device(_, let security): return PairingProcedure.Party(security: security, isLinux: false)
         }
     }
 
@@ -284,7 +273,7 @@ struct SecurityManager: Sendable {
             }
         case .fail(let failure):
             for side in Side.allCases { notify(link[side], at: end, .failed(failure)) }
-            if failure != .cancelled, failure != .linkLost, !link.outlivesFailure { ends.append(end) }
+            if failure != .cancelled, failure != .linkLost, !link.outlivesFailure { news.ends.append(end) }
         }
     }
 
@@ -308,7 +297,7 @@ struct SecurityManager: Sendable {
         case .answer(let side, let answer):
             perform(links[due.end]?.pairing?.answered(answer, by: side, now: now) ?? [], at: due.end)
         case .finish(let result): conclude(due.end, result)
-        case .end: ends.append(due.end)
+        case .end: news.ends.append(due.end)
         case .timeout: perform(links[due.end]?.pairing?.timePassed(to: now) ?? [], at: due.end)
         }
     }
