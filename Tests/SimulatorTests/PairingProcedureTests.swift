@@ -53,9 +53,9 @@ final class PairingProcedureTests: XCTestCase {
         let expected: [Procedure.Step] =
             switch letter {
             case "n": [.ask(.responder, .confirm(4711)), .ask(.initiator, .confirm(4711))]
-            case "i": [.ask(.initiator, .display(4711)), .ask(.responder, .enter)]
-            case "r": [.ask(.responder, .display(4711)), .ask(.initiator, .enter)]
-            case "b": [.ask(.responder, .enter), .ask(.initiator, .enter)]
+            case "i": [.ask(.initiator, .display(4711)), .ask(.responder, .enter(4711))]
+            case "r": [.ask(.responder, .display(4711)), .ask(.initiator, .enter(4711))]
+            case "b": [.ask(.responder, .enter(4711)), .ask(.initiator, .enter(4711))]
             default: [.ask(.responder, .authorize), .ask(.initiator, .authorize)]
             }
         XCTAssertEqual(steps, expected, place)
@@ -157,13 +157,16 @@ final class PairingProcedureTests: XCTestCase {
         XCTAssertEqual(pairing.answered(.passkey(2), by: .responder, now: 2), [.fail(.confirmValueFailed)])
     }
 
-    func testTheNumberThatIsDisplayedCanBeEnteredWithoutKnowingIt() {
-        for (answer, step) in [
-            (Procedure.Answer.displayed, Procedure.Step.succeed(.secure, isBonded: true)),
+    func testAUserEntersTheNumberThatTheOtherDeviceDisplaysOrAnotherOne() throws {
+        for (entry, step) in [
+            (VirtualUser.Entry.displayed, Procedure.Step.succeed(.secure, isBonded: true)),
             (.wrong, .fail(.confirmValueFailed)),
         ] {
             var pairing = procedure(.keyboardOnly, .displayOnly)
-            _ = pairing.begin(now: 0)
+            guard case .ask(.initiator, let question)? = pairing.begin(now: 0).last else {
+                return XCTFail("no question")
+            }
+            let (answer, _) = try XCTUnwrap(VirtualUser(passkey: entry).answer(to: question))
             XCTAssertEqual(pairing.answered(answer, by: .initiator, now: 1), [step])
         }
     }

@@ -191,7 +191,9 @@ struct Agents: Sendable {
 
     private mutating func replied(to number: UInt64, _ reply: ClientReply, _ core: inout Core) {
         guard let place = agents.firstIndex(where: { $0.request?.number == number }) else { return }
-        if case .error("org.freedesktop.DBus.Error.NoReply", _) = reply, agents[place].request?.question != .enter {
+        if case .error("org.freedesktop.DBus.Error.NoReply", _) = reply,
+            agents[place].request?.question.member != "RequestPasskey"
+        {
             call(agents[place], "Cancel", [], &core)
         }
         switch (reply, reply.value) {
@@ -235,5 +237,5 @@ extension PairingProcedure.Question {
         }
     }
 
-    func isSimilar(to other: Self) -> Bool { member == other.member && self != .enter }
+    func isSimilar(to other: Self) -> Bool { member == other.member && member != "RequestPasskey" }
 }

@@ -52,7 +52,6 @@ struct LinkLayer: Sendable {
 
     mutating func setAway(_ address: VirtualAddress, _ isAway: Bool) {
         radio.setAway(address, isAway, now: now)
-        peripherals[address]?.isAway = isAway
         settleReach(of: address)
     }
 
@@ -73,7 +72,7 @@ struct LinkLayer: Sendable {
     }
 
     private func reaches(_ address: VirtualAddress, _ end: CentralEnd) -> Bool {
-        guard case .adapter(let key) = end, peripherals[address]?.isAway == false else { return false }
+        guard case .adapter(let key) = end else { return true }
         return radio.reaches(address, key.adapter, now: now)
     }
 
@@ -277,7 +276,7 @@ struct LinkLayer: Sendable {
         for (earlier, link) in links {
             if case .virtual = earlier, case .adapter(server, _) = link.server { disconnect(earlier) }
         }
-        begin(end, Link(to: .adapter(server, central)), timeout: central.connectTimeout)
+        begin(end, to: .adapter(server, central))
     }
 
     private mutating func connect(_ key: DeviceKey) {
@@ -287,19 +286,18 @@ struct LinkLayer: Sendable {
                 peripherals[key.address] ?? peripherals.values.first { $0.peripheral.identity == key.address }
             let address = peripheral?.address ?? key.address
             if let peripheral, peripheral.freeLinks > 0 { peripherals[address]?.faults.draw() }
-            let timing = peripheral?.peripheral.link ?? VirtualLink()
-            return begin(end, Link(to: .peripheral(address)), timeout: timing.connectTimeout)
+            return begin(end, to: .peripheral(address))
         }
         guard let central = hosts.values.first(where: { $0.adapter == key.adapter }) else { return }
         let server = DeviceKey(adapter: host.adapter, address: central.address)
         let identity = VirtualCentral(central.address, name: central.name, mtu: Self.adapterLink.mtu)
-        begin(end, Link(to: .adapter(server, identity)), timeout: Self.adapterLink.connectTimeout)
+        begin(end, to: .adapter(server, identity))
     }
 
-    private mutating func begin(_ end: CentralEnd, _ link: Link, timeout: TimeInterval) {
-        links[end] = link
-        deadlines.set(.timeout(end), to: now + timeout)
-        if case .peripheral(let address) = link.server { meetNext(at: address) } else { meet(end) }
+    private mutating func begin(_ end: CentralEnd, to server: Link.Server) {
+        links[end] = Link(to: server)
+        deadlines.set(.timeout(end), to: now + parameters(of: end).connectTimeout)
+        if case .peripheral(let address) = server { meetNext(at: address) } else { meet(end) }
     }
 
     /// Lets a peripheral consider the next attempts to connect to it, if it accepts another link; with `again`, also
@@ -593,8 +591,8 @@ struct LinkLayer: Sendable {
     private func parameters(of end: CentralEnd) -> VirtualLink {
         switch (end, links[end]?.server) {
         case (_, .peripheral(let address)?): peripherals[address]?.peripheral.link ?? VirtualLink()
-        case (.virtual, _): VirtualLink(callLatency: 0)
-        case (.adapter, _): Self.adapterLink
+        case (.virtual, .adapter(_, let central)?): VirtualLink(callLatency: 0, connectTimeout: central.connectTimeout)
+        case (.adapter, .adapter), (_, nil): Self.adapterLink
         }
     }
 }

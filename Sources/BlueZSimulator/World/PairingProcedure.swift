@@ -32,7 +32,8 @@ struct PairingProcedure: Hashable, Sendable {
         case authorize
         /// Whether both devices show this number.
         case confirm(Int)
-        case enter
+        /// The number that the other device displays, which its user sees.
+        case enter(Int)
         /// To be displayed; needs no answer.
         case display(Int)
     }
@@ -40,10 +41,6 @@ struct PairingProcedure: Hashable, Sendable {
     enum Answer: Hashable, Sendable {
         case accept
         case passkey(Int)
-        /// The passkey that the other side displays.
-        case displayed
-        /// Another one.
-        case wrong
         case reject
     }
 
@@ -57,7 +54,7 @@ struct PairingProcedure: Hashable, Sendable {
     let responder: Party
     let model: Model
     /// The number that is compared or displayed.
-    var number: Int
+    let number: Int
     private let isSecure: Bool
     private var answers: [Side: Answer] = [:]
     /// The time at which it fails if no packet is sent before; nil before it begins and once it is over.
@@ -69,11 +66,13 @@ struct PairingProcedure: Hashable, Sendable {
     init(initiator: Party, responder: Party, number: Int = 0) {
         self.initiator = initiator
         self.responder = responder
-        self.number = number
         isSecure = initiator.security.hasSecureConnections && responder.security.hasSecureConnections
         model =
             initiator.security.wantsMITM || !responder.isLinux && responder.security.wantsMITM
             ? Self.model(initiator.security.capability, responder.security.capability, isSecure: isSecure) : .justWorks
+        var display: Party?
+        if case .passkey(let side?) = model { display = side == .initiator ? initiator : responder }
+        self.number = display?.security.user.displays ?? number
     }
 
     /// The methods of `gen_method` and `sc_method` (core specification 5.4, volume 3, part H, table 2.8).
@@ -99,8 +98,8 @@ struct PairingProcedure: Hashable, Sendable {
         switch model {
         case .justWorks: return [.ask(.responder, .authorize), .ask(.initiator, .authorize)]
         case .comparison: return [.ask(.responder, .confirm(number)), .ask(.initiator, .confirm(number))]
-        case .passkey(nil): return [.ask(.responder, .enter), .ask(.initiator, .enter)]
-        case .passkey(let side?): return [.ask(side, .display(number)), .ask(side.other, .enter)]
+        case .passkey(nil): return [.ask(.responder, .enter(number)), .ask(.initiator, .enter(number))]
+        case .passkey(let side?): return [.ask(side, .display(number)), .ask(side.other, .enter(number))]
         }
     }
 
@@ -117,9 +116,6 @@ struct PairingProcedure: Hashable, Sendable {
     /// Takes the answer of an end to its question.
     mutating func answered(_ answer: Answer, by side: Side, now: TimeInterval) -> [Step] {
         guard deadline != nil else { return [] }
-        var answer = answer
-        if answer == .displayed { answer = .passkey(number) }
-        if answer == .wrong { answer = .passkey((number + 1) % 1_000_000) }
         guard isFitting(answer, by: side) else {
             let isComparison = isSecure && (model == .comparison || model == .justWorks)
             return end(.fail(isComparison ? .numericComparisonFailed : .passkeyEntryFailed))

@@ -157,14 +157,9 @@ struct SecurityManager: Sendable {
         if let key = keys.key(of: central, for: server), key.security >= goal {
             return schedule(.encryption, of: end, after: 2 * link.latency)
         }
-        var pairing = PairingProcedure(
+        let pairing = PairingProcedure(
             initiator: features(of: .initiator, link), responder: features(of: .responder, link),
             number: Int(numbers.next() % 1_000_000))
-        if case .passkey(let display?) = pairing.model, case .device(_, let security) = link[display],
-            let number = security.user.displays
-        {
-            pairing.number = number
-        }
         links[end]?.pairing = pairing
         schedule(.start, of: end, after: 2 * link.latency)
     }
@@ -308,8 +303,8 @@ extension VirtualUser {
     func answer(to question: PairingProcedure.Question) -> (PairingProcedure.Answer, TimeInterval)? {
         switch (question, confirms, passkey) {
         case (.display, _, _): nil
-        case (.enter, _, .displayed(let delay)): (.displayed, delay)
-        case (.enter, _, .wrong): (.wrong, 0)
+        case (.enter(let number), _, .displayed(let delay)): (.passkey(number), delay)
+        case (.enter(let number), _, .wrong): (.passkey((number + 1) % 1_000_000), 0)
         case (.enter, _, .number(let number)): (.passkey(number), 0)
         case (.enter, _, .never): nil
         case (_, .accept(let delay), _): (.accept, delay)
