@@ -83,8 +83,8 @@ struct Simulation: Sendable {
         while true {
             if isAlive { daemon.advertising.announce(&daemon.core) }
             let decided = daemon.core.takeEffects()
-            let events = linkLayer.takeEvents()
-            questions += linkLayer.takeQuestions()
+            let (events, asked) = linkLayer.takeNews()
+            questions += asked
             guard !decided.isEmpty || !events.isEmpty else { return }
             for effect in decided {
                 switch effect {

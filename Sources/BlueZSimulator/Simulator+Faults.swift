@@ -188,7 +188,7 @@ extension Simulator {
     /// share is from 0, which ends it, to 1.
     public func simulateRandomFaults(seed: UInt64, share: Double = 0.5, of address: VirtualAddress) {
         setFaults(of: address) {
-            $0 = PeripheralFaults(random: share > 0 ? RandomFaults(seed: seed, share: share) : nil)
+            $0 = PeripheralFaults(random: share > 0 ? (SeededGenerator(seed: seed), share) : nil)
         }
     }
 

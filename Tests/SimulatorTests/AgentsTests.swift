@@ -100,7 +100,7 @@ final class AgentsTests: XCTestCase {
 
     func testAnAgentThatDoesNotAnswerInAMinuteIsCancelled() {
         for (question, member) in [
-            (PairingProcedure.Question.confirm(1), ["Cancel"]), (.authorize, ["Cancel"]), (.enter, []),
+            (PairingProcedure.Question.confirm(1), ["Cancel"]), (.authorize, ["Cancel"]), (.enter(1), []),
         ] {
             var bench = bench("KeyboardDisplay")
             bench.daemon.core.addDevice(lock, .random)
@@ -122,7 +122,7 @@ final class AgentsTests: XCTestCase {
         ] {
             var bench = bench("KeyboardOnly")
             bench.daemon.core.addDevice(lock, .random)
-            bench.daemon.take(.security(lock, .asked(.enter)))
+            bench.daemon.take(.security(lock, .asked(.enter(1))))
             let id = bench.daemon.core.takeEffects().compactMap { effect -> UInt64? in
                 if case .call(let call) = effect { call.id } else { nil }
             }.first

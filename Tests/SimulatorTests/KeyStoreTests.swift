@@ -16,32 +16,35 @@ final class KeyStoreTests: XCTestCase {
 
     func testBothDevicesHaveTheKeysOfAPairing() {
         let keys = paired()
-        XCTAssertEqual(keys.encryption(from: adapter, to: lock), .success(.encrypted))
-        XCTAssertEqual(keys.encryption(from: lock, to: adapter), .success(.encrypted))
+        XCTAssertEqual(keys.encryption(from: adapter, to: lock), .encrypted)
+        XCTAssertEqual(keys.encryption(from: lock, to: adapter), .encrypted)
         XCTAssertEqual(keys.key(of: adapter, for: lock)?.isBonded, true)
-        XCTAssertEqual(KeyStore().encryption(from: adapter, to: lock), .unpaired)
+        XCTAssertNil(KeyStore().encryption(from: adapter, to: lock))
     }
 
     func testEachDeviceForgetsByItself() {
         var keys = paired()
         keys.remove(of: lock, for: adapter)
-        XCTAssertEqual(keys.encryption(from: adapter, to: lock), .keyMissing)
-        XCTAssertEqual(keys.encryption(from: lock, to: adapter), .unpaired)
+        XCTAssertNil(keys.encryption(from: adapter, to: lock))
+        XCTAssertNotNil(keys.key(of: adapter, for: lock))
+        XCTAssertNil(keys.encryption(from: lock, to: adapter))
     }
 
     func testANewPairingReplacesTheKeysOfBoth() {
         var keys = paired()
         keys.add(adapter, lock, .secure, isBonded: true)
-        XCTAssertEqual(keys.encryption(from: adapter, to: lock), .success(.secure))
+        XCTAssertEqual(keys.encryption(from: adapter, to: lock), .secure)
     }
 
     func testAKeyThatIsNotLoadedIsMissingUntilItIs() {
         var keys = paired()
         keys.unload(of: adapter, for: lock)
-        XCTAssertEqual(keys.encryption(from: adapter, to: lock), .unpaired)
-        XCTAssertEqual(keys.encryption(from: lock, to: adapter), .keyMissing)
+        XCTAssertNil(keys.encryption(from: adapter, to: lock))
+        XCTAssertNil(keys.key(of: adapter, for: lock))
+        XCTAssertNotNil(keys.key(of: lock, for: adapter))
+        XCTAssertNil(keys.encryption(from: lock, to: adapter))
         keys.load(of: adapter)
-        XCTAssertEqual(keys.encryption(from: adapter, to: lock), .success(.encrypted))
+        XCTAssertEqual(keys.encryption(from: adapter, to: lock), .encrypted)
     }
 
     func testKeysOfOneLinkEndWithIt() {

@@ -11,10 +11,8 @@ final class PairingProcedureTests: XCTestCase {
         hasLinuxResponder: Bool = true
     ) -> Procedure {
         Procedure(
-            initiator: Procedure.Party(
-                capability: initiator, hasSecureConnections: isSecure, wantsMITM: initiator != .noInputNoOutput),
-            responder: Procedure.Party(
-                capability: responder, wantsMITM: responder != .noInputNoOutput, isLinux: hasLinuxResponder),
+            initiator: Procedure.Party(security: VirtualSecurity(initiator, hasSecureConnections: isSecure)),
+            responder: Procedure.Party(security: VirtualSecurity(responder), isLinux: hasLinuxResponder),
             number: 4711)
     }
 
@@ -55,9 +53,9 @@ final class PairingProcedureTests: XCTestCase {
         let expected: [Procedure.Step] =
             switch letter {
             case "n": [.ask(.responder, .confirm(4711)), .ask(.initiator, .confirm(4711))]
-            case "i": [.ask(.initiator, .display(4711)), .ask(.responder, .enter)]
-            case "r": [.ask(.responder, .display(4711)), .ask(.initiator, .enter)]
-            case "b": [.ask(.responder, .enter), .ask(.initiator, .enter)]
+            case "i": [.ask(.initiator, .display(4711)), .ask(.responder, .enter(4711))]
+            case "r": [.ask(.responder, .display(4711)), .ask(.initiator, .enter(4711))]
+            case "b": [.ask(.responder, .enter(4711)), .ask(.initiator, .enter(4711))]
             default: [.ask(.responder, .authorize), .ask(.initiator, .authorize)]
             }
         XCTAssertEqual(steps, expected, place)
@@ -80,9 +78,9 @@ final class PairingProcedureTests: XCTestCase {
 
     func testOneSideWithoutSecureConnectionsMakesItALegacyPairing() {
         var pairing = Procedure(
-            initiator: Procedure.Party(capability: .displayYesNo, wantsMITM: true),
+            initiator: Procedure.Party(security: VirtualSecurity(.displayYesNo)),
             responder: Procedure.Party(
-                capability: .keyboardDisplay, hasSecureConnections: false, wantsMITM: true, isLinux: false))
+                security: VirtualSecurity(.keyboardDisplay, hasSecureConnections: false), isLinux: false))
         XCTAssertEqual(pairing.model, .passkey(displayedBy: .initiator))
         _ = pairing.begin(now: 0)
         XCTAssertEqual(
@@ -90,9 +88,9 @@ final class PairingProcedureTests: XCTestCase {
     }
 
     func testNoNumberIsUsedIfNoSideWantsOne() {
-        let silent = Procedure.Party(capability: .displayYesNo, wantsMITM: false, isLinux: false)
+        let silent = Procedure.Party(security: VirtualSecurity(.displayYesNo, wantsMITM: false), isLinux: false)
         var wanting = silent
-        wanting.wantsMITM = true
+        wanting.security.wantsMITM = true
         XCTAssertEqual(Procedure(initiator: silent, responder: silent).model, .justWorks)
         XCTAssertEqual(Procedure(initiator: silent, responder: wanting).model, .comparison)
         XCTAssertEqual(Procedure(initiator: wanting, responder: silent).model, .comparison)
@@ -104,8 +102,8 @@ final class PairingProcedureTests: XCTestCase {
     func testALinuxInitiatorThatNeedsANumberAcceptsNoPairingWithoutOne() {
         for goal in [LinkSecurity.authenticated, .secure] {
             var pairing = Procedure(
-                initiator: Procedure.Party(wantsMITM: true, goal: goal),
-                responder: Procedure.Party(capability: .displayYesNo, isLinux: false))
+                initiator: Procedure.Party(security: VirtualSecurity(wantsMITM: true), goal: goal),
+                responder: Procedure.Party(security: VirtualSecurity(.displayYesNo), isLinux: false))
             XCTAssertEqual(pairing.begin(now: 0), [.fail(.authenticationRequirements)])
         }
     }
@@ -113,14 +111,16 @@ final class PairingProcedureTests: XCTestCase {
     // MARK: Bonding
 
     func testAResponderThatKeepsNoKeysRefusesAnInitiatorThatDoes() {
-        var pairing = Procedure(initiator: Procedure.Party(), responder: Procedure.Party(isBondable: false))
+        var pairing = Procedure(
+            initiator: Procedure.Party(), responder: Procedure.Party(security: VirtualSecurity(isBondable: false)))
         XCTAssertEqual(pairing.begin(now: 0), [.fail(.pairingNotSupported)])
     }
 
     func testTheKeysOfAnInitiatorThatKeepsNoneAreForOneLink() {
         for isBondable in [true, false] {
             var pairing = Procedure(
-                initiator: Procedure.Party(isBondable: false), responder: Procedure.Party(isBondable: isBondable))
+                initiator: Procedure.Party(security: VirtualSecurity(isBondable: false)),
+                responder: Procedure.Party(security: VirtualSecurity(isBondable: isBondable)))
             let steps = pairing.begin(now: 0)
             XCTAssertEqual(answerAll(&pairing, steps), [.succeed(.encrypted, isBonded: false)])
         }
@@ -157,13 +157,16 @@ final class PairingProcedureTests: XCTestCase {
         XCTAssertEqual(pairing.answered(.passkey(2), by: .responder, now: 2), [.fail(.confirmValueFailed)])
     }
 
-    func testTheNumberThatIsDisplayedCanBeEnteredWithoutKnowingIt() {
-        for (answer, step) in [
-            (Procedure.Answer.displayed, Procedure.Step.succeed(.secure, isBonded: true)),
+    func testAUserEntersTheNumberThatTheOtherDeviceDisplaysOrAnotherOne() throws {
+        for (entry, step) in [
+            (VirtualUser.Entry.displayed, Procedure.Step.succeed(.secure, isBonded: true)),
             (.wrong, .fail(.confirmValueFailed)),
         ] {
             var pairing = procedure(.keyboardOnly, .displayOnly)
-            _ = pairing.begin(now: 0)
+            guard case .ask(.initiator, let question)? = pairing.begin(now: 0).last else {
+                return XCTFail("no question")
+            }
+            let (answer, _) = try XCTUnwrap(VirtualUser(passkey: entry).answer(to: question))
             XCTAssertEqual(pairing.answered(answer, by: .initiator, now: 1), [step])
         }
     }
@@ -190,7 +193,7 @@ final class PairingProcedureTests: XCTestCase {
         _ = pairing.begin(now: 10)
         XCTAssertEqual(pairing.timePassed(to: 39.9), [])
         XCTAssertEqual(pairing.answered(.accept, by: .responder, now: 39.9), [])
-        XCTAssertEqual(pairing.deadline, 69.9, accuracy: 1e-9)
+        XCTAssertEqual(pairing.deadline ?? 0, 69.9, accuracy: 1e-9)
         XCTAssertEqual(pairing.timePassed(to: 69), [])
         XCTAssertEqual(pairing.timePassed(to: 70), [.fail(.timedOut)])
         XCTAssertEqual(pairing.timePassed(to: 100), [], "once")

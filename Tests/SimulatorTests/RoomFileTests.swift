@@ -141,12 +141,13 @@ final class RoomFileTests: RandomTestCase {
         func service(_ count: Int) -> VirtualService {
             VirtualService("180d", characteristics: Array(repeating: characteristic, count: count))
         }
-        XCTAssertNil(AttributeDatabase.overflow(of: [service(most)]))
         let table = AttributeDatabase([service(most)], name: nil, appearance: nil)
         XCTAssertEqual(table.services.last?.characteristics.count, most)
-        let place = AttributeDatabase.overflow(of: [service(most + 1)])
-        XCTAssertEqual(place?.service, 0)
-        XCTAssertEqual(place?.characteristic, most)
+        XCTAssertThrowsError(try AttributeDatabase(placing: [service(most + 1)])) { error in
+            let place = error as? AttributeDatabase.Overflow
+            XCTAssertEqual(place?.service, 0)
+            XCTAssertEqual(place?.characteristic, most)
+        }
 
         let many = Array(repeating: #"{"uuid": "2a37"}"#, count: 40_000).joined(separator: ",")
         let last = (65_535 - 10) / 2

@@ -9,19 +9,19 @@ final class ServerExchangeTests: XCTestCase {
         var exchange = ServerExchange(AttributeRequest(id: 1, handle: 3, kind: kind), mtu: mtu)
         var words: [String] = []
         var rest = answers[...]
-        var step = ServerExchange.Step.send(exchange.first)
-        while case .send(let packet) = step {
-            switch packet {
+        var result: AttributeResult?
+        while result == nil {
+            switch exchange.first {
             case .read(_, let offset): words.append("read \(offset)")
             case .write(let handle, let bytes): words.append("write \(handle) \(bytes.count)")
             case .prepare(_, let offset, let bytes): words.append("prepare \(offset) \(bytes.count)")
             case .execute(let isDone): words.append("execute \(isDone)")
             }
             guard let answer = rest.popFirst() else { return words + ["…"] }
-            step = exchange.answered(answer)
+            result = exchange.answered(answer)
         }
-        if case .finish(.bytes(let bytes)) = step { words.append("= \(bytes.count)") }
-        if case .finish(.error(let code)) = step { words.append("! \(code)") }
+        if case .bytes(let bytes) = result { words.append("= \(bytes.count)") }
+        if case .error(let code) = result { words.append("! \(code)") }
         return words
     }
 

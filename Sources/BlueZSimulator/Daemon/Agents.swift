@@ -180,7 +180,9 @@ struct Agents: Sendable {
 
     private mutating func replied(to number: UInt64, _ reply: ClientReply, _ core: inout Core) {
         guard let place = agents.firstIndex(where: { $0.request?.number == number }) else { return }
-        if case .error("org.freedesktop.DBus.Error.NoReply", _) = reply, agents[place].request?.question != .enter {
+        if case .error("org.freedesktop.DBus.Error.NoReply", _) = reply,
+            agents[place].request?.question.call.member != "RequestPasskey"
+        {
             call(agents[place], "Cancel", [], &core)
         }
         switch (reply, reply.value) {
@@ -226,5 +228,7 @@ extension PairingProcedure.Question {
         }
     }
 
-    fileprivate func isSimilar(to other: Self) -> Bool { call.member == other.call.member && self != .enter }
+    fileprivate func isSimilar(to other: Self) -> Bool {
+        call.member == other.call.member && call.member != "RequestPasskey"
+    }
 }

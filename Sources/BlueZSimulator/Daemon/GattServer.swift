@@ -214,7 +214,7 @@ struct GattServer: Sendable {
             return .error(Self.prepareQueueFull)
         }
         guard let attribute = attribute(handle, of: packet) else { return .error(ATTError.invalidHandle) }
-        let limit = ServerExchange.longestValue
+        let limit = Limits.valueLength.upperBound
         guard bytes.count + 4 <= limit else { return .error(ATTError.invalidLength) }
         guard offset <= limit else { return .error(ATTError.invalidOffset) }
         guard bytes.count + 4 + offset <= limit else { return .error(ATTError.invalidLength) }
@@ -327,7 +327,7 @@ struct GattServer: Sendable {
         guard case .bytes(let bytes)? = reply.value else {
             return answer(packet, .error(reply.code(ATTError.readNotPermitted, core.traits)), &core)
         }
-        answer(packet, .bytes(Array(bytes.prefix(min(ServerExchange.longestValue, link.central.mtu - 1)))), &core)
+        answer(packet, .bytes(Array(bytes.prefix(min(Limits.valueLength.upperBound, link.central.mtu - 1)))), &core)
     }
 
     mutating func writeReturned(_ packet: PacketID, _ reply: ClientReply, _ core: inout Core) {
@@ -524,7 +524,7 @@ struct GattServer: Sendable {
             guard bits & (indicatesOnly ? 2 : 3) != 0 else { continue }
             let value = CentralValue(
                 characteristic: characteristic.uuid, handle: handle,
-                bytes: Array(bytes.prefix(min(ServerExchange.longestValue, link.central.mtu - 3))),
+                bytes: Array(bytes.prefix(min(Limits.valueLength.upperBound, link.central.mtu - 3))),
                 isIndication: bits & 2 != 0, seconds: core.now)
             guard value.isIndication else {
                 core.order(.deliver(link.end, value))

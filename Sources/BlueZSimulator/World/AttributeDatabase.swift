@@ -1,14 +1,13 @@
 import Foundation
 
 /// The attributes of a server with their handles, as `src/shared/gatt-db.c` keeps them: those of a virtual peripheral, or
-/// those that an adapter serves for BlueZ and for programs.
+/// those that an adapter serves for BlueZ and for programs. UUIDs are in their long form.
 struct AttributeDatabase: Hashable, Sendable {
     struct Service: Hashable, Sendable {
         /// The handle of its declaration.
         var handle: UInt16 = 0
         /// The number of handles that it has, from the first on.
         var count: Int
-        /// In its long form.
         var uuid: String
         var isPrimary: Bool
         /// The handles of the services that it includes; zeros while these are not known.
@@ -29,14 +28,13 @@ struct AttributeDatabase: Hashable, Sendable {
     struct Characteristic: Hashable, Sendable {
         /// The handle of its declaration; the value's is the next.
         var handle: UInt16
-        /// In its long form.
         var uuid: String
         /// Those of its declaration, and those of its descriptor for extended properties.
         var flags: Set<CharacteristicFlag>
         var descriptors: [Descriptor] = []
         /// The values that a virtual peripheral sends unasked.
         var notifications: NotificationSource?
-        /// The UUID of the characteristic that notifies what is written to this one, in its long form.
+        /// The UUID of the characteristic that notifies what is written to this one.
         var echo: String?
 
         var valueHandle: UInt16 { handle + 1 }
@@ -52,7 +50,6 @@ struct AttributeDatabase: Hashable, Sendable {
 
     struct Descriptor: Hashable, Sendable {
         var handle: UInt16
-        /// In its long form.
         var uuid: String
         /// Read, write or both.
         var flags: Set<CharacteristicFlag> = []
@@ -250,16 +247,6 @@ extension AttributeDatabase {
     /// The attributes of a peripheral without services of its own.
     private static let bare = (try? AttributeDatabase(placing: [])) ?? AttributeDatabase()
 
-    /// The first of these services, and of its characteristics, for which no handle is left; nil if there is none.
-    static func overflow(of given: [VirtualService]) -> Overflow? {
-        do throws(Overflow) {
-            _ = try AttributeDatabase(placing: given)
-            return nil
-        } catch {
-            return error
-        }
-    }
-
     init(placing given: [VirtualService]) throws(Overflow) {
         let uuids = Set(given.compactMap { ServiceUUID.long($0.uuid) })
         let implied = Self.impliedServices.filter { !uuids.contains($0.uuid) }
@@ -291,18 +278,29 @@ extension AttributeDatabase {
 
     private static func entry(_ given: VirtualCharacteristic) -> Entry? {
         guard let uuid = ServiceUUID.long(given.uuid) else { return nil }
-        return Entry(
-            uuid: uuid, flags: flags(of: given), permissions: AttributePermissions(given.flags, given.security),
+        var entry = Entry(
+            uuid: uuid, flags: given.flags, permissions: AttributePermissions(given.flags, given.security),
             content: .value(given.value), notifications: given.notifications,
-            echo: given.echo.flatMap(ServiceUUID.long),
-            descriptors: descriptors(of: given).map { descriptor in
-                let uuid = ServiceUUID.long(descriptor.uuid) ?? descriptor.uuid
-                guard uuid != configuration else { return subscribing(over: given.security.subscribe) }
-                return Entry(
-                    uuid: uuid, flags: descriptor.flags,
-                    permissions: AttributePermissions(descriptor.flags, descriptor.security),
-                    content: .value(descriptor.value))
-            })
+            echo: given.echo.flatMap(ServiceUUID.long))
+        if entry.flags.extendedPropertyBits != 0 { entry.flags.insert(.extendedProperties) }
+        // Before the descriptors that are given, those that follow from the flags.
+        let uuids = Set(given.descriptors.compactMap { ServiceUUID.long($0.uuid) })
+        var descriptors: [VirtualDescriptor] = []
+        if entry.flags.contains(.extendedProperties), !uuids.contains(extendedProperties) {
+            descriptors.append(VirtualDescriptor(extendedProperties, value: [entry.flags.extendedPropertyBits, 0]))
+        }
+        if !entry.flags.isDisjoint(with: [.notify, .indicate]), !uuids.contains(configuration) {
+            descriptors.append(VirtualDescriptor(configuration))
+        }
+        entry.descriptors = (descriptors + given.descriptors).compactMap { descriptor in
+            guard let uuid = ServiceUUID.long(descriptor.uuid) else { return nil }
+            guard uuid != configuration else { return subscribing(over: given.security.subscribe) }
+            return Entry(
+                uuid: uuid, flags: descriptor.flags,
+                permissions: AttributePermissions(descriptor.flags, descriptor.security),
+                content: .value(descriptor.value))
+        }
+        return entry
     }
 
     /// The descriptor for subscriptions, which need this security.
@@ -310,26 +308,6 @@ extension AttributeDatabase {
         Entry(
             uuid: configuration, flags: [.read, .write],
             permissions: AttributePermissions(read: LinkSecurity.none, write: security), content: .configuration)
-    }
-
-    /// The flags, with the one that follows from others.
-    private static func flags(of given: VirtualCharacteristic) -> Set<CharacteristicFlag> {
-        given.flags.isDisjoint(with: [.reliableWrite, .writableAuxiliaries])
-            ? given.flags : given.flags.union([.extendedProperties])
-    }
-
-    /// The descriptors, before them those that follow from the flags and are not given.
-    private static func descriptors(of given: VirtualCharacteristic) -> [VirtualDescriptor] {
-        let flags = flags(of: given)
-        let uuids = Set(given.descriptors.compactMap { ServiceUUID.long($0.uuid) })
-        var descriptors: [VirtualDescriptor] = []
-        if flags.contains(.extendedProperties), !uuids.contains(extendedProperties) {
-            descriptors.append(VirtualDescriptor(extendedProperties, value: [flags.extendedPropertyBits, 0]))
-        }
-        if !flags.isDisjoint(with: [.notify, .indicate]), !uuids.contains(configuration) {
-            descriptors.append(VirtualDescriptor(configuration))
-        }
-        return descriptors + given.descriptors.filter { ServiceUUID.long($0.uuid) != nil }
     }
 
     private static let impliedServices = [
@@ -403,14 +381,12 @@ enum ATTError {
 }
 
 /// Names a characteristic of a peripheral: by its UUID, short or long, or by its handle if several have that UUID.
-public enum AttributeSelector: Hashable, Sendable {
+public enum AttributeSelector: Hashable, Sendable, ExpressibleByStringLiteral, ExpressibleByIntegerLiteral {
     /// The only characteristic with this UUID, short (`2A19`) or long.
     case uuid(String)
     /// The handle of the declaration, the number in `…/char002a`, or of the value.
     case handle(UInt16)
-}
 
-extension AttributeSelector: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral {
     public init(stringLiteral uuid: String) { self = .uuid(uuid) }
     public init(integerLiteral handle: UInt16) { self = .handle(handle) }
 }

@@ -26,6 +26,10 @@ struct DeadlineQueue<Key: Hashable & Sendable>: Sendable {
         if let entry = entries.removeValue(forKey: key) { queue.cancel(entry) }
     }
 
+    mutating func removeAll(where isRemoved: (Key) -> Bool) {
+        for key in entries.keys.filter(isRemoved) { remove(key) }
+    }
+
     /// Removes and returns the earliest key with a deadline at or before `now`.
     mutating func popDue(at now: TimeInterval) -> (key: Key, deadline: TimeInterval)? {
         guard let deadline = next, deadline <= now, let key = queue.popDue(at: .distantFuture) else { return nil }

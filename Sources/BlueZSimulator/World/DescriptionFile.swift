@@ -95,13 +95,11 @@ extension Decoder {
         return try container(keyedBy: type)
     }
 
-    /// Returns a case of an enumeration.
-    func choice<Choice: RawRepresentable & CaseIterable>(
-        of type: Choice.Type
-    ) throws -> Choice where Choice.RawValue == String {
+    /// Returns a case of an enumeration, by its name in files.
+    func choice<Choice: CaseIterable>(of type: Choice.Type, by name: (Choice) -> String) throws -> Choice {
         let text = try singleValueContainer().decode(String.self)
-        if let choice = Choice(rawValue: text) { return choice }
-        let list = Choice.allCases.map(\.rawValue).joined(separator: ", ")
+        if let choice = Choice.allCases.first(where: { name($0) == text }) { return choice }
+        let list = Choice.allCases.map(name).joined(separator: ", ")
         throw DecodingError.dataCorrupted(
             .init(codingPath: codingPath, debugDescription: "\"\(text)\" is none of \(list)"))
     }

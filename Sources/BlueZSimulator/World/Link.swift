@@ -30,21 +30,15 @@ struct Link: Sendable {
     private var requests: [AttributeRequest] = []
     /// The packets of the first, if an adapter serves.
     var exchange: ServerExchange?
-    /// The outcome of the first, once it is known and until the response arrives.
-    private var outcome: AttributeAnswer.Outcome?
-    /// Values that the server sent after that outcome was known. They must not overtake the response.
+    /// The result of the first, once it is known and until the response arrives.
+    var result: AttributeResult?
+    /// Values that the server sent after that result was known. They must not overtake the response.
     private var following: [CentralValue] = []
     /// The number of requests so far that want a response.
     private(set) var requestCount = 0
-    /// By the handle of the descriptor that they are written to.
-    var subscriptions: [UInt16: Subscription] = [:]
-
-    struct Subscription: Sendable {
-        /// 1 for notifications, 2 for indications.
-        var bits: UInt8
-        /// The number of values that the peripheral has sent unasked.
-        var sent = 0
-    }
+    /// By the handle of the descriptor that they are written to: 1 for notifications or 2 for indications, and the number
+    /// of values that the peripheral has sent unasked.
+    var subscriptions: [UInt16: (bits: UInt8, sent: Int)] = [:]
 
     init(to server: Server) { self.server = server }
 
@@ -57,24 +51,22 @@ struct Link: Sendable {
         return requests.count == 1
     }
 
-    mutating func settle(_ outcome: AttributeAnswer.Outcome) { self.outcome = outcome }
-
     /// Keeps a value back if a response must come before it. Returns whether it did.
     mutating func holdBack(_ value: CentralValue) -> Bool {
-        guard outcome != nil else { return false }
+        guard result != nil else { return false }
         following.append(value)
         return true
     }
 
-    /// Removes the request under way with its outcome and the values that follow it; nil if its outcome is not known.
-    mutating func takeOutcome() -> (AttributeRequest, AttributeAnswer.Outcome, [CentralValue])? {
-        guard let request = requests.first, let outcome else { return nil }
+    /// Removes the request under way with its result and the values that follow it; nil if its result is not known.
+    mutating func takeResult() -> (AttributeRequest, AttributeResult, [CentralValue])? {
+        guard let request = requests.first, let result else { return nil }
         defer {
             requests.removeFirst()
-            self.outcome = nil
+            self.result = nil
             following = []
         }
-        return (request, outcome, following)
+        return (request, result, following)
     }
 }
 
@@ -96,14 +88,10 @@ struct AttributeRequest: Hashable, Sendable {
     /// Whether it gets no response.
     var isCommand: Bool { if case .write(_, _, .command) = kind { true } else { false } }
 
-    /// The number of packets that the central sends.
-    func packets(mtu: Int, outcome: AttributeAnswer.Outcome) -> Int {
-        switch kind {
-        case .read(let offset):
-            guard case .success(let bytes) = outcome else { return 1 }
-            return max(0, bytes.count - offset) / (mtu - 1) + 1
-        case .write: return ServerExchange(self, mtu: mtu).queue.count
-        }
+    /// The number of packets that the central sends; a result of nil means that none comes.
+    func packets(mtu: Int, result: AttributeResult?) -> Int {
+        if case .bytes(let bytes)? = result, case .read = kind { return bytes.count / (mtu - 1) + 1 }
+        return ServerExchange(self, mtu: mtu).queue.count
     }
 }
 
@@ -117,20 +105,12 @@ enum ServerPacket: Hashable, Sendable {
 
 /// A request of a central to an adapter: one packet after another, as BlueZ's own client sends them (`src/shared/gatt-client.c`).
 struct ServerExchange: Hashable, Sendable {
-    enum Step: Hashable, Sendable {
-        case send(ServerPacket)
-        case finish(AttributeResult)
-    }
-
     private let mtu: Int
     /// The packet that is under way, and those that follow if it succeeds.
     private(set) var queue: [ServerPacket]
     private var collected: [UInt8] = []
     /// The error of a part that was refused.
     private var refusal: UInt8?
-
-    /// The length of the longest attribute, in bytes.
-    static let longestValue = Limits.valueLength.upperBound
 
     init(_ request: AttributeRequest, mtu: Int) {
         self.mtu = mtu
@@ -151,24 +131,24 @@ struct ServerExchange: Hashable, Sendable {
 
     var first: ServerPacket { queue[0] }
 
-    /// Takes the response to a packet, and returns the next.
-    mutating func answered(_ result: AttributeResult) -> Step {
+    /// Takes the response to a packet. Returns the result of the request; nil if another packet is under way.
+    mutating func answered(_ result: AttributeResult) -> AttributeResult? {
         switch (queue.removeFirst(), result) {
         case (.read(let handle, let offset), .bytes(let bytes)):
             collected += bytes
             let end = offset + bytes.count
-            guard !bytes.isEmpty, bytes.count >= mtu - 1, end < Self.longestValue else {
-                return .finish(.bytes(collected))
+            guard !bytes.isEmpty, bytes.count >= mtu - 1, end < Limits.valueLength.upperBound else {
+                return .bytes(collected)
             }
             queue = [.read(handle: handle, offset: end)]
         case (.prepare, .error(let code)):
             refusal = code
             queue = [.execute(false)]
-        case (.execute(false), _): return .finish(.error(refusal ?? ATTError.unlikely))
-        case (_, .error): return .finish(result)
-        case (_, .bytes): if queue.isEmpty { return .finish(.bytes([])) }
+        case (.execute(false), _): return .error(refusal ?? ATTError.unlikely)
+        case (_, .error): return result
+        case (_, .bytes): if queue.isEmpty { return .bytes([]) }
         }
-        return .send(queue[0])
+        return nil
     }
 }
 

@@ -52,17 +52,17 @@ struct LinkLayer: Sendable {
 
     mutating func setAway(_ address: VirtualAddress, _ isAway: Bool) {
         radio.setAway(address, isAway, now: now)
-        guard let peripheral = peripherals[address], peripheral.isAway != isAway else { return }
-        peripherals[address]?.isAway = isAway
-        for end in isAway ? peripheral.centrals : [] {
-            if links[end]?.isUp == true { drop(end, .timeout) } else { deadlines.remove(.connection(end)) }
-        }
-        meetNext(at: address, again: true)
+        settleReach(of: address)
     }
 
-    /// Weakens a peripheral at one adapter. Out of its reach, their link ends, and attempts to connect wait.
+    /// Weakens a peripheral at one adapter.
     mutating func setAttenuation(_ loss: Int, of address: VirtualAddress, at adapter: Int) {
         radio.setAttenuation(loss, of: address, at: adapter)
+        settleReach(of: address)
+    }
+
+    /// Ends the links of a peripheral that are out of reach. Attempts to connect wait until they are within it.
+    private mutating func settleReach(of address: VirtualAddress) {
         for end in peripherals[address]?.centrals ?? [] where !reaches(address, end) {
             if links[end]?.isUp == true { drop(end, .timeout) }
             deadlines.remove(.connection(end))
@@ -166,7 +166,12 @@ struct LinkLayer: Sendable {
             }
         case .hangUp(let end): drop(end, .remote, server: .local)
         case .respond(let end, let result):
-            if let step = links[end]?.exchange?.answered(result) { take(step, end) }
+            guard case .adapter(let server, _)? = links[end]?.server else { return }
+            if let result = links[end]?.exchange?.answered(result) {
+                settle(end, result)
+            } else if let packet = links[end]?.exchange?.first {
+                events.append(.asked(server, packet, isCommand: false))
+            }
         case .deliver(let end, let value):
             guard links[end]?.isUp == true, links[end]?.holdBack(value) == false else { return }
             events.append(.central(end, .value(value)))
@@ -193,19 +198,18 @@ struct LinkLayer: Sendable {
 
     /// Passes on what the Security Managers report, and ends the links that are not secure enough.
     private mutating func takeSecurityNews() {
-        let (news, ends) = security.takeNews()
-        events += news
-        for end in ends { drop(end, .authentication) }
+        let news = security.news
+        security.news = ([], [])
+        events += news.events
+        for end in news.ends { drop(end, .authentication) }
     }
 
-    mutating func takeEvents() -> [LinkLayerEvent] {
-        defer { events.removeAll(keepingCapacity: true) }
-        return events
-    }
-
-    mutating func takeQuestions() -> [Question] {
-        defer { questions.removeAll(keepingCapacity: true) }
-        return questions
+    mutating func takeNews() -> (events: [LinkLayerEvent], questions: [Question]) {
+        defer {
+            events.removeAll(keepingCapacity: true)
+            questions.removeAll(keepingCapacity: true)
+        }
+        return (events, questions)
     }
 
     var nextDeadline: TimeInterval? { [deadlines.next, security.nextDeadline].compactMap { $0 }.min() }
@@ -238,25 +242,22 @@ struct LinkLayer: Sendable {
         if delay <= 0 { perform(due) } else { deadlines.set(due, to: now + delay) }
     }
 
-    /// Has a method of a peripheral's behaviour called, with the peripheral and the time. Returns whether it has a
-    /// behaviour.
-    @discardableResult
+    /// Has a method of a peripheral's behaviour called, with the peripheral and the time. Without a behaviour, what the
+    /// defaults return holds at once.
     private mutating func ask<Answer: Sendable>(
         _ peripheral: ScriptedPeripheral,
         _ method: @escaping @Sendable (any PeripheralBehavior, VirtualPeripheral, TimeInterval) -> Answer,
         then conclude: (@Sendable (inout LinkLayer, Answer) -> Void)? = nil
-    ) -> Bool {
-        guard let behavior = radio.residents[peripheral.peripheral.address]?.behavior else { return false }
+    ) {
+        guard let behavior = radio.residents[peripheral.address]?.behavior else {
+            conclude?(&self, method(PlainBehavior.shared, peripheral.peripheral, now))
+            return
+        }
         questions.append { [peripheral = peripheral.peripheral, now] in
             let answer = method(behavior, peripheral, now)
             guard let conclude else { return nil }
             return { conclude(&$0, answer) }
         }
-        return true
-    }
-
-    private mutating func notify(_ peripheral: ScriptedPeripheral, isUp: Bool) {
-        ask(peripheral) { $0.linkChanged(of: $1, isUp: isUp, at: $2) }
     }
 
     /// - Parameter handle: That of the descriptor that the subscription is written to.
@@ -275,33 +276,32 @@ struct LinkLayer: Sendable {
         for (earlier, link) in links {
             if case .virtual = earlier, case .adapter(server, _) = link.server { disconnect(earlier) }
         }
-        begin(end, Link(to: .adapter(server, central)), timeout: central.connectTimeout)
+        begin(end, to: .adapter(server, central))
     }
 
     private mutating func connect(_ key: DeviceKey) {
         let end = CentralEnd.adapter(key)
         guard let host = hosts[key.address] else {
-            let identified = peripherals.values.first { $0.peripheral.identity == key.address }?.peripheral.address
-            let address = peripherals[key.address] == nil ? identified ?? key.address : key.address
-            let timing = peripherals[address]?.peripheral.link ?? VirtualLink()
-            if let peripheral = peripherals[address], peripheral.freeLinks > 0 { peripherals[address]?.drawFaults() }
-            return begin(end, Link(to: .peripheral(address)), timeout: timing.connectTimeout)
+            let peripheral =
+                peripherals[key.address] ?? peripherals.values.first { $0.peripheral.identity == key.address }
+            let address = peripheral?.address ?? key.address
+            if let peripheral, peripheral.freeLinks > 0 { peripherals[address]?.faults.draw() }
+            return begin(end, to: .peripheral(address))
         }
         guard let central = hosts.values.first(where: { $0.adapter == key.adapter }) else { return }
         let server = DeviceKey(adapter: host.adapter, address: central.address)
         let identity = VirtualCentral(central.address, name: central.name, mtu: Self.adapterLink.mtu)
-        begin(end, Link(to: .adapter(server, identity)), timeout: Self.adapterLink.connectTimeout)
+        begin(end, to: .adapter(server, identity))
     }
 
-    private mutating func begin(_ end: CentralEnd, _ link: Link, timeout: TimeInterval) {
-        links[end] = link
-        deadlines.set(.timeout(end), to: now + timeout)
-        if case .peripheral(let address) = link.server { meetNext(at: address) } else { meet(end) }
+    private mutating func begin(_ end: CentralEnd, to server: Link.Server) {
+        links[end] = Link(to: server)
+        deadlines.set(.timeout(end), to: now + parameters(of: end).connectTimeout)
+        if case .peripheral(let address) = server { meetNext(at: address) } else { meet(end) }
     }
 
-    /// Lets a peripheral consider the next attempts to connect to it, if it accepts another link.
-    ///
-    /// - Parameter again: Whether it also considers again those that it has considered.
+    /// Lets a peripheral consider the next attempts to connect to it, if it accepts another link; with `again`, also
+    /// those that it has considered.
     private mutating func meetNext(at address: VirtualAddress, again: Bool = false) {
         guard let peripheral = peripherals[address] else { return }
         let waiting = links.filter { end, link in
@@ -324,9 +324,10 @@ struct LinkLayer: Sendable {
             guard let peripheral = peripherals[address], let start = peripheral.reachable(atOrAfter: now) else {
                 return
             }
-            let isFree = peripheral.faults.refusals == 0 && start <= now
-            if isFree, ask(peripheral, { $0.connectRequested(to: $1, at: $2) }, then: { $0.take($1, end) }) { return }
-            schedule(.connection(end), after: start - now + latency)
+            guard peripheral.faults.refusals == 0, start <= now else {
+                return schedule(.connection(end), after: start - now + latency)
+            }
+            ask(peripheral, { $0.connectRequested(to: $1, at: $2) }, then: { $0.take($1, end) })
         }
     }
 
@@ -340,11 +341,10 @@ struct LinkLayer: Sendable {
         switch link.server {
         case .adapter(let server, let central):
             guard accepts(server.adapter) else { return }
-            comeUp(end)
             events += [.centralCame(server, central, end), .central(end, .connected(Self.adapterLink))]
             var initiator = SecurityManager.Party.device(central.identity, central.security)
             if case .adapter(let key) = end { initiator = .adapter(key) }
-            secure(end, from: initiator, to: .adapter(server), isBonded: central.isBonded)
+            comeUp(end, from: initiator, to: .adapter(server), isBonded: central.isBonded)
         case .peripheral(let address):
             guard let peripheral = peripherals[address], peripheral.centrals.contains(end), case .adapter(let key) = end
             else { return }
@@ -352,14 +352,13 @@ struct LinkLayer: Sendable {
                 peripherals[address]?.faults.refusals -= 1
                 return giveUp(end)
             }
-            comeUp(end)
-            settleAdvertising(of: address)
             var parameters = peripheral.peripheral.link
             parameters.exportDelay = peripheral.faults.exportDelay ?? parameters.exportDelay
             events.append(.central(end, .connected(parameters)))
-            notify(peripheral, isUp: true)
-            secure(
+            ask(peripheral) { $0.linkChanged(of: $1, isUp: true, at: $2) }
+            comeUp(
                 end, from: .adapter(key), to: .device(peripheral.peripheral.identity, peripheral.peripheral.security))
+            settleAdvertising(of: address)
             if let end = peripheral.peripheral.disappearsAfter { deadlines.set(.drop(.adapter(key)), to: end) }
             guard peripheral.faults.drops > 0 else { return }
             peripherals[address]?.faults.drops -= 1
@@ -368,16 +367,13 @@ struct LinkLayer: Sendable {
         }
     }
 
-    private mutating func comeUp(_ end: CentralEnd) {
-        deadlines.remove(.timeout(end))
-        links[end]?.isUp = true
-    }
-
-    /// Registers a link that has just come up with the Security Manager of both ends.
-    private mutating func secure(
+    /// A link comes up: registers it with the Security Manager of both ends.
+    private mutating func comeUp(
         _ end: CentralEnd, from initiator: SecurityManager.Party, to responder: SecurityManager.Party,
         isBonded: Bool = false
     ) {
+        deadlines.remove(.timeout(end))
+        links[end]?.isUp = true
         security.linkWentUp(
             end, from: initiator, to: responder, latency: parameters(of: end).callLatency, isBonded: isBonded)
         takeSecurityNews()
@@ -391,11 +387,7 @@ struct LinkLayer: Sendable {
         drop(end, .local)
     }
 
-    /// Ends a link, or an attempt to connect.
-    ///
-    /// - Parameters:
-    ///   - cause: the cause that the central sees.
-    ///   - serverCause: the cause that the server sees, if it is another.
+    /// Ends a link, or an attempt to connect. The cause is that which the central sees, and the server if it sees no other.
     private mutating func drop(_ end: CentralEnd, _ cause: LinkEndCause, server serverCause: LinkEndCause? = nil) {
         guard let link = links.removeValue(forKey: end) else { return }
         security.linkWentDown(end)
@@ -416,7 +408,7 @@ struct LinkLayer: Sendable {
                 }
                 events.append(.central(end, .disconnected(cause)))
                 settleAdvertising(of: address)
-                notify(peripheral, isUp: false)
+                ask(peripheral) { $0.linkChanged(of: $1, isUp: false, at: $2) }
             }
             meetNext(at: address)
         }
@@ -424,15 +416,13 @@ struct LinkLayer: Sendable {
 
     /// Ends the links of a peripheral, of a virtual central, or of an adapter with other adapters.
     mutating func drop(_ address: VirtualAddress, _ cause: LinkEndCause) {
-        for end in links.keys.sorted() where links[end]?.isUp == true {
-            var addresses: [VirtualAddress] = []
-            if case .adapter(let key) = end { addresses.append(key.address) }
-            switch links[end]?.server {
-            case .adapter(let server, _)?: addresses.append(server.address)
-            case .peripheral(let peripheral)?: addresses.append(peripheral)
-            case nil: break
+        for (end, link) in links.sorted(by: { $0.key < $1.key }) where link.isUp {
+            switch (end, link.server) {
+            case (.adapter(let key), _) where key.address == address: drop(end, cause)
+            case (_, .adapter(let key, _)) where key.address == address: drop(end, cause)
+            case (_, .peripheral(address)): drop(end, cause)
+            default: break
             }
-            if addresses.contains(address) { drop(end, cause) }
         }
     }
 
@@ -478,44 +468,30 @@ struct LinkLayer: Sendable {
                 return conclude(request, end, .error(refusal))
             }
             guard let attribute = peripheral.attribute(request.handle) else { return }
-            let isConfiguration = peripheral.isConfiguration(request.handle)
             let conclude: @Sendable (inout LinkLayer, AttributeAnswer) -> Void = { $0.conclude(request, end, $1) }
             switch request.kind {
             case .read:
                 let bits = links[end]?.subscriptions[request.handle]?.bits ?? 0
-                let value = isConfiguration ? [bits, 0] : peripheral.database.value(of: request.handle) ?? []
-                let isAsked = ask(
-                    peripheral, { $0.read(attribute, of: $1, value: value, at: $2) }, then: conclude)
-                if !isAsked { self.conclude(request, end, .value(value)) }
+                let value = peripheral.database.value(of: request.handle) ?? [bits, 0]
+                ask(peripheral, { $0.read(attribute, of: $1, value: value, at: $2) }, then: conclude)
+            case .write where peripheral.isConfiguration(request.handle): self.conclude(request, end, .done)
             case .write(_, let bytes, let type):
-                let isAsked =
-                    !isConfiguration
-                    && ask(peripheral, { $0.write(bytes, to: attribute, of: $1, type: type, at: $2) }, then: conclude)
-                if !isAsked { self.conclude(request, end, .done) }
+                ask(peripheral, { $0.write(bytes, to: attribute, of: $1, type: type, at: $2) }, then: conclude)
             }
         case nil: break
         }
     }
 
-    private mutating func take(_ step: ServerExchange.Step, _ end: CentralEnd) {
-        guard case .adapter(let server, _)? = links[end]?.server else { return }
-        switch step {
-        case .send(let packet): events.append(.asked(server, packet, isCommand: false))
-        case .finish(.bytes(let bytes)): settle(end, .success(bytes))
-        case .finish(.error(let code)): settle(end, .error(code))
-        }
-    }
-
     /// Takes the answer of a behaviour to an attempt to connect.
     private mutating func take(_ answer: ConnectionAnswer, _ end: CentralEnd) {
-        guard case .peripheral(let address)? = links[end]?.server, links[end]?.isUp == false,
-            peripherals[address]?.centrals.contains(end) == true
-        else { return }
+        guard links[end]?.isUp == false, let peripheral = peripheral(of: end), peripheral.centrals.contains(end) else {
+            return
+        }
         let latency = parameters(of: end).connectLatency
         switch answer {
         case .accept(let delay): schedule(.connection(end), after: latency + max(0, delay))
         case .refuse:
-            peripherals[address]?.faults.refusals += 1
+            peripherals[peripheral.address]?.faults.refusals += 1
             schedule(.connection(end), after: latency)
         case .ignore: break
         }
@@ -523,87 +499,72 @@ struct LinkLayer: Sendable {
 
     /// Takes the answer of a peripheral. The link and the faults decide when the central gets which response.
     private mutating func conclude(_ request: AttributeRequest, _ end: CentralEnd, _ answer: AttributeAnswer) {
-        guard let link = links[end], link.isUp, case .peripheral(let address) = link.server else { return }
+        guard let link = links[end], link.isUp, var peripheral = peripheral(of: end) else { return }
         guard !request.isCommand else {
             if case .success = answer.outcome { complete(request, end) }
             return
         }
         // Not a request of an earlier link.
-        guard link.request?.id == request.id,
-            let outcome = peripherals[address]?.outcome(of: request, answer.outcome),
-            let peripheral = peripherals[address]
-        else { return }
-        settle(end, outcome, after: answer.delay + peripheral.faults.extraDelay)
+        guard link.request?.id == request.id else { return }
+        let outcome = peripheral.outcome(of: request, answer.outcome)
+        peripherals[peripheral.address] = peripheral
+        let delay = answer.delay + peripheral.faults.extraDelay
+        switch outcome {
+        case .success(let bytes): settle(end, .bytes(bytes), after: delay)
+        case .error(let code): settle(end, .error(code), after: delay)
+        case .linkLoss: settle(end, nil, after: delay)
+        case .never: break
+        }
     }
 
-    /// - Parameter delay: Seconds in addition to those that the packets take.
-    private mutating func settle(
-        _ end: CentralEnd, _ outcome: AttributeAnswer.Outcome, after delay: TimeInterval = 0
-    ) {
+    /// Schedules the response, or the end of the link if `result` is nil, later than the packets by `delay` seconds.
+    private mutating func settle(_ end: CentralEnd, _ result: AttributeResult?, after delay: TimeInterval = 0) {
         let parameters = parameters(of: end)
-        let packets = links[end]?.request?.packets(mtu: parameters.mtu, outcome: outcome) ?? 1
-        links[end]?.settle(outcome)
-        schedule(.response(end), after: parameters.callLatency * Double(packets) + delay)
+        let packets = links[end]?.request?.packets(mtu: parameters.mtu, result: result) ?? 1
+        links[end]?.result = result
+        schedule(result == nil ? .drop(end) : .response(end), after: parameters.callLatency * Double(packets) + delay)
     }
 
     private mutating func responseDue(_ end: CentralEnd) {
-        guard let server = links[end]?.server, let (request, outcome, following) = links[end]?.takeOutcome() else {
-            return
-        }
-        switch outcome {
-        case .success(let bytes):
-            var result = AttributeResult.bytes(bytes)
-            if case .peripheral(let address) = server, let peripheral = peripherals[address] {
-                result = peripheral.result(of: request, bytes)
-            }
-            if case .bytes = result { complete(request, end) }
-            events.append(.central(end, .response(id: request.id, result)))
-        case .error(let code): events.append(.central(end, .response(id: request.id, .error(code))))
-        case .linkLoss: return drop(end, .timeout)
-        case .never: return
-        }
+        guard let (request, result, following) = links[end]?.takeResult() else { return }
+        if case .bytes = result { complete(request, end) }
+        events.append(.central(end, .response(id: request.id, result)))
         events += following.map { .central(end, .value($0)) }
         if let next = links[end]?.request { begin(next, end) }
     }
 
     /// Does what a write to a peripheral asks for, when it has succeeded: subscribes, or stores the value.
     private mutating func complete(_ request: AttributeRequest, _ end: CentralEnd) {
-        guard case .write(let offset, let bytes, _) = request.kind,
-            case .peripheral(let address)? = links[end]?.server, let peripheral = peripherals[address]
+        let handle = request.handle
+        guard case .write(let offset, let bytes, _) = request.kind, let peripheral = peripheral(of: end),
+            let characteristic = peripheral.database.place(of: handle)?.characteristic
         else { return }
-        let place = peripheral.database.place(of: request.handle)
-        guard !peripheral.isConfiguration(request.handle) else {
-            return configure(request.handle, bytes.first ?? 0, end, peripheral, place?.characteristic.notifications)
-        }
-        let value = peripherals[address]?.write(bytes, at: offset, of: request.handle) ?? []
-        guard let echo = place?.characteristic.echo, let target = peripheral.database.target(ofEcho: echo) else {
+        guard peripheral.isConfiguration(handle) else {
+            let value = Array((peripheral.database.value(of: handle) ?? []).prefix(offset) + bytes)
+            setValue(value, of: handle, at: peripheral.address)
+            if let target = characteristic.echo.flatMap(peripheral.database.target) {
+                notify(target, value, at: peripheral.address)
+            }
             return
         }
-        notify(target, value, at: address)
-    }
-
-    // MARK: Subscriptions
-
-    private mutating func configure(
-        _ handle: UInt16, _ bits: UInt8, _ end: CentralEnd, _ peripheral: ScriptedPeripheral,
-        _ source: NotificationSource?
-    ) {
-        links[end]?.subscriptions[handle] = bits == 0 ? nil : Link.Subscription(bits: bits)
+        let bits = bytes.first ?? 0
+        links[end]?.subscriptions[handle] = bits == 0 ? nil : (bits, 0)
         notify(peripheral, of: handle, isOn: bits != 0)
-        guard bits != 0, let source else { return deadlines.remove(.notification(end, handle)) }
+        guard bits != 0, let source = characteristic.notifications else {
+            return deadlines.remove(.notification(end, handle))
+        }
         deadlines.set(.notification(end, handle), to: now + source.interval)
     }
 
     /// Sends the next of the values that a characteristic sends unasked.
     private mutating func notificationDue(_ end: CentralEnd, _ handle: UInt16) {
-        guard let link = links[end], let subscription = link.subscriptions[handle],
-            case .peripheral(let address) = link.server,
-            let characteristic = peripherals[address]?.database.place(of: handle)?.characteristic,
+        guard let subscription = links[end]?.subscriptions[handle], let peripheral = peripheral(of: end),
+            let characteristic = peripheral.database.place(of: handle)?.characteristic,
             let source = characteristic.notifications
         else { return }
         links[end]?.subscriptions[handle]?.sent += 1
         deadlines.set(.notification(end, handle), to: now + source.interval)
-        notify(characteristic, source.value(at: subscription.sent), at: address)
+        notify(characteristic, source.value(at: subscription.sent), at: peripheral.address)
     }
 
     private mutating func discoveryDue(_ end: CentralEnd) {
@@ -613,9 +574,7 @@ struct LinkLayer: Sendable {
         case .peripheral(let address):
             guard let peripheral = peripherals[address] else { return }
             let database = peripheral.database
-            let name = database.characteristic(.uuid(AttributeDatabase.deviceName)).flatMap {
-                database.value(of: $0.valueHandle)
-            }
+            let name = database.handle(.uuid(AttributeDatabase.deviceName), descriptor: nil).flatMap(database.value)
             events.append(
                 .discovered(
                     key, peripheral.faults.isUnresolved ? [] : database.services,
@@ -623,12 +582,17 @@ struct LinkLayer: Sendable {
         }
     }
 
+    /// The peripheral that serves a link; nil if an adapter does.
+    private func peripheral(of end: CentralEnd) -> ScriptedPeripheral? {
+        if case .peripheral(let address)? = links[end]?.server { peripherals[address] } else { nil }
+    }
+
     /// The times and the packet size of a link.
     private func parameters(of end: CentralEnd) -> VirtualLink {
         switch (end, links[end]?.server) {
         case (_, .peripheral(let address)?): peripherals[address]?.peripheral.link ?? VirtualLink()
-        case (.virtual, _): VirtualLink(callLatency: 0)
-        case (.adapter, _): Self.adapterLink
+        case (.virtual, .adapter(_, let central)?): VirtualLink(callLatency: 0, connectTimeout: central.connectTimeout)
+        case (.adapter, .adapter), (_, nil): Self.adapterLink
         }
     }
 }

@@ -12,12 +12,7 @@ struct PairingProcedure: Hashable, Sendable {
     }
 
     struct Party: Hashable, Sendable {
-        var capability = PairingCapability.noInputNoOutput
-        var hasSecureConnections = true
-        /// Whether it keeps keys.
-        var isBondable = true
-        /// Whether it asks for a number to be compared or entered.
-        var wantsMITM = false
+        var security = VirtualSecurity()
         /// Whether it refuses what gives less than it has asked for.
         var isLinux = true
         /// The security that it wants, as the initiator.
@@ -37,7 +32,8 @@ struct PairingProcedure: Hashable, Sendable {
         case authorize
         /// Whether both devices show this number.
         case confirm(Int)
-        case enter
+        /// The number that the other device displays, which its user sees.
+        case enter(Int)
         /// To be displayed; needs no answer.
         case display(Int)
     }
@@ -45,10 +41,6 @@ struct PairingProcedure: Hashable, Sendable {
     enum Answer: Hashable, Sendable {
         case accept
         case passkey(Int)
-        /// The passkey that the other side displays.
-        case displayed
-        /// Another one.
-        case wrong
         case reject
     }
 
@@ -62,11 +54,11 @@ struct PairingProcedure: Hashable, Sendable {
     let responder: Party
     let model: Model
     /// The number that is compared or displayed.
-    var number: Int
+    let number: Int
+    private let isSecure: Bool
     private var answers: [Side: Answer] = [:]
-    private var isOver = false
-    /// The time at which it fails if no packet is sent before.
-    private(set) var deadline: TimeInterval = 0
+    /// The time at which it fails if no packet is sent before; nil before it begins and once it is over.
+    private(set) var deadline: TimeInterval?
 
     /// Seconds from one packet to the next (core specification 5.4, volume 3, part H, 3.4).
     static let timeout: TimeInterval = 30
@@ -74,33 +66,28 @@ struct PairingProcedure: Hashable, Sendable {
     init(initiator: Party, responder: Party, number: Int = 0) {
         self.initiator = initiator
         self.responder = responder
-        self.number = number
+        isSecure = initiator.security.hasSecureConnections && responder.security.hasSecureConnections
         model =
-            initiator.wantsMITM || !responder.isLinux && responder.wantsMITM
-            ? Self.model(
-                initiator.capability, responder.capability,
-                isSecure: initiator.hasSecureConnections && responder.hasSecureConnections)
-            : .justWorks
+            initiator.security.wantsMITM || !responder.isLinux && responder.security.wantsMITM
+            ? Self.model(initiator.security.capability, responder.security.capability, isSecure: isSecure) : .justWorks
+        var display: Party?
+        if case .passkey(let side?) = model { display = side == .initiator ? initiator : responder }
+        self.number = display?.security.user.displays ?? number
     }
 
-    private var isSecure: Bool { initiator.hasSecureConnections && responder.hasSecureConnections }
-
     /// The methods of `gen_method` and `sc_method` (core specification 5.4, volume 3, part H, table 2.8).
-    static func model(
+    private static func model(
         _ initiator: PairingCapability, _ responder: PairingCapability, isSecure: Bool
     ) -> Model {
+        let comparing: Set<PairingCapability> = [.displayYesNo, .keyboardDisplay]
+        if isSecure, comparing.isSuperset(of: [initiator, responder]) { return .comparison }
         switch (initiator, responder) {
-        case (.noInputNoOutput, _), (_, .noInputNoOutput): .justWorks
-        case (.keyboardOnly, .keyboardOnly): .passkey(displayedBy: nil)
-        case (.keyboardOnly, _): .passkey(displayedBy: .responder)
-        case (_, .keyboardOnly): .passkey(displayedBy: .initiator)
-        case (.displayYesNo, .displayYesNo): isSecure ? .comparison : .justWorks
-        case (.displayYesNo, .keyboardDisplay), (.keyboardDisplay, .keyboardDisplay):
-            isSecure ? .comparison : .passkey(displayedBy: .initiator)
-        case (.keyboardDisplay, .displayYesNo): isSecure ? .comparison : .passkey(displayedBy: .responder)
-        case (.displayOnly, .keyboardDisplay): .passkey(displayedBy: .initiator)
-        case (.keyboardDisplay, .displayOnly): .passkey(displayedBy: .responder)
-        case (.displayOnly, _), (_, .displayOnly): .justWorks
+        case (.noInputNoOutput, _), (_, .noInputNoOutput): return .justWorks
+        case (.keyboardOnly, .keyboardOnly): return .passkey(displayedBy: nil)
+        case (.keyboardOnly, _): return .passkey(displayedBy: .responder)
+        case (_, .keyboardOnly), (_, .keyboardDisplay): return .passkey(displayedBy: .initiator)
+        case (.keyboardDisplay, _): return .passkey(displayedBy: .responder)
+        case (.displayOnly, _), (.displayYesNo, _): return .justWorks
         }
     }
 
@@ -111,27 +98,24 @@ struct PairingProcedure: Hashable, Sendable {
         switch model {
         case .justWorks: return [.ask(.responder, .authorize), .ask(.initiator, .authorize)]
         case .comparison: return [.ask(.responder, .confirm(number)), .ask(.initiator, .confirm(number))]
-        case .passkey(nil): return [.ask(.responder, .enter), .ask(.initiator, .enter)]
-        case .passkey(let side?): return [.ask(side, .display(number)), .ask(side.other, .enter)]
+        case .passkey(nil): return [.ask(.responder, .enter(number)), .ask(.initiator, .enter(number))]
+        case .passkey(let side?): return [.ask(side, .display(number)), .ask(side.other, .enter(number))]
         }
     }
 
     private var refusal: PairingFailure? {
-        if initiator.isBondable, !responder.isBondable { return .pairingNotSupported }
+        if initiator.security.isBondable, !responder.security.isBondable { return .pairingNotSupported }
         guard model == .justWorks else { return nil }
         // A Linux responder takes a request for protection as a demand, unless it has no means of it.
         let responderDemands =
-            responder.isLinux && responder.capability != .noInputNoOutput && initiator.wantsMITM
+            responder.isLinux && responder.security.capability != .noInputNoOutput && initiator.security.wantsMITM
         let initiatorDemands = initiator.isLinux && initiator.goal > .encrypted
         return responderDemands || initiatorDemands ? .authenticationRequirements : nil
     }
 
     /// Takes the answer of an end to its question.
     mutating func answered(_ answer: Answer, by side: Side, now: TimeInterval) -> [Step] {
-        guard !isOver else { return [] }
-        var answer = answer
-        if answer == .displayed { answer = .passkey(number) }
-        if answer == .wrong { answer = .passkey((number + 1) % 1_000_000) }
+        guard deadline != nil else { return [] }
         guard isFitting(answer, by: side) else {
             let isComparison = isSecure && (model == .comparison || model == .justWorks)
             return end(.fail(isComparison ? .numericComparisonFailed : .passkeyEntryFailed))
@@ -151,26 +135,24 @@ struct PairingProcedure: Hashable, Sendable {
 
     private func isFitting(_ answer: Answer, by side: Side) -> Bool {
         switch (answer, model) {
-        case (.reject, _): false
         case (.accept, .passkey(let display)): display == side
-        case (.accept, _): true
         case (.passkey, .passkey(let display)): display != side
-        case (.passkey, _), (.displayed, _), (.wrong, _): false
+        default: answer == .accept
         }
     }
 
     /// Fails it if its time is over. A queue of deadlines, which keeps whole nanoseconds, may be early by less than one.
     mutating func timePassed(to now: TimeInterval) -> [Step] {
-        isOver || now < deadline - 1e-9 ? [] : end(.fail(.timedOut))
+        now < (deadline ?? .infinity) - 1e-9 ? [] : end(.fail(.timedOut))
     }
 
     private mutating func succeed() -> [Step] {
         let security: LinkSecurity = model == .justWorks ? .encrypted : isSecure ? .secure : .authenticated
-        return end(.succeed(security, isBonded: initiator.isBondable && responder.isBondable))
+        return end(.succeed(security, isBonded: initiator.security.isBondable && responder.security.isBondable))
     }
 
     private mutating func end(_ step: Step) -> [Step] {
-        isOver = true
+        deadline = nil
         return [step]
     }
 }

@@ -74,6 +74,11 @@ extension PeripheralBehavior {
     ) {}
 }
 
+/// The behaviour of a peripheral that has none of its own.
+final class PlainBehavior: PeripheralBehavior {
+    static let shared = PlainBehavior()
+}
+
 /// An attribute that a behaviour reads or writes.
 public struct VirtualAttribute: Hashable, Sendable {
     /// UUIDs in their long form, lower case.

@@ -194,6 +194,7 @@ struct Radio: Sendable {
 
     /// Returns whether an adapter receives a peripheral at `now`, by its course of strength.
     func reaches(_ address: VirtualAddress, _ adapter: Int, now: TimeInterval) -> Bool {
+        guard !away.contains(address) else { return false }
         guard let resident = residents[address], let loss = resident.attenuation[adapter] else { return true }
         return RSSICourse.weakened(resident.peripheral.rssi.rssi(at: now), by: loss) != nil
     }

@@ -5,27 +5,23 @@ struct ScriptedPeripheral: Sendable {
     private(set) var peripheral: VirtualPeripheral
     var database: AttributeDatabase
     var faults = PeripheralFaults()
-    var isAway = false
     /// The links that it has, and the attempts to connect that it considers. Others wait until one of these ends.
     var centrals: [CentralEnd] = []
+    var address: VirtualAddress { peripheral.address }
     /// How many more it accepts.
     var freeLinks: Int { max(0, peripheral.linkLimit - centrals.count) }
 
     init(_ peripheral: VirtualPeripheral) {
         self.peripheral = peripheral
-        database = Self.database(of: peripheral)
-    }
-
-    private static func database(of peripheral: VirtualPeripheral) -> AttributeDatabase {
-        AttributeDatabase(
+        database = AttributeDatabase(
             peripheral.services, name: peripheral.name ?? peripheral.advertisement.localName,
             appearance: peripheral.advertisement.appearance)
     }
 
     /// Changes the peripheral. If its attributes change, their values start from the beginning, and this returns true.
     mutating func change(to changed: VirtualPeripheral) -> Bool {
-        let database = Self.database(of: changed)
-        let isChanged = database != Self.database(of: peripheral)
+        let database = Self(changed).database
+        let isChanged = database != Self(peripheral).database
         peripheral = changed
         if isChanged { self.database = database }
         return isChanged
@@ -33,7 +29,7 @@ struct ScriptedPeripheral: Sendable {
 
     /// Returns the time from which it accepts a connection that is attempted at `now`; nil if it will not.
     func reachable(atOrAfter now: TimeInterval) -> TimeInterval? {
-        guard peripheral.advertisement.isConnectable, !isAway else { return nil }
+        guard peripheral.advertisement.isConnectable else { return nil }
         if peripheral.isRemembered { return peripheral.services.isEmpty ? nil : now }
         let start = max(now, peripheral.appearsAfter)
         if let end = peripheral.disappearsAfter, start >= end { return nil }
@@ -72,10 +68,10 @@ struct ScriptedPeripheral: Sendable {
             handle: handle)
     }
 
-    /// Returns what faults make of an outcome; nil if the request gets no response.
+    /// Returns what the faults and the request make of an outcome, which has the bytes of the whole value.
     mutating func outcome(
         of request: AttributeRequest, _ outcome: AttributeAnswer.Outcome
-    ) -> AttributeAnswer.Outcome? {
+    ) -> AttributeAnswer.Outcome {
         var outcome = outcome
         if faults.vanishesInWrite, case .write = request.kind, !isConfiguration(request.handle) {
             faults.vanishesInWrite = false
@@ -85,39 +81,19 @@ struct ScriptedPeripheral: Sendable {
             faults.requestsUntilDrop = requests > 1 ? requests - 1 : nil
             if requests <= 1 { outcome = .linkLoss }
         }
-        return faults.isSilent || outcome == .never ? nil : outcome
-    }
-
-    /// Returns what the central receives of the bytes of a value.
-    func result(of request: AttributeRequest, _ bytes: [UInt8]) -> AttributeResult {
-        guard case .read(let offset) = request.kind else { return .bytes([]) }
-        var bytes = bytes
+        if faults.isSilent { return .never }
+        guard case .success(var bytes) = outcome else { return outcome }
+        guard case .read(let offset) = request.kind else { return .success([]) }
         if faults.extraLength < 0 { bytes.removeLast(min(bytes.count, -faults.extraLength)) }
         if faults.extraLength > 0 { bytes += Array(repeating: 0xEE, count: faults.extraLength) }
-        guard offset <= bytes.count else { return .error(ATTError.invalidOffset) }
-        return .bytes(Array(bytes.dropFirst(offset)))
+        return offset <= bytes.count ? .success(Array(bytes.dropFirst(offset))) : .error(ATTError.invalidOffset)
     }
 
-    /// Writes a part of a value, from the offset on. Returns the whole value.
-    mutating func write(_ bytes: [UInt8], at offset: Int, of handle: UInt16) -> [UInt8] {
-        let value = (database.value(of: handle) ?? []).prefix(offset) + bytes
-        database.setValue(Array(value), of: handle)
-        return Array(value)
-    }
-
-    // MARK: Faults
-
-    /// Draws the faults of an attempt to connect.
-    mutating func drawFaults() {
-        guard var random = faults.random else { return }
-        faults = random.next()
-        faults.random = random
-    }
 }
 
 struct PeripheralFaults: Sendable {
-    /// Those of the next attempts to connect, which replace these; nil if these stay.
-    var random: RandomFaults?
+    /// Draws those of the next attempts to connect, of which that share is faulty; nil if these stay.
+    var random: (numbers: SeededGenerator, share: Double)?
     /// The number of attempts to connect that fail.
     var refusals = 0
     /// The number of links that end that many seconds after they came up.
@@ -137,35 +113,25 @@ struct PeripheralFaults: Sendable {
     var isUnresolved = false
     /// In place of the link's own delay of objects; nil for that.
     var exportDelay: TimeInterval?
-}
 
-/// Faults that are drawn for each attempt to connect.
-struct RandomFaults: Sendable {
-    private var numbers: SeededGenerator
-    private let share: Double
-
-    init(seed: UInt64, share: Double) {
-        numbers = SeededGenerator(seed: seed)
-        self.share = min(1, max(0, share))
-    }
-
-    mutating func next() -> PeripheralFaults {
-        var faults = PeripheralFaults()
-        let isFaulty = Double(numbers.next() >> 11) / Double(1 << 53) < share
-        let kind = numbers.next() % 8
-        let size = Int(numbers.next() % 6) + 1
-        guard isFaulty else { return faults }
+    /// Replaces the faults for an attempt to connect, if they are drawn.
+    mutating func draw() {
+        guard var random else { return }
+        let isFaulty = Double(random.numbers.next() >> 11) / Double(1 << 53) < random.share
+        let kind = random.numbers.next() % 8
+        let size = Int(random.numbers.next() % 6) + 1
+        self = PeripheralFaults(random: random)
+        guard isFaulty else { return }
         switch kind {
-        case 0: faults.refusals = 1
+        case 0: refusals = 1
         case 1:
-            faults.drops = 1
-            faults.dropDelay = Double(size) * 0.03
-        case 2, 3: faults.requestsUntilDrop = size
-        case 4: faults.vanishesInWrite = true
-        case 5: faults.isSilent = true
-        case 6: faults.extraDelay = Double(size) * 0.4
-        default: faults.isUnresolved = true
+            drops = 1
+            dropDelay = Double(size) * 0.03
+        case 2, 3: requestsUntilDrop = size
+        case 4: vanishesInWrite = true
+        case 5: isSilent = true
+        case 6: extraDelay = Double(size) * 0.4
+        default: isUnresolved = true
         }
-        return faults
     }
 }

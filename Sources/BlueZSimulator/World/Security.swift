@@ -13,7 +13,7 @@ public enum PairingCapability: String, Hashable, Sendable, Codable, CaseIterable
     /// It shows a passkey, and its user enters one or compares a number.
     case keyboardDisplay = "KeyboardDisplay"
 
-    public init(from decoder: any Decoder) throws { self = try decoder.choice(of: Self.self) }
+    public init(from decoder: any Decoder) throws { self = try decoder.choice(of: Self.self, by: \.rawValue) }
 }
 
 /// The security of a link, and the security that an attribute demands.
@@ -212,17 +212,9 @@ public enum PairingFailure: Hashable, Sendable {
 
 /// In JSON: `"none"`, `"encrypted"`, `"authenticated"` or `"secure"`.
 extension LinkSecurity: Codable {
-    private enum Name: String, CaseIterable { case none, encrypted, authenticated, secure }
+    public init(from decoder: any Decoder) throws { self = try decoder.choice(of: Self.self) { "\($0)" } }
 
-    public init(from decoder: any Decoder) throws {
-        let name = try decoder.choice(of: Name.self)
-        self = Self.allCases.first { Name.allCases[$0.rawValue] == name } ?? .none
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(Name.allCases[rawValue].rawValue)
-    }
+    public func encode(to encoder: any Encoder) throws { try "\(self)".encode(to: encoder) }
 }
 
 /// In JSON every key is optional: `{"read": "encrypted", "write": "authenticated", "subscribe": "none"}`.

@@ -32,23 +32,23 @@ struct SecurityManager: Sendable {
         /// The security that is under way, with keys that there are or with a pairing.
         var goal: LinkSecurity?
         var pairing: PairingProcedure?
-        /// The result of the pairing, until the keys are distributed.
-        var result: PairingProcedure.Step?
-        /// The replies of virtual users, until they are due.
-        var answers: [Side: PairingProcedure.Answer] = [:]
         /// Whether it stays up if the pairing fails.
         var outlivesFailure = false
 
         subscript(side: Side) -> Party { side == .initiator ? initiator : responder }
     }
 
-    private enum Due: Hashable, Sendable {
-        case encryption(CentralEnd)
-        case start(CentralEnd)
-        case answer(CentralEnd, Side)
-        case finish(CentralEnd)
-        case timeout(CentralEnd)
-        case end(CentralEnd)
+    private struct Due: Hashable, Sendable {
+        enum Kind: Hashable, Sendable {
+            case encryption, start, timeout, end
+            /// The reply of a virtual user.
+            case answer(Side, PairingProcedure.Answer)
+            /// The keys of a successful pairing are distributed.
+            case finish(PairingProcedure.Step)
+        }
+
+        let end: CentralEnd
+        let kind: Kind
     }
 
     /// Seconds from the encryption of a link whose peripheral has lost its keys to the end of the link (radio lab: 0.02
@@ -64,20 +64,10 @@ struct SecurityManager: Sendable {
     private var links: [CentralEnd: Link] = [:]
     private var deadlines = DeadlineQueue<Due>()
     private var numbers = SeededGenerator(seed: 0)
-    private var events: [LinkLayerEvent] = []
-    /// The links that are to end.
-    private var ends: [CentralEnd] = []
+    /// The events for adapters and virtual centrals, and the links that end because they are not secure enough.
+    var news: (events: [LinkLayerEvent], ends: [CentralEnd]) = ([], [])
 
     // MARK: Out
-
-    /// Returns the events for adapters and virtual centrals, and the links that end because they are not secure enough.
-    mutating func takeNews() -> (events: [LinkLayerEvent], ends: [CentralEnd]) {
-        defer {
-            events.removeAll(keepingCapacity: true)
-            ends.removeAll(keepingCapacity: true)
-        }
-        return (events, ends)
-    }
 
     /// The security of a link; none for one that is not up.
     func security(of end: CentralEnd) -> LinkSecurity { links[end]?.security ?? .none }
@@ -86,8 +76,8 @@ struct SecurityManager: Sendable {
 
     private mutating func notify(_ party: Party, at end: CentralEnd, _ news: SecurityNews) {
         switch party {
-        case .adapter(let key): events.append(.security(key, news))
-        case .device: if case .virtual = end { events.append(.central(end, .security(news))) }
+        case .adapter(let key): self.news.events.append(.security(key, news))
+        case .device: if case .virtual = end { self.news.events.append(.central(end, .security(news))) }
         }
     }
 
@@ -134,7 +124,8 @@ struct SecurityManager: Sendable {
             raise(end, to: .encrypted)
         }
         if case .device(_, let security) = responder, security.requestsSecurity {
-            let demandsMITM = security.wantsMITM && features(of: .initiator, link).capability != .noInputNoOutput
+            let demandsMITM =
+                security.wantsMITM && features(of: .initiator, link).security.capability != .noInputNoOutput
             raise(end, to: demandsMITM ? .authenticated : .encrypted)
         }
     }
@@ -143,8 +134,7 @@ struct SecurityManager: Sendable {
     mutating func linkWentDown(_ end: CentralEnd) {
         if links[end]?.pairing != nil { conclude(end, .fail(.linkLost)) }
         guard let link = links.removeValue(forKey: end) else { return }
-        deadlines.remove(.encryption(end))
-        deadlines.remove(.end(end))
+        deadlines.removeAll { $0.end == end }
         keys.linkEnded(address(of: link.initiator), address(of: link.responder))
     }
 
@@ -165,18 +155,13 @@ struct SecurityManager: Sendable {
         links[end] = link
         let (central, server) = (address(of: link.initiator), address(of: link.responder))
         if let key = keys.key(of: central, for: server), key.security >= goal {
-            return schedule(.encryption(end), after: 2 * link.latency)
+            return schedule(.encryption, of: end, after: 2 * link.latency)
         }
-        var pairing = PairingProcedure(
+        let pairing = PairingProcedure(
             initiator: features(of: .initiator, link), responder: features(of: .responder, link),
             number: Int(numbers.next() % 1_000_000))
-        if case .passkey(let display?) = pairing.model, case .device(_, let security) = link[display],
-            let number = security.user.displays
-        {
-            pairing.number = number
-        }
         links[end]?.pairing = pairing
-        schedule(.start(end), after: 2 * link.latency)
+        schedule(.start, of: end, after: 2 * link.latency)
     }
 
     private func features(of side: Side, _ link: Link) -> PairingProcedure.Party {
@@ -184,25 +169,22 @@ struct SecurityManager: Sendable {
         case .adapter(let key):
             let capability = link.capabilities[key] ?? .noInputNoOutput
             let goal = side == .initiator ? link.goal ?? .encrypted : .encrypted
-            return PairingProcedure.Party(
-                capability: capability, isBondable: adapters[key.adapter]?.isBondable ?? false,
-                wantsMITM: capability != .noInputNoOutput || goal > .encrypted, goal: goal)
-        case .device(_, let security):
-            return PairingProcedure.Party(
-                capability: security.capability, hasSecureConnections: security.hasSecureConnections,
-                isBondable: security.isBondable, wantsMITM: security.wantsMITM, isLinux: false)
+            let security = VirtualSecurity(
+                capability, isBondable: adapters[key.adapter]?.isBondable ?? false,
+                wantsMITM: capability != .noInputNoOutput || goal > .encrypted)
+            return PairingProcedure.Party(security: security, goal: goal)
+        case .device(_, let security): return PairingProcedure.Party(security: security, isLinux: false)
         }
     }
 
     private mutating func encryptionDue(_ end: CentralEnd) {
         guard let link = links[end] else { return }
         links[end]?.goal = nil
-        switch keys.encryption(from: address(of: link.initiator), to: address(of: link.responder)) {
-        case .success(let security):
-            links[end]?.security = security
-            for side in Side.allCases { notify(link[side], at: end, .secured(security)) }
-        case .keyMissing, .unpaired: deadlines.set(.end(end), to: now + Self.missingKeysLimit)
+        guard let security = keys.encryption(from: address(of: link.initiator), to: address(of: link.responder)) else {
+            return schedule(.end, of: end, after: Self.missingKeysLimit)
         }
+        links[end]?.security = security
+        for side in Side.allCases { notify(link[side], at: end, .secured(security)) }
     }
 
     // MARK: Pairing
@@ -237,13 +219,14 @@ struct SecurityManager: Sendable {
     }
 
     private mutating func perform(_ steps: [PairingProcedure.Step], at end: CentralEnd) {
-        if let deadline = links[end]?.pairing?.deadline { deadlines.set(.timeout(end), to: deadline) }
+        let timeout = Due(end: end, kind: .timeout)
+        if let deadline = links[end]?.pairing?.deadline { deadlines.set(timeout, to: deadline) }
         for step in steps {
             switch step {
             case .ask(let side, let question): ask(side, question, at: end)
             case .succeed:
-                links[end]?.result = step
-                schedule(.finish(end), after: 4 * (links[end]?.latency ?? 0))
+                deadlines.remove(timeout)
+                schedule(.finish(step), of: end, after: 4 * (links[end]?.latency ?? 0))
             case .fail: conclude(end, step)
             }
         }
@@ -259,12 +242,10 @@ struct SecurityManager: Sendable {
             let isKnown = keys.key(of: identity, for: address(of: link[side.other])) != nil
             if question == .authorize, side == .responder, isKnown, !security.confirmsJustWorksRepairing {
                 // The initiator decides as soon, and may refuse too.
-                links[end]?.answers[side] = .reject
-                return deadlines.set(.answer(end, side), to: now)
+                return deadlines.set(Due(end: end, kind: .answer(side, .reject)), to: now)
             }
             guard let (answer, delay) = security.user.answer(to: question) else { return }
-            links[end]?.answers[side] = answer
-            schedule(.answer(end, side), after: delay)
+            schedule(.answer(side, answer), of: end, after: delay)
         }
     }
 
@@ -272,11 +253,8 @@ struct SecurityManager: Sendable {
         guard let link = links[end] else { return }
         links[end]?.pairing = nil
         links[end]?.goal = nil
-        links[end]?.result = nil
-        links[end]?.answers = [:]
         links[end]?.outlivesFailure = false
-        for due in [Due.start(end), .finish(end), .timeout(end)] { deadlines.remove(due) }
-        for side in Side.allCases { deadlines.remove(.answer(end, side)) }
+        deadlines.removeAll { $0.end == end && $0.kind != .end }
         switch result {
         case .ask: break
         case .succeed(let security, let isBonded):
@@ -290,14 +268,15 @@ struct SecurityManager: Sendable {
             }
         case .fail(let failure):
             for side in Side.allCases { notify(link[side], at: end, .failed(failure)) }
-            if failure != .cancelled, failure != .linkLost, !link.outlivesFailure { ends.append(end) }
+            if failure != .cancelled, failure != .linkLost, !link.outlivesFailure { news.ends.append(end) }
         }
     }
 
     // MARK: Time
 
     /// What takes no time happens at once.
-    private mutating func schedule(_ due: Due, after delay: TimeInterval) {
+    private mutating func schedule(_ kind: Due.Kind, of end: CentralEnd, after delay: TimeInterval) {
+        let due = Due(end: end, kind: kind)
         if delay <= 0 { perform(due) } else { deadlines.set(due, to: now + delay) }
     }
 
@@ -307,18 +286,14 @@ struct SecurityManager: Sendable {
     }
 
     private mutating func perform(_ due: Due) {
-        switch due {
-        case .encryption(let end): encryptionDue(end)
-        case .start(let end): startDue(end)
-        case .answer(let end, let side):
-            guard let answer = links[end]?.answers[side] else { return }
-            perform(links[end]?.pairing?.answered(answer, by: side, now: now) ?? [], at: end)
-        case .finish(let end): if let result = links[end]?.result { conclude(end, result) }
-        case .end(let end): ends.append(end)
-        case .timeout(let end):
-            // The keys are being distributed.
-            guard links[end]?.result == nil else { return }
-            perform(links[end]?.pairing?.timePassed(to: now) ?? [], at: end)
+        switch due.kind {
+        case .encryption: encryptionDue(due.end)
+        case .start: startDue(due.end)
+        case .answer(let side, let answer):
+            perform(links[due.end]?.pairing?.answered(answer, by: side, now: now) ?? [], at: due.end)
+        case .finish(let result): conclude(due.end, result)
+        case .end: news.ends.append(due.end)
+        case .timeout: perform(links[due.end]?.pairing?.timePassed(to: now) ?? [], at: due.end)
         }
     }
 }
@@ -328,13 +303,13 @@ extension VirtualUser {
     func answer(to question: PairingProcedure.Question) -> (PairingProcedure.Answer, TimeInterval)? {
         switch (question, confirms, passkey) {
         case (.display, _, _): nil
-        case (.authorize, .accept(let delay), _), (.confirm, .accept(let delay), _): (.accept, delay)
-        case (.authorize, .reject(let delay), _), (.confirm, .reject(let delay), _): (.reject, delay)
-        case (.authorize, .never, _), (.confirm, .never, _): nil
-        case (.enter, _, .displayed(let delay)): (.displayed, delay)
-        case (.enter, _, .wrong): (.wrong, 0)
+        case (.enter(let number), _, .displayed(let delay)): (.passkey(number), delay)
+        case (.enter(let number), _, .wrong): (.passkey((number + 1) % 1_000_000), 0)
         case (.enter, _, .number(let number)): (.passkey(number), 0)
         case (.enter, _, .never): nil
+        case (_, .accept(let delay), _): (.accept, delay)
+        case (_, .reject(let delay), _): (.reject, delay)
+        case (_, .never, _): nil
         }
     }
 }

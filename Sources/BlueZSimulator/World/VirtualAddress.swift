@@ -90,5 +90,5 @@ public enum AddressType: String, Hashable, Sendable, Codable, CaseIterable {
     /// A random address, which the device chooses.
     case random
 
-    public init(from decoder: any Decoder) throws { self = try decoder.choice(of: Self.self) }
+    public init(from decoder: any Decoder) throws { self = try decoder.choice(of: Self.self, by: \.rawValue) }
 }

@@ -276,20 +276,24 @@ extension NotificationSource: Codable {
 }
 
 extension CharacteristicFlag {
-    public init(from decoder: any Decoder) throws { self = try decoder.choice(of: Self.self) }
+    public init(from decoder: any Decoder) throws { self = try decoder.choice(of: Self.self, by: \.rawValue) }
 }
 
 extension KeyedDecodingContainer {
     /// Returns the services of a peripheral, for which there must be enough handles; none if the key is not there.
     package func services(forKey key: Key) throws -> [VirtualService] {
         let services = try decodeIfPresent([VirtualService].self, forKey: key) ?? []
-        guard let place = AttributeDatabase.overflow(of: services) else { return services }
-        var path: [any CodingKey] = [FileKey(intValue: place.service)]
-        if let characteristic = place.characteristic {
-            path += [FileKey(stringValue: "characteristics"), FileKey(intValue: characteristic)]
+        do throws(AttributeDatabase.Overflow) {
+            _ = try AttributeDatabase(placing: services)
+            return services
+        } catch {
+            var path: [any CodingKey] = [FileKey(intValue: error.service)]
+            if let characteristic = error.characteristic {
+                path += [FileKey(stringValue: "characteristics"), FileKey(intValue: characteristic)]
+            }
+            let text = "no handle is left for it; the attributes of a peripheral have the handles from 1 to 65535"
+            throw failure(key, text, at: path)
         }
-        throw failure(
-            key, "no handle is left for it; the attributes of a peripheral have the handles from 1 to 65535", at: path)
     }
 
     /// Returns a value's bytes, from hexadecimal digits or from a text.
