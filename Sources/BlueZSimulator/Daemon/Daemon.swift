@@ -510,7 +510,7 @@ struct Daemon: Sendable {
         connections = Connections()
         pairings.reset()
         client.reset()
-        server.reset()
+        server = GattServer()
         advertising = Advertising()
         core.silence()
         watched = []
