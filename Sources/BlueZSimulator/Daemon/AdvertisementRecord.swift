@@ -1,12 +1,5 @@
 /// An advertisement that a client has registered, as `src/advertising.c` keeps it.
 struct AdvertisementRecord: Hashable, Sendable {
-    /// What the kernel adds.
-    enum Include: String, Sendable {
-        case txPower = "tx-power"
-        case appearance
-        case localName = "local-name"
-    }
-
     let key: AdvertisementKey
     let owner: String
     let path: String
@@ -18,7 +11,8 @@ struct AdvertisementRecord: Hashable, Sendable {
 
     /// Whether it takes connections. BlueZ broadcasts an advertisement without a `Type`.
     var isPeripheral = false
-    var includes: Set<Include> = []
+    /// What the kernel adds: `tx-power`, `appearance`, `local-name`.
+    var includes: [String] = []
     var name: String?
     /// Nil if the object never had it.
     var appearance: UInt16?
@@ -26,11 +20,10 @@ struct AdvertisementRecord: Hashable, Sendable {
     /// The scan response without the name.
     var scanData = AdvertisingData()
     var timeout: UInt16 = 0
-    var duration: UInt16 = 0
     var discoverableTimeout: UInt16 = 0
     /// Whether the discoverable time is limited.
     var isDiscoverableTimed = false
-    var secondaryChannel: String?
+    var hasSecondaryChannel = false
     /// In units of 0.625 ms; 0 is the kernel's choice.
     var minInterval = 0
     var maxInterval = 0
@@ -88,9 +81,8 @@ extension AdvertisementRecord {
         let part: WritableKeyPath<Self, AdvertisingData> = isResponse ? \.scanData : \.data
         switch isResponse ? String(name.dropFirst(Self.scanResponse.count)) : name {
         case "Type":
-            guard let value else { return true }
-            guard let text = value.text, ["broadcast", "peripheral"].contains(text) else { return false }
-            isPeripheral = text == "peripheral"
+            guard value == nil || ["broadcast", "peripheral"].contains(value?.text) else { return false }
+            if let value { isPeripheral = value == .string("peripheral") }
         case "ServiceUUIDs": return takeUUIDs(value, into: part.appending(path: \.serviceUUIDs))
         case "SolicitUUIDs": return takeUUIDs(value, into: part.appending(path: \.solicitedUUIDs))
         case "ManufacturerData":
@@ -112,29 +104,37 @@ extension AdvertisementRecord {
             guard case .int16(let power)? = value, (-127...20).contains(power) else { return false }
             txPower = power
         case "Includes":
-            includes = Set((value?.strings ?? []).compactMap(Include.init))
+            includes = value?.strings ?? []
             return value?.isArray != false
         case "LocalName":
             guard let value else { self.name = nil; return true }
-            guard let text = value.text, !includes.contains(.localName) else { return false }
+            guard let text = value.text, !includes.contains("local-name") else { return false }
             self.name = text.isEmpty ? nil : text
         case "Appearance":
             guard let value else { appearance = 0; return true }
-            guard let number = value.number, !includes.contains(.appearance) else { return false }
+            guard let number = value.number, !includes.contains("appearance") else { return false }
             appearance = number == .max ? nil : number
-        case "Duration": return takeNumber(value, into: \.duration)
+        case "Duration": return value == nil || value?.number != nil
         case "Timeout": return takeNumber(value, into: \.timeout)
         case "Discoverable":
-            guard let value else { data.clearFlags(); return true }
+            guard let value, value != .bool(false) || traits.undiscoverableFlags != .none else {
+                data.clearFlags()
+                return true
+            }
             guard let isDiscoverable = value.flag else { return false }
-            return setDiscoverable(isDiscoverable, adapter)
+            let isIgnored = !isDiscoverable && traits.undiscoverableFlags == .withoutClassicInPeripherals
+            if isIgnored, !isPeripheral { return true }
+            guard setFlags(isDiscoverable ? 0x02 : 0, adapter) else {
+                // The same flags again remove them.
+                data.clearFlags()
+                return false
+            }
         case "DiscoverableTimeout":
             guard takeNumber(value, into: \.discoverableTimeout) else { return false }
             isDiscoverableTimed = value != nil
         case "SecondaryChannel":
-            guard let value else { secondaryChannel = nil; return true }
-            guard let text = value.text, ["1M", "2M", "Coded"].contains(text) else { return false }
-            secondaryChannel = text
+            guard value == nil || ["1M", "2M", "Coded"].contains(value?.text) else { return false }
+            hasSecondaryChannel = value != nil
         default: return false
         }
         return true
@@ -186,24 +186,6 @@ extension AdvertisementRecord {
         return true
     }
 
-    private mutating func setDiscoverable(_ isDiscoverable: Bool, _ adapter: Adapter) -> Bool {
-        if !isDiscoverable {
-            switch traits.undiscoverableFlags {
-            case .none:
-                data.clearFlags()
-                return true
-            case .withoutClassicInPeripherals where !isPeripheral: return true
-            case .zero, .withoutClassic, .withoutClassicInPeripherals: break
-            }
-        }
-        guard setFlags(isDiscoverable ? 0x02 : 0, adapter) else {
-            // The same flags again remove them.
-            data.clearFlags()
-            return false
-        }
-        return true
-    }
-
     /// Sets the flags. Returns false if they are set already. The flag "no classic Bluetooth" is added for an adapter without
     /// it, and for an advertisement that is discoverable while its adapter is not; from 5.77 on for each advertisement of such
     /// an adapter.
@@ -226,25 +208,25 @@ extension AdvertisementRecord {
         let length = data.generated(within: .max)?.count ?? 0
         // With a second channel an advertisement that takes connections has no scan response.
         let isExtended =
-            secondaryChannel != nil || traits.advertisingLength == .controller && length > AdvertisingData.longest
+            hasSecondaryChannel || traits.advertisingLength == .controller && length > AdvertisingData.longest
         let hasScanResponse = !(isPeripheral && isExtended)
-        let appearance = includes.contains(.appearance) ? appearance ?? 0 : appearance
+        let appearance = includes.contains("appearance") ? appearance ?? 0 : appearance
         // The kernel refuses what BlueZ asks for and sends as well (`tlv_data_is_valid`).
         guard let own = data.generated(within: limit, name: hasScanResponse ? nil : name, appearance: appearance),
-            !includes.contains(.appearance)
+            !includes.contains("appearance")
         else { return nil }
 
         let kernelFlags = isPeripheral && adapter.isDiscoverable && data.flags == nil
         var rest = isExtended ? limit : AdvertisingData.longest
         if kernelFlags { rest -= 3 }
-        if includes.contains(.txPower) { rest -= 3 }
+        if includes.contains("tx-power") { rest -= 3 }
         guard own.count <= rest else { return nil }
         var bytes = own
         if kernelFlags {
             let flags = adapter.hardware.isLowEnergyOnly ? 0x02 | Self.withoutClassic : 0x02
             bytes = AdvertisingData.field(AdvertisingData.flagsType, [flags]) + own
         }
-        if includes.contains(.txPower) {
+        if includes.contains("tx-power") {
             let power = Int8(clamping: txPower ?? Self.defaultPower)
             bytes += AdvertisingData.field(0x0A, [UInt8(bitPattern: power)])
         }
@@ -253,7 +235,7 @@ extension AdvertisementRecord {
         guard var scanned = scanData.generated(within: limit, name: name),
             isExtended || scanned.count <= AdvertisingData.longest
         else { return nil }
-        if name == nil, includes.contains(.localName) {
+        if name == nil, includes.contains("local-name") {
             scanned = scanData.generated(within: limit, name: adapter.name) ?? []
         }
         return (bytes, scanned)

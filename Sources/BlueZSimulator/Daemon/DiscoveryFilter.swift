@@ -90,12 +90,8 @@ struct DiscoveryFilter: Hashable, Sendable {
 
     /// Whether the filter makes a discovery a filtered one.
     func counts(_ rule: DaemonTraits.FilterRule, adapter transports: Transport) -> Bool {
-        switch rule {
-        case .anyFilter: true
-        case .narrowingFilter:
-            !uuids.isEmpty || rssi != nil || pathloss != nil || reportsDuplicateData || pattern != nil
-                || transport != transports
-        }
+        rule == .anyFilter || !uuids.isEmpty || rssi != nil || pathloss != nil || reportsDuplicateData
+            || pattern != nil || transport != transports
     }
 }
 

@@ -185,39 +185,28 @@ struct ObjectTree: Sendable {
     /// Returns the signal for an object's changed properties: those that exist with their values, those that do not
     /// exist any more by name, the latest first, in which order gdbus collects them.
     func propertiesChanged(_ entry: Outbox.Entry) -> Emission? {
-        var changed: [NamedValue] = []
-        var invalidated: [String] = []
-        changed.reserveCapacity(entry.properties.count)
-        func take(_ name: String, _ value: BusValue?) {
-            if let value {
-                changed.append(NamedValue(name: name, value: value))
-            } else {
-                invalidated.insert(name, at: 0)
-            }
-        }
-        func take<Object>(_ table: PropertyTable<Object>, _ object: Object?) {
-            guard let object else { return }
-            for name in entry.properties { if let property = table[name] { take(name, property.value(object)) } }
-        }
         guard let path = path(of: entry.key) else { return nil }
         let interface: String
+        let news: [(name: String, value: BusValue?)]
         switch entry.key {
         case .root: return nil
         case .adapter(let index):
             interface = InterfaceName.adapter
-            take(properties.adapter, adapters[index])
+            news = properties.adapter.values(of: adapters[index], named: entry.properties)
         case .advertising(let index):
             interface = InterfaceName.advertisingManager
-            take(properties.advertisingManager, adapters[index])
+            news = properties.advertisingManager.values(of: adapters[index], named: entry.properties)
         case .device(let key):
             interface = InterfaceName.device
-            take(properties.device, devices[key])
-            changed = mistyping(changed, of: key)
+            news = properties.device.values(of: devices[key], named: entry.properties)
         case .attribute(let key):
             let attribute = attribute(key)
             interface = attribute?.interface ?? ""
-            for name in entry.properties { take(name, attribute?.properties[name]) }
+            news = entry.properties.map { ($0, attribute?.properties[$0]) }
         }
+        var changed = news.compactMap { name, value in value.map { NamedValue(name: name, value: $0) } }
+        if case .device(let key) = entry.key { changed = mistyping(changed, of: key) }
+        let invalidated = Array(news.filter { $0.value == nil }.map(\.name).reversed())
         guard !changed.isEmpty || !invalidated.isEmpty else { return nil }
         return .propertiesChanged(path: path, interface: interface, changed: changed, invalidated: invalidated)
     }
@@ -227,9 +216,4 @@ extension InterfaceState {
     static func battery(_ level: UInt8) -> InterfaceState {
         InterfaceState(name: InterfaceName.battery, properties: [NamedValue(name: "Percentage", value: .byte(level))])
     }
-}
-
-extension Property<UInt8> {
-    /// The only one of `Battery1`.
-    static let percentage = Self("Percentage", "y", BusValue.byte)
 }
