@@ -39,11 +39,11 @@ struct AdvertisementRecord: Hashable, Sendable {
     var ownAddress: VirtualAddress? {
         isPeripheral ? nil : VirtualAddress(value: SeededGenerator.mixed(key.number) & 0x3FFF_FFFF_FFFF)
     }
-}
 
-/// The properties, which are read one after another in BlueZ's own order, whatever the order in the message.
-extension AdvertisementRecord {
-    /// The properties that some version reads without `--experimental`.
+    // MARK: Properties
+
+    /// The properties that some version reads without `--experimental`, in the order in which BlueZ reads them, whatever the
+    /// order in the message.
     static let properties = [
         "Type", "ServiceUUIDs", "ScanResponseServiceUUIDs", "SolicitUUIDs", "ScanResponseSolicitUUIDs",
         "ManufacturerData",
@@ -115,7 +115,9 @@ extension AdvertisementRecord {
             guard let number = value.number, !includes.contains("appearance") else { return false }
             appearance = number == .max ? nil : number
         case "Duration": return value == nil || value?.number != nil
-        case "Timeout": return takeNumber(value, into: \.timeout)
+        case "Timeout":
+            guard let seconds = (value ?? .uint16(0)).number else { return false }
+            timeout = seconds
         case "Discoverable":
             guard let value, value != .bool(false) || traits.undiscoverableFlags != .none else {
                 data.clearFlags()
@@ -130,7 +132,8 @@ extension AdvertisementRecord {
                 return false
             }
         case "DiscoverableTimeout":
-            guard takeNumber(value, into: \.discoverableTimeout) else { return false }
+            guard let seconds = (value ?? .uint16(0)).number else { return false }
+            discoverableTimeout = seconds
             isDiscoverableTimed = value != nil
         case "SecondaryChannel":
             guard value == nil || ["1M", "2M", "Coded"].contains(value?.text) else { return false }
@@ -141,12 +144,6 @@ extension AdvertisementRecord {
     }
 
     private static let scanResponse = "ScanResponse"
-
-    private mutating func takeNumber(_ value: BusValue?, into place: WritableKeyPath<Self, UInt16>) -> Bool {
-        guard let number = value == nil ? 0 : value?.number else { return false }
-        self[keyPath: place] = number
-        return true
-    }
 
     private mutating func takeInterval(_ value: BusValue?, into place: WritableKeyPath<Self, Int>) -> Bool {
         self[keyPath: place] = 0
@@ -196,10 +193,7 @@ extension AdvertisementRecord {
     }
 
     private static let withoutClassic: UInt8 = 0x04
-}
 
-/// The bytes that the controller sends.
-extension AdvertisementRecord {
     /// Returns the bytes of the advertisement and of the scan response; nil if they are too many.
     ///
     /// The kernel adds to BlueZ's part what BlueZ only asks for: flags before it, the transmission power behind it, and the
@@ -216,13 +210,8 @@ extension AdvertisementRecord {
             !includes.contains("appearance")
         else { return nil }
 
-        let kernelFlags = isPeripheral && adapter.isDiscoverable && data.flags == nil
-        var rest = isExtended ? limit : AdvertisingData.longest
-        if kernelFlags { rest -= 3 }
-        if includes.contains("tx-power") { rest -= 3 }
-        guard own.count <= rest else { return nil }
         var bytes = own
-        if kernelFlags {
+        if isPeripheral, adapter.isDiscoverable, data.flags == nil {
             let flags = adapter.hardware.isLowEnergyOnly ? 0x02 | Self.withoutClassic : 0x02
             bytes = AdvertisingData.field(AdvertisingData.flagsType, [flags]) + own
         }
@@ -230,6 +219,7 @@ extension AdvertisementRecord {
             let power = Int8(clamping: txPower ?? Self.defaultPower)
             bytes += AdvertisingData.field(0x0A, [UInt8(bitPattern: power)])
         }
+        guard bytes.count <= (isExtended ? limit : AdvertisingData.longest) else { return nil }
 
         guard hasScanResponse else { return (bytes, []) }
         guard var scanned = scanData.generated(within: limit, name: name),

@@ -223,8 +223,8 @@ struct Daemon: Sendable {
         case .asked(let question):
             pairings.asked(question, key, isServed: server.links[key] != nil, &agents, &core)
         case .secured(let security):
-            guard server.links[key] == nil else { return server.secured(key, security) }
-            client.secured(key, security, &core)
+            server.links[key]?.security = security
+            if server.links[key] == nil { client.secured(key, security, &core) }
         case .paired(let isBonded, let privacy):
             let isServed = server.links[key] != nil
             if let privacy { core.setIdentity(privacy, of: key) }
@@ -494,7 +494,7 @@ struct Daemon: Sendable {
         server.removeAdapter(index, &core)
         advertising.removeAdapter(index, &core)
         remove(core.tree.devices(of: index).map(\.key))
-        discovery.adapterRemoved(index)
+        discovery.scans[index] = nil
         core.removeAdapter(index)
         for alarm in [Alarm.endDiscoverable(index), .endPairable(index)] { core.alarms.remove(alarm) }
         settle()

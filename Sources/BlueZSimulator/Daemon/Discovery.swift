@@ -14,13 +14,12 @@ struct Discovery: Sendable {
         fileprivate(set) var isDeaf = false
         /// Whether the adapter is discoverable only because a filter asks for it.
         fileprivate var makesDiscoverable = false
-        fileprivate var foundCount = 0
 
         var scanning: LazyFilterSequence<[DiscoverySession]> { sessions.lazy.filter(\.isScanning) }
     }
 
     /// By adapter.
-    private(set) var scans: [Int: Scan] = [:]
+    var scans: [Int: Scan] = [:]
 
     var owners: [String] { scans.values.flatMap { $0.sessions.map(\.owner) } }
 
@@ -108,8 +107,6 @@ struct Discovery: Sendable {
         return gone
     }
 
-    mutating func adapterRemoved(_ index: Int) { scans[index] = nil }
-
     /// A client has set `Discoverable`, which then does not depend on filters any more.
     mutating func discoverableWasSet(on index: Int) { scans[index]?.makesDiscoverable = false }
 
@@ -120,16 +117,13 @@ struct Discovery: Sendable {
         of client: String, on index: Int, stopping call: CallID?, _ core: inout Core
     ) -> [DeviceKey] {
         let isLast = scans[index]?.scanning.count ?? 0 <= 1
-        if isLast {
-            setDiscoverable(false, on: index, &core)
-            if let call { core.reply(call) }
-        }
+        if isLast { setDiscoverable(false, on: index, &core) }
         if let filter = scans[index]?.remove(client)?.filter, call != nil {
             scans[index]?.sessions.insert(DiscoverySession(owner: client, filter: filter), at: 0)
         }
+        if !isLast { updateKernelFilter(of: index, &core) }
+        if let call { core.reply(call) }
         guard isLast else {
-            updateKernelFilter(of: index, &core)
-            if let call { core.reply(call) }
             announceRunning(on: index, &core)
             return []
         }
@@ -228,7 +222,7 @@ struct Discovery: Sendable {
             && (!core.traits.repeatsStrengthByProximityOnly
                 || scan.scanning.contains { $0.filter?.rssi != nil || $0.filter?.pathloss != nil })
         let longestField = core.traits.longestField
-        let foundNumber = scan.scanning.isEmpty ? nil : scan.foundCount
+        let foundNumber = scan.scanning.isEmpty ? nil : core.nextNumber()
         let changed = core.change(key) { device in
             if device.foundNumber == nil { device.foundNumber = foundNumber }
             return device.take(
@@ -236,7 +230,6 @@ struct Discovery: Sendable {
                 repeatingData: scan.scanning.contains { $0.filter?.reportsDuplicateData == true })
         }
         for property in changed ?? [] { core.announce(property, of: key) }
-        scans[index]?.foundCount += 1
     }
 }
 

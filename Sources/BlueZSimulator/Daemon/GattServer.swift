@@ -5,7 +5,7 @@ import Foundation
 struct GattServer: Sendable {
     var applications = Applications()
     /// By the serving adapter and the central's address.
-    private(set) var links: [DeviceKey: ServerLink] = [:]
+    var links: [DeviceKey: ServerLink] = [:]
     /// What centrals have written to each descriptor for subscriptions, by the descriptor's handle. That of a bonded central
     /// outlives its link.
     private(set) var configurations: [DeviceKey: [UInt16: UInt16]] = [:]
@@ -70,9 +70,7 @@ struct GattServer: Sendable {
         guard !services.isEmpty else { return }
         servicesChanged(services, on: index, &core)
         for (key, written) in configurations where key.adapter == index {
-            configurations[key] = written.filter { entry in
-                !services.contains { $0.range.contains(Int(entry.key)) }
-            }
+            configurations[key] = written.filter { handle, _ in !services.contains { $0.range.contains(Int(handle)) } }
         }
     }
 
@@ -116,8 +114,6 @@ struct GattServer: Sendable {
         core.alarms.set(.resolveCentral(key), to: core.now + 0.1)
     }
 
-    mutating func secured(_ key: DeviceKey, _ security: LinkSecurity) { links[key]?.security = security }
-
     /// BlueZ has read the central's own services, of which the simulator has none.
     func centralResolved(_ key: DeviceKey, _ core: inout Core) {
         guard let link = links[key] else { return }
@@ -126,7 +122,8 @@ struct GattServer: Sendable {
         if let name = link.central.name { core.setName(name, of: key) }
     }
 
-    /// A central's link has ended: so do its subscriptions, and its requests get no response. Returns whether there was one.
+    /// A central's link has ended (`att_disconnected`): its requests get no response, its subscriptions end unless it is
+    /// bonded, then its sockets. Returns whether there was one.
     mutating func centralLeft(_ key: DeviceKey, _ core: inout Core) -> Bool {
         guard let link = links.removeValue(forKey: key) else { return false }
         for alarm in [Alarm.confirmation(key), .confirmationTimeout(key), .resolveCentral(key)] {
@@ -135,7 +132,16 @@ struct GattServer: Sendable {
         if let pending = link.pending, !core.faults.diesOfAbandonedAnswers {
             core.alarms.remove(.packetTimeout(pending.id))
         }
-        endSubscriptions(of: key, &core)
+        if core.tree.devices[key]?.isBonded != true {
+            let written = configurations.removeValue(forKey: key) ?? [:]
+            for handle in written.filter({ $0.value != 0 }).keys.sorted() {
+                guard let object = applications.object(notifiedBy: handle, on: key.adapter) else { continue }
+                // The versions with a socket per central close the oldest one here (bluez#1452).
+                applications.unsubscribe(object, by: nil, &core)
+            }
+        }
+        if core.traits.notificationSockets != .shared { applications.closeSockets(of: key, \.notifySockets, &core) }
+        if core.traits.hasWriteSocketPerCentral { applications.closeSockets(of: key, \.writeSockets, &core) }
         return true
     }
 
@@ -302,9 +308,7 @@ struct GattServer: Sendable {
         core.alarms.remove(.packetTimeout(packet))
         var result = result
         if case .bytes = result {
-            if let prepared = pending.prepared {
-                links[packet.link]?.prepare(prepared)
-            }
+            if let part = pending.prepared { links[packet.link]?.prepare(part) }
             if pending.isExecuting {
                 guard let next = execute(packet, &core) else { return }
                 result = next
@@ -317,12 +321,9 @@ struct GattServer: Sendable {
 
     /// A program has not answered in time, or the central has disconnected before it did.
     mutating func packetTimedOut(_ id: PacketID, _ core: inout Core) {
-        guard isPending(id) else {
-            // 5.66 then uses a link that does not exist any more.
-            if core.faults.diesOfAbandonedAnswers { core.perform(.die) }
-            return
-        }
-        answer(id, .error(ATTError.unlikely), &core)
+        if isPending(id) { return answer(id, .error(ATTError.unlikely), &core) }
+        // 5.66 then uses a link that does not exist any more.
+        if core.faults.diesOfAbandonedAnswers { core.perform(.die) }
     }
 
     mutating func returned(_ packet: PacketID, isRead: Bool, _ reply: ClientReply, _ core: inout Core) {
@@ -352,7 +353,13 @@ struct GattServer: Sendable {
             return .bytes([])
         }
         if served.offersWriteSocket {
-            acquireWrite(object, bytes, packet, &core)
+            applications[object]?.waitingForSocket.append((packet, bytes))
+            if packet.wantsResponse { wait(for: object, packet, &core) }
+            // The program is asked once for all writes that wait for the socket.
+            guard served.waitingForSocket.isEmpty else { return nil }
+            applications.call(object, "AcquireWrite", &core, [options(packet.link, core)], reply: .socket) {
+                $0.server.writeSocketReturned(object, packet, $1, &$0.core)
+            }
             return nil
         }
         // If commands are allowed too, BlueZ responds without asking (`chrc_write_cb` gives no queue).
@@ -370,19 +377,6 @@ struct GattServer: Sendable {
         ask(object, "WriteValue", arguments, packet, &core)
     }
 
-    /// Asks a program for a socket, once for all writes that wait for it.
-    private mutating func acquireWrite(
-        _ object: ObjectID, _ bytes: [UInt8], _ packet: PacketID, _ core: inout Core
-    ) {
-        let isAsked = applications[object]?.waitingForSocket.isEmpty == false
-        applications[object]?.waitingForSocket.append((packet, bytes))
-        if packet.wantsResponse { wait(for: object, packet, &core) }
-        guard !isAsked else { return }
-        applications.call(object, "AcquireWrite", &core, [options(packet.link, core)], reply: .socket) {
-            $0.server.writeSocketReturned(object, packet, $1, &$0.core)
-        }
-    }
-
     mutating func writeSocketReturned(
         _ object: ObjectID, _ packet: PacketID, _ reply: ClientReply, _ core: inout Core
     ) {
@@ -390,25 +384,23 @@ struct GattServer: Sendable {
             if case .socket(let socket) = reply { core.perform(.closeSocket(socket)) }
             return
         }
-        if case .socket(let socket) = reply {
+        let code = reply.code(ATTError.writeNotPermitted, core.traits)
+        switch reply {
+        case .socket(let socket):
             applications[object]?.writeSockets.append(ServedSocket(id: socket, central: packet.link))
             applications[object]?.waitingForSocket = []
             for write in waiting {
                 core.perform(.transmit(socket, write.bytes))
                 answer(write.packet, .bytes([]), &core)
             }
-            return
-        }
-        if case .error = reply {
-            let code = reply.code(ATTError.writeNotPermitted, core.traits)
-            // The writes behind it go on waiting: 5.66 does not look at them again.
-            guard code == ATTError.unlikely else { return answer(packet, .error(code), &core) }
-        }
-        applications[object]?.waitingForSocket = []
-        for write in waiting {
-            let isWaiting = isPending(write.packet)
-            guard isWaiting || links[write.packet.link] != nil else { continue }
-            writeValue(write.bytes, offset: 0, to: object, write.packet, isWaiting: isWaiting, &core)
+        // The writes behind it go on waiting: 5.66 does not look at them again.
+        case .error where code != ATTError.unlikely: answer(packet, .error(code), &core)
+        case .error, .values:
+            applications[object]?.waitingForSocket = []
+            for write in waiting where links[write.packet.link] != nil {
+                let isWaiting = isPending(write.packet)
+                writeValue(write.bytes, offset: 0, to: object, write.packet, isWaiting: isWaiting, &core)
+            }
         }
     }
 
@@ -446,7 +438,11 @@ struct GattServer: Sendable {
         switch reply {
         case .socket(let socket):
             // The central may have disconnected or unsubscribed in the meantime.
-            guard isSubscribed(key, to: object) else { return core.perform(.closeSocket(socket)) }
+            let database = applications.databases[key.adapter]
+            let characteristic = applications[object].flatMap { database?.characteristic(withValue: $0.handle) }
+            guard links[key] != nil, configurations[key]?[characteristic?.configurationHandle ?? 0] ?? 0 != 0 else {
+                return core.perform(.closeSocket(socket))
+            }
             if core.traits.notificationSockets == .shared {
                 for place in applications[object]?.notifySockets.indices ?? 0..<0 {
                     applications[object]?.notifySockets[place].isReplaced = true
@@ -457,28 +453,6 @@ struct GattServer: Sendable {
         case .error("org.freedesktop.DBus.Error.NoReply", _), .error("org.bluez.Error.Failed", _): return
         case .error, .values: applications.startNotify(object, &core)
         }
-    }
-
-    private func isSubscribed(_ key: DeviceKey, to object: ObjectID) -> Bool {
-        guard let characteristic = applications[object],
-            let handle = applications.databases[key.adapter]?.characteristic(
-                withValue: characteristic.handle)?.configurationHandle
-        else { return false }
-        return links[key] != nil && configurations[key]?[handle] ?? 0 != 0
-    }
-
-    /// The link of a central has ended (`att_disconnected`): its subscriptions end unless it is bonded, then its sockets.
-    private mutating func endSubscriptions(of key: DeviceKey, _ core: inout Core) {
-        if core.tree.devices[key]?.isBonded != true {
-            let written = configurations.removeValue(forKey: key) ?? [:]
-            for handle in written.filter({ $0.value != 0 }).keys.sorted() {
-                guard let object = applications.object(notifiedBy: handle, on: key.adapter) else { continue }
-                // The versions with a socket per central close the oldest one here (bluez#1452).
-                applications.unsubscribe(object, by: nil, &core)
-            }
-        }
-        if core.traits.notificationSockets != .shared { applications.closeSockets(of: key, \.notifySockets, &core) }
-        if core.traits.hasWriteSocketPerCentral { applications.closeSockets(of: key, \.writeSockets, &core) }
     }
 
     // MARK: Values
@@ -538,9 +512,6 @@ struct GattServer: Sendable {
         if link.central.confirmsIndications { core.alarms.set(.confirmation(key), to: core.now + 0.005) }
     }
 
-    /// A central is out of range, before its link ends.
-    mutating func vanished(_ key: DeviceKey) { links[key]?.central.confirmsIndications = false }
-
     mutating func confirmed(_ key: DeviceKey, _ core: inout Core) {
         guard let indication = links[key]?.indications.first else { return }
         core.alarms.remove(.confirmationTimeout(key))
@@ -554,9 +525,7 @@ struct GattServer: Sendable {
 
     /// Takes packets of a program's socket (`sock_io_read`). Returns false if the socket is not a program's.
     mutating func packetsCame(_ packets: [[UInt8]], from id: SocketID, _ core: inout Core) -> Bool {
-        guard let object = applications.object(with: id, \.notifySockets),
-            let application = applications[object.application],
-            let characteristic = applications[object],
+        guard let object = applications.object(with: id, \.notifySockets), let characteristic = applications[object],
             let place = characteristic.notifySockets.firstIndex(where: { $0.id == id })
         else { return false }
         let socket = characteristic.notifySockets[place]
@@ -564,7 +533,7 @@ struct GattServer: Sendable {
         let confirmation = core.traits.socketConfirmation
         for bytes in packets.prefix(while: { !$0.isEmpty }) {
             send(
-                bytes, from: characteristic.handle, on: application.adapter,
+                bytes, from: characteristic.handle, on: socket.central.adapter,
                 to: core.traits.notificationSockets == .routed ? socket.central : nil,
                 confirming: confirmation == .call ? object : nil, by: confirmation == .packet ? id : nil, &core)
         }

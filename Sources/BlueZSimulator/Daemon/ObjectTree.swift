@@ -7,20 +7,14 @@ struct ObjectTree: Sendable {
         var properties: [NamedValue]
     }
 
-    /// The attributes of a device that are on the bus.
-    private struct Attributes: Sendable {
-        /// Handles in the order in which the objects were added.
-        var order: [UInt16] = []
-        var objects: [UInt16: Attribute] = [:]
-    }
-
     let traits: DaemonTraits
     let properties: PropertyTables
     var adapters: [Int: Adapter] = [:] { didSet { adapterChanges += 1 } }
     /// How often an adapter has changed.
     var adapterChanges = 0
     var devices: [DeviceKey: Device] = [:]
-    private var attributes: [DeviceKey: Attributes] = [:]
+    /// Those on the bus, by their handles.
+    private var attributes: [DeviceKey: [UInt16: Attribute]] = [:]
     /// By device, the properties that a fault makes the daemon write with a wrong type.
     var mistyped: [VirtualAddress: Set<String>] = [:]
 
@@ -40,30 +34,28 @@ struct ObjectTree: Sendable {
         var keys = [ObjectKey.root] + adapters.keys.sorted().map(ObjectKey.adapter)
         for device in devices.values.sorted(by: { $0.sequence < $1.sequence }).map(\.key) {
             keys.append(.device(device))
-            keys += (attributes[device]?.order ?? []).map { .attribute(AttributeKey(device: device, handle: $0)) }
+            let handles = attributes[device]?.keys.sorted() ?? []
+            keys += handles.map { .attribute(AttributeKey(device: device, handle: $0)) }
         }
         return keys.compactMap(state(of:))
     }
 
     // MARK: Attributes
 
-    func attribute(_ key: AttributeKey) -> Attribute? { attributes[key.device]?.objects[key.handle] }
+    func attribute(_ key: AttributeKey) -> Attribute? { attributes[key.device]?[key.handle] }
 
     mutating func add(_ attribute: Attribute, as key: AttributeKey) {
-        attributes[key.device, default: Attributes()].order.append(key.handle)
-        attributes[key.device]?.objects[key.handle] = attribute
+        attributes[key.device, default: [:]][key.handle] = attribute
     }
 
     mutating func removeAttribute(_ key: AttributeKey) {
-        attributes[key.device]?.order.removeAll { $0 == key.handle }
-        attributes[key.device]?.objects[key.handle] = nil
+        attributes[key.device]?[key.handle] = nil
     }
 
     /// Sets a property; one that the object does not have stays absent.
     mutating func set(_ name: String, to value: BusValue, of key: AttributeKey) {
-        guard let place = attributes[key.device]?.objects[key.handle]?.properties.firstIndex(where: { $0.name == name })
-        else { return }
-        attributes[key.device]?.objects[key.handle]?.properties[place].value = value
+        guard let place = attribute(key)?.properties.firstIndex(where: { $0.name == name }) else { return }
+        attributes[key.device]?[key.handle]?.properties[place].value = value
     }
 
     // MARK: Paths

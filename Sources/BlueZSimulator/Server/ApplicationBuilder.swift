@@ -37,10 +37,10 @@ struct ApplicationBuilder {
         }
         guard !items.isEmpty else { return .failed("No object received") }
         var services = items.filter { $0.interface == InterfaceName.service }
-        let isComplete =
-            items.filter { $0.interface == InterfaceName.characteristic }.allSatisfy { take($0, &services) }
-            && items.filter { $0.interface == InterfaceName.descriptor }.allSatisfy { take($0, &services) }
-        guard isComplete, !services.isEmpty || items.contains(where: { $0.interface == "org.bluez.GattProfile1" })
+        let characteristics = items.filter { $0.interface == InterfaceName.characteristic }
+        let descriptors = items.filter { $0.interface == InterfaceName.descriptor }
+        guard (characteristics + descriptors).allSatisfy({ take($0, &services) }),
+            !services.isEmpty || items.contains(where: { $0.interface == "org.bluez.GattProfile1" })
         else { return .failed("No valid service object found") }
         guard services.allSatisfy({ add($0) }) else { return .failed("Failed to create entry in database") }
         application.registration = nil
@@ -67,8 +67,7 @@ struct ApplicationBuilder {
         var item = item
         item.parent = parent
         item.flags = flags
-        let list: WritableKeyPath<Item, [Item]> = isCharacteristic ? \.characteristics : \.descriptors
-        services[place][keyPath: list].append(item)
+        services[place][keyPath: isCharacteristic ? \Item.characteristics : \.descriptors].append(item)
         return true
     }
 
@@ -88,9 +87,15 @@ struct ApplicationBuilder {
         give(service.handle, item)
         for given in service.characteristics {
             for handle in [given.valueHandle] + given.descriptors.map(\.handle) {
-                guard case .object(let object)? = database.attributes[handle]?.content else { continue }
-                let served = (item.characteristics + item.descriptors).first { $0.path == object.path }
-                if let served { serve(served, handle) }
+                guard case .object(let object)? = database.attributes[handle]?.content,
+                    let served = (item.characteristics + item.descriptors).first(where: { $0.path == object.path })
+                else { continue }
+                give(handle, served)
+                application.objects[served.path] = ServedObject(
+                    interface: served.interface, handle: handle, flags: served.flags.flags,
+                    offersNotifySocket: served.properties["NotifyAcquired"] != nil,
+                    offersWriteSocket: served.properties["WriteAcquired"] != nil,
+                    wantsAuthorization: served.flags.wantsAuthorization)
             }
         }
         guard isComplete else {
@@ -126,15 +131,6 @@ struct ApplicationBuilder {
         return AttributeDatabase.Entry(
             uuid: uuid, handle: handle, flags: item.flags.flags, permissions: item.flags.permissions,
             content: .object(ObjectID(application: application.id, path: item.path)))
-    }
-
-    private mutating func serve(_ item: Item, _ handle: UInt16) {
-        give(handle, item)
-        application.objects[item.path] = ServedObject(
-            interface: item.interface, handle: handle, flags: item.flags.flags,
-            offersNotifySocket: item.properties["NotifyAcquired"] != nil,
-            offersWriteSocket: item.properties["WriteAcquired"] != nil,
-            wantsAuthorization: item.flags.wantsAuthorization)
     }
 
     /// An object that has left its handle to BlueZ gets it, if it has the property.
