@@ -52,16 +52,13 @@ struct AdvertisementRecord: Hashable, Sendable {
         "MinInterval", "MaxInterval", "TxPower",
     ]
 
-    private func isKnown(_ name: String) -> Bool { !traits.missingProperties.contains("LEAdvertisement1." + name) }
-
     /// The advertising interval, in seconds.
     var interval: Double { minInterval == 0 ? Radio.hostInterval : Double(minInterval) * 0.000_625 }
 
     /// Takes all properties. Returns false if one cannot be taken, or if two contradict each other.
     mutating func take(_ properties: [NamedValue], of adapter: Adapter) -> Bool {
-        for name in Self.properties where isKnown(name) {
-            guard let value = properties[name] else { continue }
-            guard take(name, value, of: adapter) else { return false }
+        for name in Self.properties {
+            if let value = properties[name], !take(name, value, of: adapter) { return false }
         }
         if data.flags != nil {
             // A broadcast must not be discoverable (core specification 5.0, volume 3, part C, 9.1.2).
@@ -76,7 +73,7 @@ struct AdvertisementRecord: Hashable, Sendable {
 
     /// Takes a property, or its invalidation. Returns false if it cannot be taken.
     mutating func take(_ name: String, _ value: BusValue?, of adapter: Adapter) -> Bool {
-        guard isKnown(name) else { return true }
+        if traits.missingProperties.contains("LEAdvertisement1." + name) { return true }
         let isResponse = name.hasPrefix(Self.scanResponse)
         let part: WritableKeyPath<Self, AdvertisingData> = isResponse ? \.scanData : \.data
         switch isResponse ? String(name.dropFirst(Self.scanResponse.count)) : name {
@@ -204,7 +201,6 @@ struct AdvertisementRecord: Hashable, Sendable {
         let isExtended =
             hasSecondaryChannel || traits.advertisingLength == .controller && length > AdvertisingData.longest
         let hasScanResponse = !(isPeripheral && isExtended)
-        let appearance = includes.contains("appearance") ? appearance ?? 0 : appearance
         // The kernel refuses what BlueZ asks for and sends as well (`tlv_data_is_valid`).
         guard let own = data.generated(within: limit, name: hasScanResponse ? nil : name, appearance: appearance),
             !includes.contains("appearance")

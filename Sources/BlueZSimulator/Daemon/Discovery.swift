@@ -2,7 +2,6 @@ import Foundation
 
 /// Discovery: a session for each client, the one scan of an adapter that they share, and the reports that it brings.
 struct Discovery: Sendable {
-    /// The discovery of an adapter.
     struct Scan: Sendable {
         /// The latest first.
         fileprivate(set) var sessions: [DiscoverySession] = []
@@ -18,7 +17,7 @@ struct Discovery: Sendable {
         var scanning: LazyFilterSequence<[DiscoverySession]> { sessions.lazy.filter(\.isScanning) }
     }
 
-    /// By adapter.
+    /// The discovery of each adapter, by its number.
     var scans: [Int: Scan] = [:]
 
     var owners: [String] { scans.values.flatMap { $0.sessions.map(\.owner) } }
