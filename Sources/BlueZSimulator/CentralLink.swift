@@ -161,7 +161,8 @@ public final class CentralLink: Sendable {
     public func vanish(noticedAfter delay: TimeInterval = 2) {
         let requests = contents.withLock { $0.disconnect() }
         stage.decide { simulation in
-            simulation.daemon.server.vanished(DeviceKey(adapter: adapter, address: central.address))
+            let key = DeviceKey(adapter: adapter, address: central.address)
+            simulation.daemon.server.links[key]?.central.confirmsIndications = false
             simulation.linkLayer.vanish(end, noticedAfter: max(0, delay))
         }
         for request in requests { settle(request, .failure(.disconnected)) }

@@ -328,7 +328,7 @@ extension Simulator {
     /// From now on bluetoothd crashes, as BlueZ does, if a central's link ends while a program has not answered a request of
     /// that central: five seconds after the request. It returns with ``simulateDaemonReturn()``.
     public func simulateDeathByAbandonedAnswers(_ dies: Bool = true) {
-        stage.decide { $0.daemon.server.diesOfAbandonedAnswers = dies }
+        stage.decide { $0.daemon.core.faults.diesOfAbandonedAnswers = dies }
     }
 
     /// The next `count` registrations of an application fail.

@@ -26,16 +26,14 @@ extension Simulator {
 
     /// The clients that take part in a discovery, scanning clients first; empty when every client has cleaned up.
     public var discoverySessions: [DiscoverySessionState] {
-        func state(_ session: DiscoverySession, _ adapter: Adapter, isScanning: Bool) -> DiscoverySessionState {
-            DiscoverySessionState(
-                client: session.owner, adapter: adapter.path, isScanning: isScanning, filter: session.filter?.sent)
-        }
-        return stage.look { simulation in
-            simulation.daemon.core.tree.adapters.sorted { $0.key < $1.key }.flatMap {
-                index, adapter -> [DiscoverySessionState] in
-                guard let scan = simulation.daemon.discovery.scans[index] else { return [] }
-                return scan.scanning.map { state($0, adapter, isScanning: true) }
-                    + scan.waiting.map { state($0, adapter, isScanning: false) }
+        stage.look { simulation in
+            simulation.daemon.core.tree.adapters.sorted { $0.key < $1.key }.flatMap { index, adapter in
+                let sessions = simulation.daemon.discovery.scans[index]?.sessions ?? []
+                return (sessions.filter(\.isScanning) + sessions.filter { !$0.isScanning }).map { session in
+                    DiscoverySessionState(
+                        client: session.owner, adapter: adapter.path, isScanning: session.isScanning,
+                        filter: session.filter?.sent)
+                }
             }
         }
     }

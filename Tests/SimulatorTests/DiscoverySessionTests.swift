@@ -50,8 +50,9 @@ final class DiscoverySessionTests: XCTestCase {
         check(
             "a filter outlives a stop and ends with an empty one", DaemonBench(),
             (.ask(.filter(("Transport", .string("le")))), nil), (.ask(.start), nil), (.ask(.stop), nil),
-            (.holds { $0.daemon.discovery.scans[0]?.waiting.count == 1 }, nil), (.ask(.filter()), nil),
-            (.holds { $0.daemon.discovery.scans[0]?.waiting.count == 0 }, nil))
+            (.holds { $0.daemon.discovery.scans[0]?.sessions.map(\.isScanning) == [false] }, nil),
+            (.ask(.filter()), nil),
+            (.holds { $0.daemon.discovery.scans[0]?.sessions == [] }, nil))
         // BlueZ 5.66 counts the scanning sessions and ignores their owners.
         check(
             "a client that only set a filter and leaves ends the scan of the one other", DaemonBench(),

@@ -40,8 +40,7 @@ final class PowerTests: XCTestCase {
         check(
             "a power off by a client removes temporary devices and the strength of others", scanning(),
             (.ask(.power(false)), ["- _00_02", "reply", "00_01 -TxPower -RSSI", "/hci0 Powered Discovering Class"]),
-            (.holds { !$0.isListening }, nil), (.holds { $0.daemon.discovery.scans[0]?.scanning == [] }, nil),
-            (.holds { $0.daemon.discovery.scans[0]?.waiting == [] }, nil))
+            (.holds { !$0.isListening }, nil), (.holds { $0.daemon.discovery.scans[0]?.sessions == [] }, nil))
         check(
             "held off by rfkill the devices stay and switching on is blocked", scanning(),
             (

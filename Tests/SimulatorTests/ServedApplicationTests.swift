@@ -45,7 +45,7 @@ final class ServedApplicationTests: XCTestCase {
             object.notifySockets = [ServedSocket(id: SocketID(number: number), central: central)]
             application.objects["/app/s0/c\(number)"] = object
         }
-        XCTAssertTrue(applications.close(application, &core).isEmpty)
+        XCTAssertTrue(applications.remove(application, &core).isEmpty)
         let closed = core.takeEffects().compactMap { effect -> UInt64? in
             if case .closeSocket(let socket) = effect { socket.number } else { nil }
         }
@@ -84,6 +84,12 @@ final class ServedApplicationTests: XCTestCase {
             ([service, ServingProgram.characteristic("s0/c0", "2a38", ["reed"])], "No valid service object found"),
             ([service, ServingProgram.characteristic("s0/c0", "2a38", [])], "No valid service object found"),
             ([service, ServingProgram.descriptor("s0/c0/d0", "2901", ["read"])], "No valid service object found"),
+            (
+                [
+                    service, ServingProgram.characteristic("s0/c0", "2a38", ["read"]),
+                    ServingProgram.descriptor("s0/c0/d0", "2901", ["notify"]),
+                ], "No valid service object found"
+            ),
             ([ServingProgram.service("s0", "1800")], "Failed to create entry in database"),
             ([ServingProgram.service("s0", "1801")], "Failed to create entry in database"),
             ([ServingProgram.service("s0", "nothing")], "Failed to create entry in database"),

@@ -84,14 +84,12 @@ final class ServerExchangeTests: XCTestCase {
             (["read", "write", "notify"], [.read, .write, .notify], no, no, no),
         ]
         for (texts, expected, read, write, subscribing) in table {
-            let flags = CharacteristicFlags.ofCharacteristic(
-                .strings(texts), hasSecuredSubscriptions: true)
+            let flags = CharacteristicFlags(.strings(texts))
             XCTAssertEqual(flags?.flags, expected, "\(texts)")
             XCTAssertEqual(flags?.permissions, AttributePermissions(read: read, write: write), "\(texts)")
             XCTAssertEqual(flags?.subscribing, subscribing, "\(texts)")
         }
-        XCTAssertNil(CharacteristicFlags.ofDescriptor(.strings(["notify"])))
-        XCTAssertNil(CharacteristicFlags.ofDescriptor(.strings(["encrypt-broadcast"])))
-        XCTAssertNil(CharacteristicFlags.ofCharacteristic(.string("read"), hasSecuredSubscriptions: true))
+        XCTAssertNil(CharacteristicFlags(.strings(["encrypt-broadcast"])))
+        XCTAssertNil(CharacteristicFlags(.string("read")))
     }
 }

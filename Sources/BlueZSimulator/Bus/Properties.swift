@@ -46,5 +46,11 @@ struct PropertyTable<Object>: Sendable {
         return values
     }
 
+    /// Returns those of the named properties that the version has; the value is nil if the property does not exist.
+    func values(of object: Object?, named names: [String]) -> [(name: String, value: BusValue?)] {
+        guard let object else { return [] }
+        return names.compactMap { name in self[name].map { (name, $0.value(object)) } }
+    }
+
     var xml: String { properties.map(\.xml).joined() }
 }

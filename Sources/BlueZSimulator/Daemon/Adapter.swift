@@ -27,8 +27,6 @@ public struct VirtualAdapter: Hashable, Sendable {
 
     /// The object's path on the bus.
     public var path: String { "/org/bluez/hci\(index)" }
-
-    var transports: DiscoveryFilter.Transport { isLowEnergyOnly ? .lowEnergy : .both }
 }
 
 /// The state behind one `org.bluez.Adapter1` and the other interfaces of its object.
@@ -44,7 +42,7 @@ struct Adapter: Sendable {
 
     let hardware: VirtualAdapter
     let version: BlueZVersion
-    let path: String
+    var path: String { hardware.path }
     var alias: String?
     var isPowered: Bool
     var powerState: PowerState
@@ -68,7 +66,6 @@ struct Adapter: Sendable {
     init(_ hardware: VirtualAdapter, version: BlueZVersion) {
         self.hardware = hardware
         self.version = version
-        path = hardware.path
         isPowered = hardware.isPowered
         powerState = hardware.isPowered ? .on : .off
     }

@@ -1,12 +1,5 @@
 /// An advertisement that a client has registered, as `src/advertising.c` keeps it.
 struct AdvertisementRecord: Hashable, Sendable {
-    /// What the kernel adds.
-    enum Include: String, Sendable {
-        case txPower = "tx-power"
-        case appearance
-        case localName = "local-name"
-    }
-
     let key: AdvertisementKey
     let owner: String
     let path: String
@@ -18,7 +11,8 @@ struct AdvertisementRecord: Hashable, Sendable {
 
     /// Whether it takes connections. BlueZ broadcasts an advertisement without a `Type`.
     var isPeripheral = false
-    var includes: Set<Include> = []
+    /// What the kernel adds: `tx-power`, `appearance`, `local-name`.
+    var includes: [String] = []
     var name: String?
     /// Nil if the object never had it.
     var appearance: UInt16?
@@ -26,11 +20,10 @@ struct AdvertisementRecord: Hashable, Sendable {
     /// The scan response without the name.
     var scanData = AdvertisingData()
     var timeout: UInt16 = 0
-    var duration: UInt16 = 0
     var discoverableTimeout: UInt16 = 0
     /// Whether the discoverable time is limited.
     var isDiscoverableTimed = false
-    var secondaryChannel: String?
+    var hasSecondaryChannel = false
     /// In units of 0.625 ms; 0 is the kernel's choice.
     var minInterval = 0
     var maxInterval = 0
@@ -46,11 +39,11 @@ struct AdvertisementRecord: Hashable, Sendable {
     var ownAddress: VirtualAddress? {
         isPeripheral ? nil : VirtualAddress(value: SeededGenerator.mixed(key.number) & 0x3FFF_FFFF_FFFF)
     }
-}
 
-/// The properties, which are read one after another in BlueZ's own order, whatever the order in the message.
-extension AdvertisementRecord {
-    /// The properties that some version reads without `--experimental`.
+    // MARK: Properties
+
+    /// The properties that some version reads without `--experimental`, in the order in which BlueZ reads them, whatever the
+    /// order in the message.
     static let properties = [
         "Type", "ServiceUUIDs", "ScanResponseServiceUUIDs", "SolicitUUIDs", "ScanResponseSolicitUUIDs",
         "ManufacturerData",
@@ -59,16 +52,13 @@ extension AdvertisementRecord {
         "MinInterval", "MaxInterval", "TxPower",
     ]
 
-    private func isKnown(_ name: String) -> Bool { !traits.missingProperties.contains("LEAdvertisement1." + name) }
-
     /// The advertising interval, in seconds.
     var interval: Double { minInterval == 0 ? Radio.hostInterval : Double(minInterval) * 0.000_625 }
 
     /// Takes all properties. Returns false if one cannot be taken, or if two contradict each other.
     mutating func take(_ properties: [NamedValue], of adapter: Adapter) -> Bool {
-        for name in Self.properties where isKnown(name) {
-            guard let value = properties[name] else { continue }
-            guard take(name, value, of: adapter) else { return false }
+        for name in Self.properties {
+            if let value = properties[name], !take(name, value, of: adapter) { return false }
         }
         if data.flags != nil {
             // A broadcast must not be discoverable (core specification 5.0, volume 3, part C, 9.1.2).
@@ -83,14 +73,13 @@ extension AdvertisementRecord {
 
     /// Takes a property, or its invalidation. Returns false if it cannot be taken.
     mutating func take(_ name: String, _ value: BusValue?, of adapter: Adapter) -> Bool {
-        guard isKnown(name) else { return true }
+        if traits.missingProperties.contains("LEAdvertisement1." + name) { return true }
         let isResponse = name.hasPrefix(Self.scanResponse)
         let part: WritableKeyPath<Self, AdvertisingData> = isResponse ? \.scanData : \.data
         switch isResponse ? String(name.dropFirst(Self.scanResponse.count)) : name {
         case "Type":
-            guard let value else { return true }
-            guard let text = value.text, ["broadcast", "peripheral"].contains(text) else { return false }
-            isPeripheral = text == "peripheral"
+            guard value == nil || ["broadcast", "peripheral"].contains(value?.text) else { return false }
+            if let value { isPeripheral = value == .string("peripheral") }
         case "ServiceUUIDs": return takeUUIDs(value, into: part.appending(path: \.serviceUUIDs))
         case "SolicitUUIDs": return takeUUIDs(value, into: part.appending(path: \.solicitedUUIDs))
         case "ManufacturerData":
@@ -112,41 +101,46 @@ extension AdvertisementRecord {
             guard case .int16(let power)? = value, (-127...20).contains(power) else { return false }
             txPower = power
         case "Includes":
-            includes = Set((value?.strings ?? []).compactMap(Include.init))
+            includes = value?.strings ?? []
             return value?.isArray != false
         case "LocalName":
             guard let value else { self.name = nil; return true }
-            guard let text = value.text, !includes.contains(.localName) else { return false }
+            guard let text = value.text, !includes.contains("local-name") else { return false }
             self.name = text.isEmpty ? nil : text
         case "Appearance":
             guard let value else { appearance = 0; return true }
-            guard let number = value.number, !includes.contains(.appearance) else { return false }
+            guard let number = value.number, !includes.contains("appearance") else { return false }
             appearance = number == .max ? nil : number
-        case "Duration": return takeNumber(value, into: \.duration)
-        case "Timeout": return takeNumber(value, into: \.timeout)
+        case "Duration": return value == nil || value?.number != nil
+        case "Timeout":
+            guard let seconds = (value ?? .uint16(0)).number else { return false }
+            timeout = seconds
         case "Discoverable":
-            guard let value else { data.clearFlags(); return true }
+            guard let value, value != .bool(false) || traits.undiscoverableFlags != .none else {
+                data.clearFlags()
+                return true
+            }
             guard let isDiscoverable = value.flag else { return false }
-            return setDiscoverable(isDiscoverable, adapter)
+            let isIgnored = !isDiscoverable && traits.undiscoverableFlags == .withoutClassicInPeripherals
+            if isIgnored, !isPeripheral { return true }
+            guard setFlags(isDiscoverable ? 0x02 : 0, adapter) else {
+                // The same flags again remove them.
+                data.clearFlags()
+                return false
+            }
         case "DiscoverableTimeout":
-            guard takeNumber(value, into: \.discoverableTimeout) else { return false }
+            guard let seconds = (value ?? .uint16(0)).number else { return false }
+            discoverableTimeout = seconds
             isDiscoverableTimed = value != nil
         case "SecondaryChannel":
-            guard let value else { secondaryChannel = nil; return true }
-            guard let text = value.text, ["1M", "2M", "Coded"].contains(text) else { return false }
-            secondaryChannel = text
+            guard value == nil || ["1M", "2M", "Coded"].contains(value?.text) else { return false }
+            hasSecondaryChannel = value != nil
         default: return false
         }
         return true
     }
 
     private static let scanResponse = "ScanResponse"
-
-    private mutating func takeNumber(_ value: BusValue?, into place: WritableKeyPath<Self, UInt16>) -> Bool {
-        guard let number = value == nil ? 0 : value?.number else { return false }
-        self[keyPath: place] = number
-        return true
-    }
 
     private mutating func takeInterval(_ value: BusValue?, into place: WritableKeyPath<Self, Int>) -> Bool {
         self[keyPath: place] = 0
@@ -186,24 +180,6 @@ extension AdvertisementRecord {
         return true
     }
 
-    private mutating func setDiscoverable(_ isDiscoverable: Bool, _ adapter: Adapter) -> Bool {
-        if !isDiscoverable {
-            switch traits.undiscoverableFlags {
-            case .none:
-                data.clearFlags()
-                return true
-            case .withoutClassicInPeripherals where !isPeripheral: return true
-            case .zero, .withoutClassic, .withoutClassicInPeripherals: break
-            }
-        }
-        guard setFlags(isDiscoverable ? 0x02 : 0, adapter) else {
-            // The same flags again remove them.
-            data.clearFlags()
-            return false
-        }
-        return true
-    }
-
     /// Sets the flags. Returns false if they are set already. The flag "no classic Bluetooth" is added for an adapter without
     /// it, and for an advertisement that is discoverable while its adapter is not; from 5.77 on for each advertisement of such
     /// an adapter.
@@ -214,10 +190,7 @@ extension AdvertisementRecord {
     }
 
     private static let withoutClassic: UInt8 = 0x04
-}
 
-/// The bytes that the controller sends.
-extension AdvertisementRecord {
     /// Returns the bytes of the advertisement and of the scan response; nil if they are too many.
     ///
     /// The kernel adds to BlueZ's part what BlueZ only asks for: flags before it, the transmission power behind it, and the
@@ -226,34 +199,29 @@ extension AdvertisementRecord {
         let length = data.generated(within: .max)?.count ?? 0
         // With a second channel an advertisement that takes connections has no scan response.
         let isExtended =
-            secondaryChannel != nil || traits.advertisingLength == .controller && length > AdvertisingData.longest
+            hasSecondaryChannel || traits.advertisingLength == .controller && length > AdvertisingData.longest
         let hasScanResponse = !(isPeripheral && isExtended)
-        let appearance = includes.contains(.appearance) ? appearance ?? 0 : appearance
         // The kernel refuses what BlueZ asks for and sends as well (`tlv_data_is_valid`).
         guard let own = data.generated(within: limit, name: hasScanResponse ? nil : name, appearance: appearance),
-            !includes.contains(.appearance)
+            !includes.contains("appearance")
         else { return nil }
 
-        let kernelFlags = isPeripheral && adapter.isDiscoverable && data.flags == nil
-        var rest = isExtended ? limit : AdvertisingData.longest
-        if kernelFlags { rest -= 3 }
-        if includes.contains(.txPower) { rest -= 3 }
-        guard own.count <= rest else { return nil }
         var bytes = own
-        if kernelFlags {
+        if isPeripheral, adapter.isDiscoverable, data.flags == nil {
             let flags = adapter.hardware.isLowEnergyOnly ? 0x02 | Self.withoutClassic : 0x02
             bytes = AdvertisingData.field(AdvertisingData.flagsType, [flags]) + own
         }
-        if includes.contains(.txPower) {
+        if includes.contains("tx-power") {
             let power = Int8(clamping: txPower ?? Self.defaultPower)
             bytes += AdvertisingData.field(0x0A, [UInt8(bitPattern: power)])
         }
+        guard bytes.count <= (isExtended ? limit : AdvertisingData.longest) else { return nil }
 
         guard hasScanResponse else { return (bytes, []) }
         guard var scanned = scanData.generated(within: limit, name: name),
             isExtended || scanned.count <= AdvertisingData.longest
         else { return nil }
-        if name == nil, includes.contains(.localName) {
+        if name == nil, includes.contains("local-name") {
             scanned = scanData.generated(within: limit, name: adapter.name) ?? []
         }
         return (bytes, scanned)

@@ -2,27 +2,28 @@ import Foundation
 
 /// The advertisements that programs have registered: `LEAdvertisingManager1` (`src/advertising.c`).
 struct Advertising: Sendable {
-    /// In the order of their registration.
-    private var records: [AdvertisementRecord] = [] { didSet { announcedChanges = nil } }
+    private var records: [AdvertisementKey: AdvertisementRecord] = [:] { didSet { announcedChanges = nil } }
     /// The number of adapter changes that are announced; nil if the advertisements have changed since.
     private var announcedChanges: Int?
 
-    var owners: [String] { records.map(\.owner) }
+    var owners: [String] { records.values.map(\.owner) }
+
+    /// In the order of their registration.
+    private var all: [AdvertisementRecord] { records.values.sorted { $0.key.number < $1.key.number } }
 
     // MARK: Registration
 
     mutating func register(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         let index = call.adapter
         guard record(call) == nil else { throw .alreadyExists }
-        let taken = Set(records.filter { $0.key.adapter == index }.map(\.instance))
+        let taken = records.values.filter { $0.key.adapter == index }.map(\.instance)
         guard let instance = (1...Adapter.mostAdvertisements).first(where: { !taken.contains($0) }) else {
             throw .notPermitted("Maximum advertisements reached")
         }
         let key = AdvertisementKey(adapter: index, number: core.nextNumber())
-        records.append(
-            AdvertisementRecord(
-                key: key, owner: call.client, path: call.path(0), instance: instance, traits: core.traits,
-                registration: call.id))
+        records[key] = AdvertisementRecord(
+            key: key, owner: call.client, path: call.path(0), instance: instance, traits: core.traits,
+            registration: call.id)
         updateCount(of: index, &core)
         // The object may be an object manager itself, though most are not.
         core.requestObjects(of: call) { $0.advertising.objectsCame(key, $1, &$0.core) }
@@ -38,28 +39,22 @@ struct Advertising: Sendable {
     }
 
     mutating func objectsCame(_ key: AdvertisementKey, _ reply: ClientReply, _ core: inout Core) {
-        guard let record = record(key), let call = record.registration else { return }
-        if let object = reply.value?.objects?.first(where: { $0.path == record.path }),
-            let interface = object.interfaces.first(where: { $0.name == InterfaceName.advertisement })
-        {
-            return take(interface.properties, for: key, call: call, &core)
+        guard let record = records[key] else { return }
+        let object = reply.value?.objects?.first { $0.path == record.path }
+        if let interface = object?.interfaces.first(where: { $0.name == InterfaceName.advertisement }) {
+            return take(interface.properties, for: key, &core)
         }
+        // If the properties cannot be read BlueZ goes on without any, which makes an empty broadcast.
         core.call(
             record.owner, record.path, InterfaceName.properties, "GetAll", [.string(InterfaceName.advertisement)],
             reply: .values
-        ) { $0.advertising.propertiesCame(key, $1, &$0.core) }
+        ) { $0.advertising.take($1.value?.options ?? [], for: key, &$0.core) }
     }
 
-    /// If the properties could not be read BlueZ goes on without any, which makes an empty broadcast.
-    mutating func propertiesCame(_ key: AdvertisementKey, _ reply: ClientReply, _ core: inout Core) {
-        guard let record = record(key), let call = record.registration else { return }
-        take(reply.value?.options ?? [], for: key, call: call, &core)
-    }
-
-    private mutating func take(
-        _ properties: [NamedValue], for key: AdvertisementKey, call: CallID, _ core: inout Core
-    ) {
-        guard var record = record(key), let adapter = core.tree.adapters[key.adapter] else { return }
+    private mutating func take(_ properties: [NamedValue], for key: AdvertisementKey, _ core: inout Core) {
+        guard var record = records[key], let call = record.registration,
+            let adapter = core.tree.adapters[key.adapter]
+        else { return }
         guard record.take(properties, of: adapter) else {
             return fail(key, call, .failed("Failed to parse advertisement."), &core)
         }
@@ -75,7 +70,7 @@ struct Advertising: Sendable {
             return fail(key, call, .failed("Failed to register advertisement"), &core)
         }
         record.registration = nil
-        change(key) { $0 = record }
+        records[key] = record
         for property in ["Timeout", "DiscoverableTimeout"] { restartTimer(of: record, property, &core) }
         core.announceInstances(of: key.adapter)
         if core.traits.setsAdvertisementInstance, properties["Instance"] != nil {
@@ -87,8 +82,7 @@ struct Advertising: Sendable {
     }
 
     private mutating func fail(_ key: AdvertisementKey, _ call: CallID, _ error: DaemonError, _ core: inout Core) {
-        records.removeAll { $0.key == key }
-        updateCount(of: key.adapter, &core)
+        drop(key, &core)
         core.fail(call, error)
     }
 
@@ -100,61 +94,54 @@ struct Advertising: Sendable {
         _ core: inout Core
     ) {
         let news = changed.map { ($0.name, BusValue?.some($0.value)) } + invalidated.map { ($0, nil) }
-        for place in records.indices {
-            let record = records[place]
-            guard record.owner == client, record.path == path, record.registration == nil,
-                let adapter = core.tree.adapters[record.key.adapter]
-            else { continue }
+        for var record in all where record.owner == client && record.path == path && record.registration == nil {
+            guard let adapter = core.tree.adapters[record.key.adapter] else { continue }
             for (name, value) in news where AdvertisementRecord.properties.contains(name) {
-                let before = records[place]
-                let isTaken = records[place].take(name, value, of: adapter)
+                let before = record
+                let isTaken = record.take(name, value, of: adapter)
                 // The controller goes on with what it had if the new value is refused.
-                if !isTaken || records[place].advertisingData(from: adapter) == nil { records[place] = before }
-                restartTimer(of: records[place], name, &core)
+                if !isTaken || record.advertisingData(from: adapter) == nil { record = before }
+                restartTimer(of: record, name, &core)
             }
+            records[record.key] = record
         }
     }
 
     private func restartTimer(of record: AdvertisementRecord, _ name: String, _ core: inout Core) {
-        let alarm: Alarm
-        let seconds: UInt16?
-        switch name {
-        case "Timeout": (alarm, seconds) = (.endAdvertisement(record.key), record.timeout > 0 ? record.timeout : nil)
-        case "DiscoverableTimeout":
-            alarm = .endAdvertisedDiscoverable(record.key)
-            seconds = record.isDiscoverableTimed ? record.discoverableTimeout : nil
-        default: return
-        }
+        let timers = [
+            "Timeout": (Alarm.endAdvertisement(record.key), record.timeout, isSet: record.timeout > 0),
+            "DiscoverableTimeout": (
+                .endAdvertisedDiscoverable(record.key), record.discoverableTimeout, isSet: record.isDiscoverableTimed
+            ),
+        ]
+        guard let (alarm, seconds, isSet) = timers[name] else { return }
         core.alarms.remove(alarm)
-        if let seconds { core.alarms.set(alarm, to: core.now + TimeInterval(seconds)) }
+        if isSet { core.alarms.set(alarm, to: core.now + TimeInterval(seconds)) }
     }
 
     // MARK: Removal
 
     /// The time of an advertisement is over: it is released and removed.
     mutating func timedOut(_ key: AdvertisementKey, _ core: inout Core) {
-        if let record = record(key) { release(record, &core) }
+        if let record = records[key] { release(record, &core) }
         remove(key, &core)
     }
 
     mutating func discoverableEnded(_ key: AdvertisementKey) {
-        change(key) { record in
-            record.isDiscoverableTimed = false
-            record.data.clearFlags()
-        }
+        records[key]?.isDiscoverableTimed = false
+        records[key]?.data.clearFlags()
     }
 
     mutating func clientLeft(_ client: String, _ core: inout Core) {
-        for record in records where record.owner == client { remove(record.key, &core) }
+        for record in all where record.owner == client { remove(record.key, &core) }
     }
 
     /// An adapter that is removed releases what is registered with it.
     mutating func removeAdapter(_ index: Int, _ core: inout Core) {
-        for record in records where record.key.adapter == index {
+        for record in all where record.key.adapter == index {
             release(record, &core)
-            stopTimers(of: record.key, &core)
+            drop(record.key, &core)
         }
-        records.removeAll { $0.key.adapter == index }
     }
 
     private func release(_ record: AdvertisementRecord, _ core: inout Core) {
@@ -162,34 +149,23 @@ struct Advertising: Sendable {
     }
 
     private mutating func remove(_ key: AdvertisementKey, _ core: inout Core) {
-        records.removeAll { $0.key == key }
-        stopTimers(of: key, &core)
-        updateCount(of: key.adapter, &core)
+        drop(key, &core)
         core.announceInstances(of: key.adapter)
     }
 
-    private func stopTimers(of key: AdvertisementKey, _ core: inout Core) {
+    private mutating func drop(_ key: AdvertisementKey, _ core: inout Core) {
+        records[key] = nil
         core.alarms.remove(.endAdvertisement(key))
         core.alarms.remove(.endAdvertisedDiscoverable(key))
+        updateCount(of: key.adapter, &core)
     }
-
-    // MARK: Records
 
     private func record(_ call: MethodCall) -> AdvertisementRecord? {
-        records.first { $0.key.adapter == call.adapter && $0.owner == call.client && $0.path == call.path(0) }
+        records.values.first { $0.key.adapter == call.adapter && $0.owner == call.client && $0.path == call.path(0) }
     }
 
-    private func record(_ key: AdvertisementKey) -> AdvertisementRecord? {
-        records.first { $0.key == key }
-    }
-
-    private mutating func change(_ key: AdvertisementKey, _ body: (inout AdvertisementRecord) -> Void) {
-        guard let place = records.firstIndex(where: { $0.key == key }) else { return }
-        body(&records[place])
-    }
-
-    private mutating func updateCount(of index: Int, _ core: inout Core) {
-        let count = records.count { $0.key.adapter == index }
+    private func updateCount(of index: Int, _ core: inout Core) {
+        let count = records.keys.count { $0.adapter == index }
         core.tree.adapters[index]?.advertisements = count
     }
 
@@ -198,8 +174,7 @@ struct Advertising: Sendable {
     /// Returns what an adapter sends at the moment.
     func sent(by adapter: Adapter) -> [(record: AdvertisementRecord, data: [UInt8], scanResponse: [UInt8])] {
         guard adapter.isPowered else { return [] }
-        return records.filter { $0.key.adapter == adapter.hardware.index && $0.registration == nil }.compactMap {
-            record in
+        return all.filter { $0.key.adapter == adapter.hardware.index && $0.registration == nil }.compactMap { record in
             record.advertisingData(from: adapter).map { (record, $0.data, $0.scanResponse) }
         }
     }

@@ -12,13 +12,21 @@ struct Applications: Sendable {
 
     // MARK: Objects
 
-    subscript(id: ApplicationID) -> LocalApplication? { applications[id] }
+    subscript(id: ApplicationID) -> LocalApplication? {
+        get { applications[id] }
+        set { applications[id] = newValue }
+    }
 
-    subscript(object: ObjectID) -> ServedObject? { applications[object.application]?.objects[object.path] }
+    subscript(object: ObjectID) -> ServedObject? {
+        get { applications[object.application]?.objects[object.path] }
+        set { applications[object.application]?.objects[object.path] = newValue }
+    }
 
-    mutating func change(_ object: ObjectID, _ body: (inout ServedObject) -> Void) {
-        guard self[object] != nil else { return }
-        body(&applications[object.application]!.objects[object.path]!)
+    /// The application that a call of `GattManager1` names.
+    subscript(call: MethodCall) -> LocalApplication? {
+        applications.values.first {
+            $0.path == call.path(0) && $0.adapter == call.adapter && $0.owner == call.client
+        }
     }
 
     /// Returns the object that serves the value of an attribute.
@@ -40,11 +48,6 @@ struct Applications: Sendable {
         }
     }
 
-    /// Whether the extended properties of a characteristic allow reliable writes.
-    func isReliable(_ handle: UInt16, on index: Int) -> Bool {
-        databases[index]?.characteristic(withValue: handle)?.flags.contains(.reliableWrite) == true
-    }
-
     // MARK: Calls
 
     func call(
@@ -63,7 +66,7 @@ struct Applications: Sendable {
 
     mutating func startNotify(_ object: ObjectID, _ core: inout Core) {
         call(object, "StartNotify", &core)
-        change(object) { $0.subscriptions += 1 }
+        self[object]?.subscriptions += 1
     }
 
     /// Returns the socket for a central's values; for no particular central the oldest (`match_client_att`).
@@ -82,21 +85,19 @@ struct Applications: Sendable {
             for socket in characteristic[keyPath: sockets] where socket.central == key {
                 core.perform(.closeSocket(socket.id))
             }
-            change(object) { $0[keyPath: sockets].removeAll { $0.central == key } }
+            self[object]?[keyPath: sockets].removeAll { $0.central == key }
         }
     }
 
     /// Ends the subscription of a central; of any one if no central is given.
     mutating func unsubscribe(_ object: ObjectID, by key: DeviceKey?, _ core: inout Core) {
-        guard let characteristic = self[object], characteristic.subscriptions > 0 else {
-            return
-        }
-        change(object) { $0.subscriptions -= 1 }
+        guard let characteristic = self[object], characteristic.subscriptions > 0 else { return }
+        self[object]?.subscriptions -= 1
         let isLast = characteristic.subscriptions == 1
         if isLast || core.traits.notificationSockets != .shared,
             let socket = notifySocket(of: characteristic, for: key, core.traits)
         {
-            change(object) { $0.notifySockets.removeAll { $0.id == socket.id } }
+            self[object]?.notifySockets.removeAll { $0.id == socket.id }
             core.perform(.closeSocket(socket.id))
         } else if isLast {
             call(object, "StopNotify", &core)
@@ -107,7 +108,7 @@ struct Applications: Sendable {
     mutating func socketClosed(_ id: SocketID) -> Bool {
         for sockets in [\ServedObject.notifySockets, \.writeSockets] {
             guard let object = object(with: id, sockets) else { continue }
-            change(object) { $0[keyPath: sockets].removeAll { $0.id == id } }
+            self[object]?[keyPath: sockets].removeAll { $0.id == id }
             return true
         }
         return false
@@ -120,7 +121,7 @@ struct Applications: Sendable {
     // MARK: Registration
 
     mutating func register(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
-        guard application(call) == nil else { throw .alreadyExists }
+        guard self[call] == nil else { throw .alreadyExists }
         if !core.faults.registerApplication.isEmpty { throw core.faults.registerApplication.removeFirst() }
         let id = ApplicationID(number: core.nextNumber())
         applications[id] = LocalApplication(
@@ -128,52 +129,9 @@ struct Applications: Sendable {
         core.requestObjects(of: call) { $0.server.objectsCame(id, $1, &$0.core) }
     }
 
-    /// Returns the application that a call of `GattManager1` names.
-    func application(_ call: MethodCall) -> ApplicationID? {
-        applications.values.first {
-            $0.path == call.path(0) && $0.adapter == call.adapter && $0.owner == call.client
-        }?.id
-    }
-
-    /// Takes the objects of a program, and completes the registration but for the reply. Returns the call and the
-    /// services; nil if the registration has failed or was ended.
-    mutating func take(
-        _ reply: ClientReply, for id: ApplicationID, _ core: inout Core
-    ) -> (call: CallID, services: [AttributeDatabase.Service], adapter: Int)? {
-        guard let application = applications[id], let call = application.registration,
-            let database = databases[application.adapter]
-        else { return nil }
-        var builder = ApplicationBuilder(application, in: database, traits: core.traits)
-        var failure: DaemonError?
-        do throws(DaemonError) {
-            try builder.build(reply.value?.objects ?? [])
-        } catch {
-            failure = error
-        }
-        // BlueZ writes the handles that it gave, and does not wait for a reply.
-        for given in builder.handles {
-            core.setProperty(
-                "Handle", of: given.interface, to: .uint16(given.handle), at: given.path, of: application.owner)
-        }
-        databases[application.adapter] = builder.database
-        if let failure {
-            // What was begun is removed, and its handles are not given again.
-            _ = databases[application.adapter]?.remove { $0.application == id }
-            applications[id] = nil
-            core.fail(call, failure)
-            return nil
-        }
-        applications[id] = builder.application
-        applications[id]?.registration = nil
-        return (call, builder.added, application.adapter)
-    }
-
-    // MARK: Removal
-
-    mutating func remove(_ id: ApplicationID) -> LocalApplication? { applications.removeValue(forKey: id) }
-
-    /// Closes the sockets of a removed application, and returns the services that are removed with it.
-    mutating func close(_ application: LocalApplication, _ core: inout Core) -> [AttributeDatabase.Service] {
+    /// Removes an application, closes its sockets, and returns the services that are removed with it.
+    mutating func remove(_ application: LocalApplication, _ core: inout Core) -> [AttributeDatabase.Service] {
+        applications[application.id] = nil
         for (_, characteristic) in application.objects.sorted(by: { $0.key < $1.key }) {
             for socket in characteristic.notifySockets + characteristic.writeSockets {
                 core.perform(.closeSocket(socket.id))
@@ -183,11 +141,8 @@ struct Applications: Sendable {
     }
 
     /// Removes a service when its object is gone and its application stays.
-    mutating func removeService(at path: String, of id: ApplicationID) -> AttributeDatabase.Service? {
-        guard let application = applications[id], let handle = application.services[path],
-            let gone = databases[application.adapter]?.remove(where: { $0.handle == handle }).first
-        else { return nil }
-        applications[id]?.services[path] = nil
-        return gone
+    mutating func removeService(at path: String, of application: LocalApplication) -> [AttributeDatabase.Service] {
+        guard let handle = applications[application.id]?.services.removeValue(forKey: path) else { return [] }
+        return databases[application.adapter]?.remove { $0.handle == handle } ?? []
     }
 }

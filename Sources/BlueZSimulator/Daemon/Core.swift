@@ -286,6 +286,8 @@ struct DaemonFaults: Sendable {
     var silentConnections: Set<VirtualAddress> = []
     /// Devices that do not reply to calls of their attributes.
     var unanswering: Set<VirtualAddress> = []
+    /// As 5.66: the daemon crashes if a central disconnects before a program has answered its request.
+    var diesOfAbandonedAnswers = false
 }
 
 enum Alarm: Hashable, Sendable {

@@ -206,7 +206,8 @@ struct Daemon: Sendable {
         switch news {
         case .asked(let question): connections.asked(question, key, isServed: isServed, &core)
         case .secured(let security):
-            if isServed { server.secured(key, security) } else { client.secured(key, security, &core) }
+            server.links[key]?.security = security
+            if !isServed { client.secured(key, security, &core) }
         case .paired(let isBonded, let privacy):
             connections.paired(key, isBonded: isBonded, privacy, isServed: isServed, &core)
         // The end of the link is the next event.
@@ -441,7 +442,7 @@ struct Daemon: Sendable {
         server.removeAdapter(index, &core)
         advertising.removeAdapter(index, &core)
         for device in core.tree.devices(of: index) { remove(device.key) }
-        discovery.adapterRemoved(index)
+        discovery.scans[index] = nil
         core.removeAdapter(index)
         for alarm in [Alarm.endDiscoverable(index), .endPairable(index)] { core.alarms.remove(alarm) }
         settle()
@@ -454,7 +455,7 @@ struct Daemon: Sendable {
         held = []
         connections.reset()
         client.reset()
-        server.reset()
+        server = GattServer()
         advertising = Advertising()
         core.silence()
         watched = []

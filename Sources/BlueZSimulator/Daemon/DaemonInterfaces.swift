@@ -11,7 +11,7 @@ extension InterfaceTable<Daemon> {
                 name: InterfaceName.device, methods: deviceMethods, properties: properties.device.xml,
                 signals: traits.signalsDisconnections ? disconnected : [:]),
             Self(name: InterfaceName.bearer, signals: disconnected),
-            Self(name: InterfaceName.battery, properties: Property.percentage.xml),
+            Self(name: InterfaceName.battery, properties: Property("Percentage", "y", BusValue.byte).xml),
             Self(
                 name: InterfaceName.batteryProviders,
                 methods: [

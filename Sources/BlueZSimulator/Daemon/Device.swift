@@ -35,8 +35,8 @@ struct Device: Sendable {
     /// Whether it is forgotten half a minute after it was last received.
     var isTemporary = true
     var isConnectable = false
-    /// The number among the devices that were found in the present discovery.
-    var foundNumber: Int?
+    /// In the order in which the devices were found in the present discovery.
+    var foundNumber: UInt64?
     /// That of the link that the adapter has made; nil without one.
     var mtu: Int?
     /// The order of the devices' objects.

@@ -2,12 +2,9 @@ import Foundation
 
 /// Discovery: a session for each client, the one scan of an adapter that they share, and the reports that it brings.
 struct Discovery: Sendable {
-    /// The discovery of an adapter.
     struct Scan: Sendable {
-        /// Clients that scan, the latest first.
-        fileprivate(set) var scanning: [DiscoverySession] = []
-        /// Clients that have set a filter and do not scan, the latest first.
-        fileprivate(set) var waiting: [DiscoverySession] = []
+        /// The latest first.
+        fileprivate(set) var sessions: [DiscoverySession] = []
         /// Nil is the scan without filters, which differs in what is reported and how.
         fileprivate var kernelFilter: KernelFilter?
         /// Whether the controller scans.
@@ -16,13 +13,14 @@ struct Discovery: Sendable {
         fileprivate(set) var isDeaf = false
         /// Whether the adapter is discoverable only because a filter asks for it.
         fileprivate var makesDiscoverable = false
-        fileprivate var foundCount = 0
+
+        var scanning: LazyFilterSequence<[DiscoverySession]> { sessions.lazy.filter(\.isScanning) }
     }
 
-    /// By adapter.
-    private(set) var scans: [Int: Scan] = [:]
+    /// The discovery of each adapter, by its number.
+    var scans: [Int: Scan] = [:]
 
-    var owners: [String] { scans.values.flatMap { ($0.scanning + $0.waiting).map(\.owner) } }
+    var owners: [String] { scans.values.flatMap { $0.sessions.map(\.owner) } }
 
     /// Whether an adapter receives advertisements.
     func isListening(_ core: Core) -> Bool {
@@ -38,9 +36,8 @@ struct Discovery: Sendable {
         var scan = try powered(index, core)
         guard !scan.scanning.contains(where: { $0.owner == call.client }) else { throw .inProgress }
         if !core.faults.startDiscovery.isEmpty { throw core.faults.startDiscovery.removeFirst() }
-        let place = scan.waiting.firstIndex { $0.owner == call.client }
-        let session = place.map { scan.waiting.remove(at: $0) } ?? DiscoverySession(owner: call.client)
-        scan.scanning.insert(session, at: 0)
+        let filter = scan.remove(call.client)?.filter
+        scan.sessions.insert(DiscoverySession(owner: call.client, filter: filter, isScanning: true), at: 0)
         scans[index] = scan
         updateKernelFilter(of: index, &core)
         // BlueZ replies when the kernel has started, and announces `Discovering` after that.
@@ -53,27 +50,21 @@ struct Discovery: Sendable {
         let index = call.adapter
         let scan = try powered(index, core)
         guard scan.scanning.contains(where: { $0.owner == call.client }) else { throw .noDiscoveryStarted }
-        return removeSession(of: call.client, on: index, keepingFilter: true, &core) { $0.reply(call.id) }
+        return removeSession(of: call.client, on: index, stopping: call.id, &core)
     }
 
     mutating func setFilter(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         let index = call.adapter
         var scan = try powered(index, core)
         let filter = try DiscoveryFilter.parsed(call.options(0), keys: core.traits.discoveryFilterKeys)
-        if let place = scan.scanning.firstIndex(where: { $0.owner == call.client }) {
-            scan.scanning[place].filter = filter
-            scans[index] = scan
-            updateKernelFilter(of: index, &core)
+        if let place = scan.sessions.firstIndex(where: { $0.owner == call.client }) {
+            scan.sessions[place].filter = filter
         } else {
-            let place = scan.waiting.firstIndex { $0.owner == call.client }
-            switch (place, filter) {
-            case (let place?, .some): scan.waiting[place].filter = filter
-            case (let place?, nil): scan.waiting.remove(at: place)
-            case (nil, .some): scan.waiting.insert(DiscoverySession(owner: call.client, filter: filter), at: 0)
-            case (nil, nil): break
-            }
-            scans[index] = scan
+            scan.sessions.insert(DiscoverySession(owner: call.client, filter: filter), at: 0)
         }
+        scan.sessions.removeAll { !$0.isScanning && $0.filter == nil }
+        scans[index] = scan
+        if scan.scanning.contains(where: { $0.owner == call.client }) { updateKernelFilter(of: index, &core) }
         core.reply(call.id)
         announceRunning(on: index, &core)
     }
@@ -90,9 +81,8 @@ struct Discovery: Sendable {
     /// scans, it stops that other's scan (`discovery_disconnect` to `discovery_stop`, which counts the scanning sessions
     /// and ignores their owners). The other client keeps its session, and only `Discovering` shows what has happened.
     mutating func clientLeft(_ client: String, _ core: inout Core) -> [DeviceKey] {
-        scans.sorted { $0.key < $1.key }.filter { entry in
-            (entry.value.scanning + entry.value.waiting).contains { $0.owner == client }
-        }.flatMap { removeSession(of: client, on: $0.key, keepingFilter: false, &core) { _ in } }
+        scans.sorted { $0.key < $1.key }.filter { $0.value.sessions.contains { $0.owner == client } }
+            .flatMap { removeSession(of: client, on: $0.key, stopping: nil, &core) }
     }
 
     /// The kernel's scan ends on its own. Sessions stay; `Discovering` turns false unless the end goes unnoticed.
@@ -116,31 +106,23 @@ struct Discovery: Sendable {
         return gone
     }
 
-    mutating func adapterRemoved(_ index: Int) { scans[index] = nil }
-
     /// A client has set `Discoverable`, which then does not depend on filters any more.
     mutating func discoverableWasSet(on index: Int) { scans[index]?.makesDiscoverable = false }
 
     // MARK: Steps
 
-    /// Removes a client's session, and stops the scan with the last one.
+    /// Removes a client's session, but for a filter if the client has called to stop, and stops the scan with the last one.
     private mutating func removeSession(
-        of client: String, on index: Int, keepingFilter: Bool, _ core: inout Core,
-        reply: (inout Core) -> Void
+        of client: String, on index: Int, stopping call: CallID?, _ core: inout Core
     ) -> [DeviceKey] {
-        guard let scan = scans[index] else { return [] }
-        let isLast = scan.scanning.count <= 1
-        if isLast {
-            setDiscoverable(false, on: index, &core)
-            reply(&core)
+        let isLast = scans[index]?.scanning.count ?? 0 <= 1
+        if isLast { setDiscoverable(false, on: index, &core) }
+        if let filter = scans[index]?.remove(client)?.filter, call != nil {
+            scans[index]?.sessions.insert(DiscoverySession(owner: client, filter: filter), at: 0)
         }
-        let session = (scan.scanning + scan.waiting).first { $0.owner == client }
-        scans[index]?.scanning.removeAll { $0.owner == client }
-        scans[index]?.waiting.removeAll { $0.owner == client }
-        if keepingFilter, let session, session.filter != nil { scans[index]?.waiting.insert(session, at: 0) }
+        if !isLast { updateKernelFilter(of: index, &core) }
+        if let call { core.reply(call) }
         guard isLast else {
-            updateKernelFilter(of: index, &core)
-            reply(&core)
             announceRunning(on: index, &core)
             return []
         }
@@ -155,7 +137,8 @@ struct Discovery: Sendable {
     private mutating func updateKernelFilter(of index: Int, _ core: inout Core) {
         guard var scan = scans[index], let adapter = core.tree.adapters[index] else { return }
         let merged = KernelFilter.merged(
-            scan.scanning, rule: core.traits.filterRule, adapter: adapter.hardware.transports)
+            Array(scan.scanning), rule: core.traits.filterRule,
+            adapter: adapter.hardware.isLowEnergyOnly ? .lowEnergy : .both)
         if merged != scan.kernelFilter || !adapter.isDiscovering {
             scan.isRunning = true
             scan.isDeaf = false
@@ -232,25 +215,26 @@ struct Discovery: Sendable {
             }
             guard scan.matches(sighting) else { return }
         }
-        let smallestChange = scan.reportsEveryStrength(core.traits) ? 0 : 8
+        // Whether `RSSI` is announced even if it is the same.
+        let repeatsStrength =
+            scan.kernelFilter != nil
+            && (!core.traits.repeatsStrengthByProximityOnly
+                || scan.scanning.contains { $0.filter?.rssi != nil || $0.filter?.pathloss != nil })
         let longestField = core.traits.longestField
-        let foundNumber = scan.scanning.isEmpty ? nil : scan.foundCount
+        let foundNumber = scan.scanning.isEmpty ? nil : core.nextNumber()
         let changed = core.change(key) { device in
             if device.foundNumber == nil { device.foundNumber = foundNumber }
             return device.take(
-                sighting, smallestChange: smallestChange, longestField: longestField,
+                sighting, smallestChange: repeatsStrength ? 0 : 8, longestField: longestField,
                 repeatingData: scan.scanning.contains { $0.filter?.reportsDuplicateData == true })
         }
         for property in changed ?? [] { core.announce(property, of: key) }
-        scans[index]?.foundCount += 1
     }
 }
 
 extension Discovery.Scan {
-    /// Whether `RSSI` is announced even if it is the same.
-    fileprivate func reportsEveryStrength(_ traits: DaemonTraits) -> Bool {
-        guard traits.repeatsStrengthByProximityOnly else { return kernelFilter != nil }
-        return kernelFilter != nil && scanning.contains { $0.filter?.rssi != nil || $0.filter?.pathloss != nil }
+    fileprivate mutating func remove(_ client: String) -> DiscoverySession? {
+        sessions.firstIndex { $0.owner == client }.map { sessions.remove(at: $0) }
     }
 
     /// Whether the device counts as discoverable (`device_is_discoverable`): with a filter each device does, without one
@@ -281,4 +265,6 @@ struct DiscoverySession: Hashable, Sendable {
     /// The client's unique name.
     var owner: String
     var filter: DiscoveryFilter?
+    /// False for a client that has set a filter only.
+    var isScanning = false
 }

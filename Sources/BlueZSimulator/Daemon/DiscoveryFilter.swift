@@ -71,12 +71,8 @@ struct DiscoveryFilter: Hashable, Sendable {
                 guard let uuid = ServiceUUID.long(text) else { throw .invalidArguments }
                 uuids.insert(uuid, at: 0)
             }
-        case ("RSSI", .int16(let rssi)):
-            guard (-127...20).contains(rssi) else { throw .invalidArguments }
-            self.rssi = rssi
-        case ("Pathloss", .uint16(let pathloss)):
-            guard pathloss <= 137 else { throw .invalidArguments }
-            self.pathloss = pathloss
+        case ("RSSI", .int16(let rssi)) where (-127...20).contains(rssi): self.rssi = rssi
+        case ("Pathloss", .uint16(let pathloss)) where pathloss <= 137: self.pathloss = pathloss
         case ("Transport", .string("bredr")): transport = .classic
         case ("Transport", .string("le")): transport = .lowEnergy
         case ("Transport", .string("auto")): break
@@ -90,12 +86,8 @@ struct DiscoveryFilter: Hashable, Sendable {
 
     /// Whether the filter makes a discovery a filtered one.
     func counts(_ rule: DaemonTraits.FilterRule, adapter transports: Transport) -> Bool {
-        switch rule {
-        case .anyFilter: true
-        case .narrowingFilter:
-            !uuids.isEmpty || rssi != nil || pathloss != nil || reportsDuplicateData || pattern != nil
-                || transport != transports
-        }
+        rule == .anyFilter || !uuids.isEmpty || rssi != nil || pathloss != nil || reportsDuplicateData
+            || pattern != nil || transport != transports
     }
 }
 

@@ -5,57 +5,64 @@ import Foundation
 struct GattServer: Sendable {
     var applications = Applications()
     /// By the serving adapter and the central's address.
-    private(set) var links: [DeviceKey: ServerLink] = [:]
+    var links: [DeviceKey: ServerLink] = [:]
     /// What centrals have written to each descriptor for subscriptions, by the descriptor's handle. That of a bonded central
     /// outlives its link.
     private(set) var configurations: [DeviceKey: [UInt16: UInt16]] = [:]
-    private var packetCount: UInt64 = 0
-    /// A fault of 5.66: the daemon crashes if a central disconnects before a program has answered its request.
-    var diesOfAbandonedAnswers = false
-
-    mutating func reset() {
-        applications = Applications()
-        links = [:]
-        configurations = [:]
-    }
 
     // MARK: Applications
 
     mutating func unregister(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
-        guard let id = applications.application(call) else { throw .doesNotExist }
+        guard let application = applications[call] else { throw .doesNotExist }
         // A registration that is under way gets no reply.
-        remove(id, &core)
+        remove(application, &core)
         core.reply(call.id)
     }
 
+    /// Takes the objects of a program, and completes its registration, unless that was ended.
     mutating func objectsCame(_ id: ApplicationID, _ reply: ClientReply, _ core: inout Core) {
-        guard let registered = applications.take(reply, for: id, &core) else { return }
-        servicesChanged(registered.services, on: registered.adapter, &core)
-        core.reply(registered.call)
+        guard let application = applications[id], let call = application.registration,
+            let database = applications.databases[application.adapter]
+        else { return }
+        var builder = ApplicationBuilder(database: database, application: application, traits: core.traits)
+        let failure = builder.build(reply.value?.objects ?? [])
+        // BlueZ writes the handles that it gave, and does not wait for a reply.
+        for given in builder.handles {
+            core.setProperty(
+                "Handle", of: given.interface, to: .uint16(given.handle), at: given.path, of: application.owner)
+        }
+        applications.databases[application.adapter] = builder.database
+        if let failure {
+            // What was begun is removed, and its handles are not given again.
+            _ = applications.remove(application, &core)
+            return core.fail(call, failure)
+        }
+        applications[id] = builder.application
+        servicesChanged(builder.added, on: application.adapter, &core)
+        core.reply(call)
     }
 
-    private mutating func remove(_ id: ApplicationID, _ core: inout Core) {
-        guard let application = applications.remove(id) else { return }
+    private mutating func remove(_ application: LocalApplication, _ core: inout Core) {
+        let services = applications.remove(application, &core)
         for (_, link) in links.sorted(by: { $0.key < $1.key }) {
-            guard let pending = link.pending, pending.object.application == id else { continue }
+            guard let pending = link.pending, pending.object.application == application.id else { continue }
             answer(pending.id, .error(ATTError.requestNotSupported), &core)
         }
-        servicesRemoved(applications.close(application, &core), on: application.adapter, &core)
+        servicesRemoved(services, on: application.adapter, &core)
     }
 
     mutating func clientLeft(_ client: String, _ core: inout Core) {
-        for application in applications.all where application.owner == client { remove(application.id, &core) }
+        for application in applications.all where application.owner == client { remove(application, &core) }
     }
 
     mutating func removeAdapter(_ index: Int, _ core: inout Core) {
-        for application in applications.all where application.adapter == index { remove(application.id, &core) }
+        for application in applications.all where application.adapter == index { remove(application, &core) }
         applications.databases[index] = nil
     }
 
     mutating func removeService(at path: String, of client: String, _ core: inout Core) {
         for application in applications.all where application.owner == client {
-            guard let gone = applications.removeService(at: path, of: application.id) else { continue }
-            servicesRemoved([gone], on: application.adapter, &core)
+            servicesRemoved(applications.removeService(at: path, of: application), on: application.adapter, &core)
         }
     }
 
@@ -63,9 +70,7 @@ struct GattServer: Sendable {
         guard !services.isEmpty else { return }
         servicesChanged(services, on: index, &core)
         for (key, written) in configurations where key.adapter == index {
-            configurations[key] = written.filter { entry in
-                !services.contains { $0.range.contains(Int(entry.key)) }
-            }
+            configurations[key] = written.filter { handle, _ in !services.contains { $0.range.contains(Int(handle)) } }
         }
     }
 
@@ -78,8 +83,7 @@ struct GattServer: Sendable {
         core.set(\.servedUUIDs, to: uuids, of: index, announcing: .uuids)
         for service in services {
             send(
-                service.handle.bytes + UInt16(service.range.upperBound).bytes, from: serviceChanged, on: index,
-                confirmation: .none, &core)
+                service.handle.bytes + UInt16(service.range.upperBound).bytes, from: serviceChanged, on: index, &core)
         }
         for (key, link) in links.sorted(by: { $0.key < $1.key }) where key.adapter == index {
             if case .adapter(let client) = link.end { core.order(.discover(client)) }
@@ -110,8 +114,6 @@ struct GattServer: Sendable {
         core.alarms.set(.resolveCentral(key), to: core.now + 0.1)
     }
 
-    mutating func secured(_ key: DeviceKey, _ security: LinkSecurity) { links[key]?.security = security }
-
     /// BlueZ has read the central's own services, of which the simulator has none.
     func centralResolved(_ key: DeviceKey, _ core: inout Core) {
         guard let link = links[key] else { return }
@@ -120,22 +122,33 @@ struct GattServer: Sendable {
         if let name = link.central.name { core.setName(name, of: key) }
     }
 
-    /// A central's link has ended: so do its subscriptions, and its requests get no response. Returns whether there was one.
+    /// A central's link has ended (`att_disconnected`): its requests get no response, its subscriptions end unless it is
+    /// bonded, then its sockets. Returns whether there was one.
     mutating func centralLeft(_ key: DeviceKey, _ core: inout Core) -> Bool {
         guard let link = links.removeValue(forKey: key) else { return false }
         for alarm in [Alarm.confirmation(key), .confirmationTimeout(key), .resolveCentral(key)] {
             core.alarms.remove(alarm)
         }
-        if let pending = link.pending, !diesOfAbandonedAnswers { core.alarms.remove(.packetTimeout(pending.id)) }
-        endSubscriptions(of: key, &core)
+        if let pending = link.pending, !core.faults.diesOfAbandonedAnswers {
+            core.alarms.remove(.packetTimeout(pending.id))
+        }
+        if core.tree.devices[key]?.isBonded != true {
+            let written = configurations.removeValue(forKey: key) ?? [:]
+            for handle in written.filter({ $0.value != 0 }).keys.sorted() {
+                guard let object = applications.object(notifiedBy: handle, on: key.adapter) else { continue }
+                // The versions with a socket per central close the oldest one here (bluez#1452).
+                applications.unsubscribe(object, by: nil, &core)
+            }
+        }
+        if core.traits.notificationSockets != .shared { applications.closeSockets(of: key, \.notifySockets, &core) }
+        if core.traits.hasWriteSocketPerCentral { applications.closeSockets(of: key, \.writeSockets, &core) }
         return true
     }
 
     // MARK: Requests
 
     mutating func serve(_ packet: ServerPacket, over key: DeviceKey, isCommand: Bool, _ core: inout Core) {
-        packetCount += 1
-        let id = PacketID(number: packetCount, link: key, wantsResponse: !isCommand)
+        let id = PacketID(number: core.nextNumber(), link: key, wantsResponse: !isCommand)
         if let result = result(of: packet, id, &core), !isCommand { respond(key, result, &core) }
     }
 
@@ -151,19 +164,18 @@ struct GattServer: Sendable {
         case .read(let handle, let offset): return read(handle, offset, id, &core)
         case .write(let handle, let bytes): return write(handle, bytes, id, &core)
         case .prepare(let handle, let offset, let bytes): return prepare(handle, offset, bytes, id, &core)
-        case .execute(false):
-            links[id.link]?.prepared = []
-            return .bytes([])
-        case .execute(true):
+        case .execute(let isConfirmed):
             let prepared = links[id.link]?.prepared ?? []
+            let database = applications.databases[id.link.adapter]
             // Several values are a reliable write, which all of them must allow.
-            if prepared.count > 1,
-                prepared.contains(where: { !applications.isReliable($0.handle, on: id.link.adapter) })
-            {
-                links[id.link]?.prepared = []
-                return .error(ATTError.requestNotSupported)
-            }
-            return execute(id, &core)
+            let isAllowed =
+                prepared.count <= 1
+                || prepared.allSatisfy {
+                    database?.characteristic(withValue: $0.handle)?.flags.contains(.reliableWrite) == true
+                }
+            if isConfirmed, isAllowed { return execute(id, &core) }
+            links[id.link]?.prepared = []
+            return isConfirmed ? .error(ATTError.requestNotSupported) : .bytes([])
         }
     }
 
@@ -184,9 +196,7 @@ struct GattServer: Sendable {
             return .bytes(Array(bytes.dropFirst(offset).prefix(link.central.mtu - 1)))
         case .configuration: return .bytes((configurations[packet.link]?[handle] ?? 0).bytes)
         case .object(let object):
-            ask(object, "ReadValue", [options(packet.link, offset: offset, core)], packet, &core) {
-                $0.server.readReturned(packet, $1, &$0.core)
-            }
+            ask(object, "ReadValue", [options(packet.link, offset: offset, core)], packet, &core)
             return nil
         }
     }
@@ -219,21 +229,20 @@ struct GattServer: Sendable {
         guard offset <= limit else { return .error(ATTError.invalidOffset) }
         guard bytes.count + 4 + offset <= limit else { return .error(ATTError.invalidLength) }
         if let code = attribute.permissions.refusal(ofWriting: true, over: link.security) { return .error(code) }
+        let part = ServerLink.PreparedWrite(handle: handle, offset: offset, bytes: bytes)
         switch attribute.content {
         case .value: break
         case .configuration: return .error(ATTError.invalidLength)
         case .object(let object):
-            guard applications[object]?.needsAuthorization == true, core.tree.devices[key]?.isTrusted != true else {
-                break
-            }
-            links[key]?.pending = ServerLink.PendingPacket(
-                id: packet, object: object,
-                prepared: ServerLink.PreparedWrite(handle: handle, offset: offset, bytes: bytes))
+            guard let served = applications[object], served.wantsAuthorization, !served.isAuthorized,
+                core.tree.devices[key]?.isTrusted != true
+            else { break }
+            links[key]?.pending = ServerLink.PendingPacket(id: packet, object: object, prepared: part)
             let arguments = [.bytes([]), options(key, offset: offset, isAuthorizing: true, core)]
-            ask(object, "WriteValue", arguments, packet, &core) { $0.server.writeReturned(packet, $1, &$0.core) }
+            ask(object, "WriteValue", arguments, packet, &core)
             return nil
         }
-        links[key]?.prepare(handle, offset, bytes)
+        links[key]?.prepare(part)
         return .bytes([])
     }
 
@@ -243,7 +252,7 @@ struct GattServer: Sendable {
         while let next = links[key]?.prepared.first {
             links[key]?.prepared.removeFirst()
             guard let object = applications.object(of: next.handle, on: key.adapter) else { continue }
-            applications.change(object) { $0.isAuthorized = false }
+            applications[object]?.isAuthorized = false
             links[key]?.pending = ServerLink.PendingPacket(id: packet, object: object, isExecuting: true)
             guard let result = write(next.bytes, offset: next.offset, to: object, packet, &core) else { return nil }
             links[key]?.pending = nil
@@ -260,14 +269,14 @@ struct GattServer: Sendable {
 
     // MARK: Programs
 
-    /// Calls an object of a program for a packet that waits for it.
+    /// Calls `ReadValue` or `WriteValue` for a packet that waits for it.
     private mutating func ask(
-        _ object: ObjectID, _ member: String, _ arguments: [BusValue], _ packet: PacketID, _ core: inout Core,
-        _ handler: @escaping ReplyHandler
+        _ object: ObjectID, _ member: String, _ arguments: [BusValue], _ packet: PacketID, _ core: inout Core
     ) {
-        guard applications[object.application] != nil else { return }
         wait(for: object, packet, &core)
-        applications.call(object, member, &core, arguments, reply: .values, handler)
+        applications.call(object, member, &core, arguments, reply: .values) {
+            $0.server.returned(packet, isRead: member == "ReadValue", $1, &$0.core)
+        }
     }
 
     private mutating func wait(for object: ObjectID, _ packet: PacketID, _ core: inout Core) {
@@ -299,9 +308,7 @@ struct GattServer: Sendable {
         core.alarms.remove(.packetTimeout(packet))
         var result = result
         if case .bytes = result {
-            if let prepared = pending.prepared {
-                links[packet.link]?.prepare(prepared.handle, prepared.offset, prepared.bytes)
-            }
+            if let part = pending.prepared { links[packet.link]?.prepare(part) }
             if pending.isExecuting {
                 guard let next = execute(packet, &core) else { return }
                 result = next
@@ -314,29 +321,23 @@ struct GattServer: Sendable {
 
     /// A program has not answered in time, or the central has disconnected before it did.
     mutating func packetTimedOut(_ id: PacketID, _ core: inout Core) {
-        guard isPending(id) else {
-            // 5.66 then uses a link that does not exist any more.
-            if diesOfAbandonedAnswers { core.perform(.die) }
-            return
-        }
-        answer(id, .error(ATTError.unlikely), &core)
+        if isPending(id) { return answer(id, .error(ATTError.unlikely), &core) }
+        // 5.66 then uses a link that does not exist any more.
+        if core.faults.diesOfAbandonedAnswers { core.perform(.die) }
     }
 
-    mutating func readReturned(_ packet: PacketID, _ reply: ClientReply, _ core: inout Core) {
-        guard isPending(packet), let link = links[packet.link] else { return }
-        guard case .bytes(let bytes)? = reply.value else {
-            return answer(packet, .error(reply.code(ATTError.readNotPermitted, core.traits)), &core)
+    mutating func returned(_ packet: PacketID, isRead: Bool, _ reply: ClientReply, _ core: inout Core) {
+        guard let link = links[packet.link], let pending = link.pending, pending.id == packet else { return }
+        if isRead, case .bytes(let bytes)? = reply.value {
+            let limit = min(Limits.valueLength.upperBound, link.central.mtu - 1)
+            return answer(packet, .bytes(Array(bytes.prefix(limit))), &core)
         }
-        answer(packet, .bytes(Array(bytes.prefix(min(Limits.valueLength.upperBound, link.central.mtu - 1)))), &core)
-    }
-
-    mutating func writeReturned(_ packet: PacketID, _ reply: ClientReply, _ core: inout Core) {
-        guard let pending = links[packet.link]?.pending, pending.id == packet else { return }
-        // BlueZ refuses only a second value.
-        guard case .values(let values) = reply, values.count <= 1 else {
-            return answer(packet, .error(reply.code(ATTError.writeNotPermitted, core.traits)), &core)
+        // Of the reply to a write BlueZ refuses only a second value.
+        guard !isRead, case .values(let values) = reply, values.count <= 1 else {
+            let notPermitted = isRead ? ATTError.readNotPermitted : ATTError.writeNotPermitted
+            return answer(packet, .error(reply.code(notPermitted, core.traits)), &core)
         }
-        if pending.prepared != nil { applications.change(pending.object) { $0.isAuthorized = true } }
+        if pending.prepared != nil { applications[pending.object]?.isAuthorized = true }
         answer(packet, .bytes([]), &core)
     }
 
@@ -352,7 +353,13 @@ struct GattServer: Sendable {
             return .bytes([])
         }
         if served.offersWriteSocket {
-            acquireWrite(object, bytes, packet, &core)
+            applications[object]?.waitingForSocket.append((packet, bytes))
+            if packet.wantsResponse { wait(for: object, packet, &core) }
+            // The program is asked once for all writes that wait for the socket.
+            guard served.waitingForSocket.isEmpty else { return nil }
+            applications.call(object, "AcquireWrite", &core, [options(packet.link, core)], reply: .socket) {
+                $0.server.writeSocketReturned(object, packet, $1, &$0.core)
+            }
             return nil
         }
         // If commands are allowed too, BlueZ responds without asking (`chrc_write_cb` gives no queue).
@@ -367,20 +374,7 @@ struct GattServer: Sendable {
     ) {
         let arguments = [.bytes(bytes), options(packet.link, offset: offset, core)]
         guard isWaiting else { return applications.call(object, "WriteValue", &core, arguments) }
-        ask(object, "WriteValue", arguments, packet, &core) { $0.server.writeReturned(packet, $1, &$0.core) }
-    }
-
-    /// Asks a program for a socket, once for all writes that wait for it.
-    private mutating func acquireWrite(
-        _ object: ObjectID, _ bytes: [UInt8], _ packet: PacketID, _ core: inout Core
-    ) {
-        let isAsked = applications[object]?.waitingForSocket.isEmpty == false
-        applications.change(object) { $0.waitingForSocket.append(WaitingWrite(packet: packet, bytes: bytes)) }
-        if packet.wantsResponse { wait(for: object, packet, &core) }
-        guard !isAsked else { return }
-        applications.call(object, "AcquireWrite", &core, [options(packet.link, core)], reply: .socket) {
-            $0.server.writeSocketReturned(object, packet, $1, &$0.core)
-        }
+        ask(object, "WriteValue", arguments, packet, &core)
     }
 
     mutating func writeSocketReturned(
@@ -390,27 +384,23 @@ struct GattServer: Sendable {
             if case .socket(let socket) = reply { core.perform(.closeSocket(socket)) }
             return
         }
-        if case .socket(let socket) = reply {
-            applications.change(object) { characteristic in
-                characteristic.writeSockets.append(ServedSocket(id: socket, central: packet.link))
-                characteristic.waitingForSocket = []
-            }
+        let code = reply.code(ATTError.writeNotPermitted, core.traits)
+        switch reply {
+        case .socket(let socket):
+            applications[object]?.writeSockets.append(ServedSocket(id: socket, central: packet.link))
+            applications[object]?.waitingForSocket = []
             for write in waiting {
                 core.perform(.transmit(socket, write.bytes))
                 answer(write.packet, .bytes([]), &core)
             }
-            return
-        }
-        if case .error = reply {
-            let code = reply.code(ATTError.writeNotPermitted, core.traits)
-            // The writes behind it go on waiting: 5.66 does not look at them again.
-            guard code == ATTError.unlikely else { return answer(packet, .error(code), &core) }
-        }
-        applications.change(object) { $0.waitingForSocket = [] }
-        for write in waiting {
-            let isWaiting = isPending(write.packet)
-            guard isWaiting || links[write.packet.link] != nil else { continue }
-            writeValue(write.bytes, offset: 0, to: object, write.packet, isWaiting: isWaiting, &core)
+        // The writes behind it go on waiting: 5.66 does not look at them again.
+        case .error where code != ATTError.unlikely: answer(packet, .error(code), &core)
+        case .error, .values:
+            applications[object]?.waitingForSocket = []
+            for write in waiting where links[write.packet.link] != nil {
+                let isWaiting = isPending(write.packet)
+                writeValue(write.bytes, offset: 0, to: object, write.packet, isWaiting: isWaiting, &core)
+            }
         }
     }
 
@@ -431,7 +421,7 @@ struct GattServer: Sendable {
             } else if value > 2 || !characteristic.flags.contains(value == 1 ? .notify : .indicate) {
                 return .error(Self.improperlyConfigured)
             } else if applications.notifySocket(of: characteristic, for: key, core.traits) != nil {
-                applications.change(object) { $0.subscriptions += 1 }
+                applications[object]?.subscriptions += 1
             } else if characteristic.offersNotifySocket {
                 applications.call(object, "AcquireNotify", &core, [options(key, core)], reply: .socket) {
                     $0.server.notifySocketReturned(object, key, $1, &$0.core)
@@ -448,43 +438,21 @@ struct GattServer: Sendable {
         switch reply {
         case .socket(let socket):
             // The central may have disconnected or unsubscribed in the meantime.
-            guard isSubscribed(key, to: object) else { return core.perform(.closeSocket(socket)) }
-            let isShared = core.traits.notificationSockets == .shared
-            applications.change(object) { characteristic in
-                if isShared {
-                    for place in characteristic.notifySockets.indices {
-                        characteristic.notifySockets[place].isReplaced = true
-                    }
-                }
-                characteristic.notifySockets.append(ServedSocket(id: socket, central: key))
-                characteristic.subscriptions += 1
+            let database = applications.databases[key.adapter]
+            let characteristic = applications[object].flatMap { database?.characteristic(withValue: $0.handle) }
+            guard links[key] != nil, configurations[key]?[characteristic?.configurationHandle ?? 0] ?? 0 != 0 else {
+                return core.perform(.closeSocket(socket))
             }
+            if core.traits.notificationSockets == .shared {
+                for place in applications[object]?.notifySockets.indices ?? 0..<0 {
+                    applications[object]?.notifySockets[place].isReplaced = true
+                }
+            }
+            applications[object]?.notifySockets.append(ServedSocket(id: socket, central: key))
+            applications[object]?.subscriptions += 1
         case .error("org.freedesktop.DBus.Error.NoReply", _), .error("org.bluez.Error.Failed", _): return
         case .error, .values: applications.startNotify(object, &core)
         }
-    }
-
-    private func isSubscribed(_ key: DeviceKey, to object: ObjectID) -> Bool {
-        guard let application = applications[object.application],
-            let characteristic = applications[object],
-            let handle = applications.databases[application.adapter]?.characteristic(
-                withValue: characteristic.handle)?.configurationHandle
-        else { return false }
-        return links[key] != nil && configurations[key]?[handle] ?? 0 != 0
-    }
-
-    /// The link of a central has ended (`att_disconnected`): its subscriptions end unless it is bonded, then its sockets.
-    private mutating func endSubscriptions(of key: DeviceKey, _ core: inout Core) {
-        if core.tree.devices[key]?.isBonded != true {
-            let written = configurations.removeValue(forKey: key) ?? [:]
-            for handle in written.filter({ $0.value != 0 }).keys.sorted() {
-                guard let object = applications.object(notifiedBy: handle, on: key.adapter) else { continue }
-                // The versions with a socket per central close the oldest one here (bluez#1452).
-                applications.unsubscribe(object, by: nil, &core)
-            }
-        }
-        if core.traits.notificationSockets != .shared { applications.closeSockets(of: key, \.notifySockets, &core) }
-        if core.traits.hasWriteSocketPerCentral { applications.closeSockets(of: key, \.writeSockets, &core) }
     }
 
     // MARK: Values
@@ -503,15 +471,16 @@ struct GattServer: Sendable {
             for bytes in values {
                 send(
                     bytes, from: characteristic.handle, on: application.adapter,
-                    confirmation: .call(ObjectID(application: application.id, path: path)), &core)
+                    confirming: ObjectID(application: application.id, path: path), &core)
             }
         }
     }
 
-    /// Sends a value to the subscribers of an adapter, or to one of them.
+    /// Sends a value to the subscribers of an adapter, or to one of them. The confirmation of an indication calls the object,
+    /// or sends a packet to the socket.
     private mutating func send(
         _ bytes: [UInt8], from handle: UInt16, on index: Int, to central: DeviceKey? = nil,
-        confirmation: ServerLink.Confirmation, _ core: inout Core
+        confirming object: ObjectID? = nil, by socket: SocketID? = nil, _ core: inout Core
     ) {
         guard let characteristic = applications.databases[index]?.characteristic(withValue: handle),
             characteristic.canNotify, let configuration = characteristic.configurationHandle
@@ -530,7 +499,7 @@ struct GattServer: Sendable {
                 core.order(.deliver(link.end, value))
                 continue
             }
-            links[key]?.indications.append(ServerLink.Indication(value: value, confirmation: confirmation))
+            links[key]?.indications.append((value, object, socket))
             if link.indications.isEmpty { indicate(key, &core) }
         }
     }
@@ -543,18 +512,12 @@ struct GattServer: Sendable {
         if link.central.confirmsIndications { core.alarms.set(.confirmation(key), to: core.now + 0.005) }
     }
 
-    /// A central is out of range, before its link ends.
-    mutating func vanished(_ key: DeviceKey) { links[key]?.central.confirmsIndications = false }
-
     mutating func confirmed(_ key: DeviceKey, _ core: inout Core) {
         guard let indication = links[key]?.indications.first else { return }
         core.alarms.remove(.confirmationTimeout(key))
         links[key]?.indications.removeFirst()
-        switch indication.confirmation {
-        case .none: break
-        case .call(let object): applications.call(object, "Confirm", &core)
-        case .packet(let socket): core.perform(.transmit(socket, [1]))
-        }
+        if let object = indication.object { applications.call(object, "Confirm", &core) }
+        if let socket = indication.socket { core.perform(.transmit(socket, [1])) }
         indicate(key, &core)
     }
 
@@ -562,26 +525,19 @@ struct GattServer: Sendable {
 
     /// Takes packets of a program's socket (`sock_io_read`). Returns false if the socket is not a program's.
     mutating func packetsCame(_ packets: [[UInt8]], from id: SocketID, _ core: inout Core) -> Bool {
-        guard let object = applications.object(with: id, \.notifySockets),
-            let application = applications[object.application],
-            let characteristic = applications[object],
+        guard let object = applications.object(with: id, \.notifySockets), let characteristic = applications[object],
             let place = characteristic.notifySockets.firstIndex(where: { $0.id == id })
         else { return false }
         let socket = characteristic.notifySockets[place]
         guard !socket.isDeaf else { return true }
-        let confirmation: ServerLink.Confirmation =
-            switch core.traits.socketConfirmation {
-            case .call: .call(object)
-            case .none: .none
-            case .packet: .packet(id)
-            }
+        let confirmation = core.traits.socketConfirmation
         for bytes in packets.prefix(while: { !$0.isEmpty }) {
             send(
-                bytes, from: characteristic.handle, on: application.adapter,
-                to: core.traits.notificationSockets == .routed ? socket.central : nil, confirmation: confirmation,
-                &core)
+                bytes, from: characteristic.handle, on: socket.central.adapter,
+                to: core.traits.notificationSockets == .routed ? socket.central : nil,
+                confirming: confirmation == .call ? object : nil, by: confirmation == .packet ? id : nil, &core)
         }
-        if packets.contains([]) { applications.change(object) { $0.notifySockets[place].isDeaf = true } }
+        if packets.contains([]) { applications[object]?.notifySockets[place].isDeaf = true }
         return true
     }
 }

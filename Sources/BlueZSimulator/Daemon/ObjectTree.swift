@@ -7,20 +7,14 @@ struct ObjectTree: Sendable {
         var properties: [NamedValue]
     }
 
-    /// The attributes of a device that are on the bus.
-    private struct Attributes: Sendable {
-        /// Handles in the order in which the objects were added.
-        var order: [UInt16] = []
-        var objects: [UInt16: Attribute] = [:]
-    }
-
     let traits: DaemonTraits
     let properties: PropertyTables
     var adapters: [Int: Adapter] = [:] { didSet { adapterChanges += 1 } }
     /// How often an adapter has changed.
     var adapterChanges = 0
     var devices: [DeviceKey: Device] = [:]
-    private var attributes: [DeviceKey: Attributes] = [:]
+    /// Those on the bus, by their handles.
+    private var attributes: [DeviceKey: [UInt16: Attribute]] = [:]
     /// By device, the properties that a fault makes the daemon write with a wrong type.
     var mistyped: [VirtualAddress: Set<String>] = [:]
 
@@ -40,30 +34,28 @@ struct ObjectTree: Sendable {
         var keys = [ObjectKey.root] + adapters.keys.sorted().map(ObjectKey.adapter)
         for device in devices.values.sorted(by: { $0.sequence < $1.sequence }).map(\.key) {
             keys.append(.device(device))
-            keys += (attributes[device]?.order ?? []).map { .attribute(AttributeKey(device: device, handle: $0)) }
+            let handles = attributes[device]?.keys.sorted() ?? []
+            keys += handles.map { .attribute(AttributeKey(device: device, handle: $0)) }
         }
         return keys.compactMap(state(of:))
     }
 
     // MARK: Attributes
 
-    func attribute(_ key: AttributeKey) -> Attribute? { attributes[key.device]?.objects[key.handle] }
+    func attribute(_ key: AttributeKey) -> Attribute? { attributes[key.device]?[key.handle] }
 
     mutating func add(_ attribute: Attribute, as key: AttributeKey) {
-        attributes[key.device, default: Attributes()].order.append(key.handle)
-        attributes[key.device]?.objects[key.handle] = attribute
+        attributes[key.device, default: [:]][key.handle] = attribute
     }
 
     mutating func removeAttribute(_ key: AttributeKey) {
-        attributes[key.device]?.order.removeAll { $0 == key.handle }
-        attributes[key.device]?.objects[key.handle] = nil
+        attributes[key.device]?[key.handle] = nil
     }
 
     /// Sets a property; one that the object does not have stays absent.
     mutating func set(_ name: String, to value: BusValue, of key: AttributeKey) {
-        guard let place = attributes[key.device]?.objects[key.handle]?.properties.firstIndex(where: { $0.name == name })
-        else { return }
-        attributes[key.device]?.objects[key.handle]?.properties[place].value = value
+        guard let place = attribute(key)?.properties.firstIndex(where: { $0.name == name }) else { return }
+        attributes[key.device]?[key.handle]?.properties[place].value = value
     }
 
     // MARK: Paths
@@ -185,39 +177,28 @@ struct ObjectTree: Sendable {
     /// Returns the signal for an object's changed properties: those that exist with their values, those that do not
     /// exist any more by name, the latest first, in which order gdbus collects them.
     func propertiesChanged(_ entry: Outbox.Entry) -> Emission? {
-        var changed: [NamedValue] = []
-        var invalidated: [String] = []
-        changed.reserveCapacity(entry.properties.count)
-        func take(_ name: String, _ value: BusValue?) {
-            if let value {
-                changed.append(NamedValue(name: name, value: value))
-            } else {
-                invalidated.insert(name, at: 0)
-            }
-        }
-        func take<Object>(_ table: PropertyTable<Object>, _ object: Object?) {
-            guard let object else { return }
-            for name in entry.properties { if let property = table[name] { take(name, property.value(object)) } }
-        }
         guard let path = path(of: entry.key) else { return nil }
         let interface: String
+        let news: [(name: String, value: BusValue?)]
         switch entry.key {
         case .root: return nil
         case .adapter(let index):
             interface = InterfaceName.adapter
-            take(properties.adapter, adapters[index])
+            news = properties.adapter.values(of: adapters[index], named: entry.properties)
         case .advertising(let index):
             interface = InterfaceName.advertisingManager
-            take(properties.advertisingManager, adapters[index])
+            news = properties.advertisingManager.values(of: adapters[index], named: entry.properties)
         case .device(let key):
             interface = InterfaceName.device
-            take(properties.device, devices[key])
-            changed = mistyping(changed, of: key)
+            news = properties.device.values(of: devices[key], named: entry.properties)
         case .attribute(let key):
             let attribute = attribute(key)
             interface = attribute?.interface ?? ""
-            for name in entry.properties { take(name, attribute?.properties[name]) }
+            news = entry.properties.map { ($0, attribute?.properties[$0]) }
         }
+        var changed = news.compactMap { name, value in value.map { NamedValue(name: name, value: $0) } }
+        if case .device(let key) = entry.key { changed = mistyping(changed, of: key) }
+        let invalidated = Array(news.filter { $0.value == nil }.map(\.name).reversed())
         guard !changed.isEmpty || !invalidated.isEmpty else { return nil }
         return .propertiesChanged(path: path, interface: interface, changed: changed, invalidated: invalidated)
     }
@@ -227,9 +208,4 @@ extension InterfaceState {
     static func battery(_ level: UInt8) -> InterfaceState {
         InterfaceState(name: InterfaceName.battery, properties: [NamedValue(name: "Percentage", value: .byte(level))])
     }
-}
-
-extension Property<UInt8> {
-    /// The only one of `Battery1`.
-    static let percentage = Self("Percentage", "y", BusValue.byte)
 }

@@ -11,44 +11,44 @@ struct ApplicationBuilder {
         /// Of a service, in the order of the message.
         var characteristics: [Item] = []
         var descriptors: [Item] = []
+
+        /// Nil for generic access and generic attribute, which are BlueZ's own.
+        var uuid: String? {
+            let uuid = properties["UUID"]?.text.flatMap(ServiceUUID.long)
+            return uuid == AttributeDatabase.genericAccess || uuid == AttributeDatabase.genericAttribute ? nil : uuid
+        }
+        /// 0 if the object leaves it to BlueZ; nil if it is of another type.
+        var givenHandle: UInt16? { (properties["Handle"] ?? .uint16(0)).number }
     }
 
     var database: AttributeDatabase
     var application: LocalApplication
-    private let traits: DaemonTraits
+    let traits: DaemonTraits
     /// The handles that BlueZ has given, to be written to the objects' properties.
     private(set) var handles: [(path: String, interface: String, handle: UInt16)] = []
     private(set) var added: [AttributeDatabase.Service] = []
 
-    init(_ application: LocalApplication, in database: AttributeDatabase, traits: DaemonTraits) {
-        self.application = application
-        self.database = database
-        self.traits = traits
-    }
-
-    /// Adds the objects, in the order of the message. The order of handles is that of the services, and in each that of its
-    /// characteristics.
-    mutating func build(_ objects: [ObjectState]) throws(DaemonError) {
+    /// Adds the objects, in the order of the message, which ends the registration. The order of handles is that of the
+    /// services, and in each that of its characteristics. Returns why BlueZ refuses them.
+    mutating func build(_ objects: [ObjectState]) -> DaemonError? {
         let items = objects.flatMap { object in
             object.interfaces.filter { !Self.standard.contains($0.name) }
                 .map { Item(path: object.path, interface: $0.name, properties: $0.properties) }
         }
-        guard !items.isEmpty else { throw .failed("No object received") }
+        guard !items.isEmpty else { return .failed("No object received") }
         var services = items.filter { $0.interface == InterfaceName.service }
-        let isComplete =
-            items.filter { $0.interface == InterfaceName.characteristic }.allSatisfy { take($0, &services) }
-            && items.filter { $0.interface == InterfaceName.descriptor }.allSatisfy { take($0, &services) }
-        guard isComplete, !services.isEmpty || items.contains(where: { $0.interface == "org.bluez.GattProfile1" })
-        else {
-            throw .failed("No valid service object found")
-        }
-        for service in services {
-            guard add(service) else { throw .failed("Failed to create entry in database") }
-        }
+        let characteristics = items.filter { $0.interface == InterfaceName.characteristic }
+        let descriptors = items.filter { $0.interface == InterfaceName.descriptor }
+        guard (characteristics + descriptors).allSatisfy({ take($0, &services) }),
+            !services.isEmpty || items.contains(where: { $0.interface == "org.bluez.GattProfile1" })
+        else { return .failed("No valid service object found") }
+        guard services.allSatisfy({ add($0) }) else { return .failed("Failed to create entry in database") }
+        application.registration = nil
+        return nil
     }
 
     private static let standard: Set<String> = [
-        "org.freedesktop.DBus.Introspectable", "org.freedesktop.DBus.Properties",
+        InterfaceName.introspectable, InterfaceName.properties,
     ]
 
     /// Assigns a characteristic or a descriptor to its service. Returns false if it has none, or no valid flags.
@@ -59,22 +59,21 @@ struct ApplicationBuilder {
                 isCharacteristic
                     ? service.path == parent : service.characteristics.contains { $0.path == parent }
             }),
-            let value = item.properties["Flags"],
-            let flags = isCharacteristic
-                ? CharacteristicFlags.ofCharacteristic(value, hasSecuredSubscriptions: traits.hasSecuredSubscriptions)
-                : CharacteristicFlags.ofDescriptor(value)
+            let flags = item.properties["Flags"].flatMap(CharacteristicFlags.init),
+            isCharacteristic
+                ? traits.hasSecuredSubscriptions || flags.subscribing == .none
+                : flags.flags.isSubset(of: [.read, .write])
         else { return false }
         var item = item
         item.parent = parent
         item.flags = flags
-        let list: WritableKeyPath<Item, [Item]> = isCharacteristic ? \.characteristics : \.descriptors
-        services[place][keyPath: list].append(item)
+        services[place][keyPath: isCharacteristic ? \Item.characteristics : \.descriptors].append(item)
         return true
     }
 
     private mutating func add(_ item: Item) -> Bool {
-        guard let uuid = Self.uuid(item.properties), let isPrimary = item.properties["Primary"]?.flag,
-            let includes = Self.includes(item.properties), let handle = Self.handle(item.properties)
+        guard let uuid = item.uuid, let isPrimary = item.properties["Primary"]?.flag, let handle = item.givenHandle,
+            case .objectPaths(let includes) = item.properties["Includes"] ?? .objectPaths([])
         else { return false }
         var entries: [AttributeDatabase.Entry] = []
         for characteristic in item.characteristics {
@@ -88,9 +87,15 @@ struct ApplicationBuilder {
         give(service.handle, item)
         for given in service.characteristics {
             for handle in [given.valueHandle] + given.descriptors.map(\.handle) {
-                guard case .object(let object)? = database.attributes[handle]?.content else { continue }
-                let served = (item.characteristics + item.descriptors).first { $0.path == object.path }
-                if let served { serve(served, handle) }
+                guard case .object(let object)? = database.attributes[handle]?.content,
+                    let served = (item.characteristics + item.descriptors).first(where: { $0.path == object.path })
+                else { continue }
+                give(handle, served)
+                application.objects[served.path] = ServedObject(
+                    interface: served.interface, handle: handle, flags: served.flags.flags,
+                    offersNotifySocket: served.properties["NotifyAcquired"] != nil,
+                    offersWriteSocket: served.properties["WriteAcquired"] != nil,
+                    wantsAuthorization: served.flags.wantsAuthorization)
             }
         }
         guard isComplete else {
@@ -122,47 +127,16 @@ struct ApplicationBuilder {
     }
 
     private func entry(_ item: Item) -> AttributeDatabase.Entry? {
-        guard let handle = Self.handle(item.properties), let uuid = Self.uuid(item.properties) else { return nil }
+        guard let handle = item.givenHandle, let uuid = item.uuid else { return nil }
         return AttributeDatabase.Entry(
             uuid: uuid, handle: handle, flags: item.flags.flags, permissions: item.flags.permissions,
             content: .object(ObjectID(application: application.id, path: item.path)))
     }
 
-    private mutating func serve(_ item: Item, _ handle: UInt16) {
-        give(handle, item)
-        application.objects[item.path] = ServedObject(
-            interface: item.interface, handle: handle, flags: item.flags.flags,
-            offersNotifySocket: item.properties["NotifyAcquired"] != nil,
-            offersWriteSocket: item.properties["WriteAcquired"] != nil,
-            wantsAuthorization: item.flags.wantsAuthorization)
-    }
-
     /// An object that has left its handle to BlueZ gets it, if it has the property.
     private mutating func give(_ handle: UInt16, _ item: Item) {
-        guard item.properties["Handle"] != nil, Self.handle(item.properties) == 0, handle != 0 else { return }
+        guard item.properties["Handle"] == .uint16(0), handle != 0 else { return }
         handles.append((item.path, item.interface, handle))
-    }
-
-    // MARK: Properties
-
-    /// Generic access and generic attribute are BlueZ's own.
-    private static func uuid(_ properties: [NamedValue]) -> String? {
-        guard let long = properties["UUID"]?.text.flatMap(ServiceUUID.long),
-            long != AttributeDatabase.genericAccess, long != AttributeDatabase.genericAttribute
-        else { return nil }
-        return long
-    }
-
-    /// 0 if the object leaves it to BlueZ; nil if it is of another type.
-    private static func handle(_ properties: [NamedValue]) -> UInt16? {
-        guard let value = properties["Handle"] else { return 0 }
-        return value.number
-    }
-
-    private static func includes(_ properties: [NamedValue]) -> [String]? {
-        guard let value = properties["Includes"] else { return [] }
-        guard case .objectPaths(let paths) = value else { return nil }
-        return paths
     }
 }
 
@@ -174,25 +148,6 @@ struct CharacteristicFlags: Hashable, Sendable {
     /// The security that subscriptions need.
     var subscribing = LinkSecurity.none
     var wantsAuthorization = false
-
-    /// Nil if the value is no list of flags, if one of them is unknown or needs a later version, or if the list is empty, as
-    /// with BlueZ.
-    static func ofCharacteristic(_ value: BusValue, hasSecuredSubscriptions: Bool) -> CharacteristicFlags? {
-        guard var flags = read(value), hasSecuredSubscriptions || flags.subscribing == .none else { return nil }
-        if flags.flags.extendedPropertyBits != 0 { flags.flags.insert(.extendedProperties) }
-        return flags
-    }
-
-    static func ofDescriptor(_ value: BusValue) -> CharacteristicFlags? {
-        read(value).flatMap { $0.flags.isSubset(of: [.read, .write]) ? $0 : nil }
-    }
-
-    private static func read(_ value: BusValue) -> CharacteristicFlags? {
-        guard let texts = value.strings, !texts.isEmpty else { return nil }
-        var flags = CharacteristicFlags()
-        for text in texts { guard flags.add(text) else { return nil } }
-        return flags
-    }
 
     private mutating func add(_ text: String) -> Bool {
         if text == "authorize" {
@@ -220,4 +175,12 @@ struct CharacteristicFlags: Hashable, Sendable {
     private static let prefixes: KeyValuePairs<String, LinkSecurity> = [
         "encrypt-authenticated-": .authenticated, "encrypt-": .encrypted, "secure-": .secure,
     ]
+}
+
+extension CharacteristicFlags {
+    /// Nil if the value is no list of flags, if one of them is unknown, or if the list is empty, as with BlueZ.
+    init?(_ value: BusValue) {
+        guard let texts = value.strings, !texts.isEmpty, texts.allSatisfy({ add($0) }) else { return nil }
+        if flags.extendedPropertyBits != 0 { flags.insert(.extendedProperties) }
+    }
 }

@@ -1,5 +1,5 @@
 /// A program's GATT application, as `src/gatt-database.c` keeps it.
-struct LocalApplication: Hashable, Sendable {
+struct LocalApplication: Sendable {
     let id: ApplicationID
     let owner: String
     /// The path of its object manager.
@@ -15,7 +15,7 @@ struct LocalApplication: Hashable, Sendable {
 
 /// What BlueZ stores about the object of a characteristic or a descriptor; a descriptor has no sockets and no
 /// subscriptions.
-struct ServedObject: Hashable, Sendable {
+struct ServedObject: Sendable {
     let interface: String
     /// The handle of the value, or of the descriptor.
     let handle: UInt16
@@ -29,12 +29,10 @@ struct ServedObject: Hashable, Sendable {
     var subscriptions = 0
     var notifySockets: [ServedSocket] = []
     var writeSockets: [ServedSocket] = []
-    /// The writes that wait for the socket that BlueZ has asked for.
-    var waitingForSocket: [WaitingWrite] = []
+    /// The writes that are sent to the socket that BlueZ has asked for, as soon as there is one.
+    var waitingForSocket: [(packet: PacketID, bytes: [UInt8])] = []
     /// Whether the program has allowed the write that is being prepared.
     var isAuthorized = false
-
-    var needsAuthorization: Bool { wantsAuthorization && !isAuthorized }
 }
 
 /// A socket of a program for values or writes.
@@ -46,12 +44,6 @@ struct ServedSocket: Hashable, Sendable {
     var isDeaf = false
     /// Whether another one has replaced it without closing it: BlueZ still reads its packets.
     var isReplaced = false
-}
-
-/// A write that is sent to a socket as soon as there is one.
-struct WaitingWrite: Hashable, Sendable {
-    var packet: PacketID
-    var bytes: [UInt8]
 }
 
 extension AttributeDatabase {

@@ -9,7 +9,7 @@ struct PacketID: Hashable, Sendable {
 }
 
 /// A central's link to an adapter that serves, at the server's end.
-struct ServerLink: Hashable, Sendable {
+struct ServerLink: Sendable {
     var central: VirtualCentral
     let end: CentralEnd
     var security = LinkSecurity.none
@@ -17,10 +17,11 @@ struct ServerLink: Hashable, Sendable {
     var prepared: [PreparedWrite] = []
     /// The packet that waits for a program.
     var pending: PendingPacket?
-    /// Indications in their order; the first is sent, and not confirmed.
-    var indications: [Indication] = []
+    /// Indications in their order; the first is sent, and not confirmed. The confirmation is reported to the program by a call
+    /// of the object, or by a packet to the socket.
+    var indications: [(value: CentralValue, object: ObjectID?, socket: SocketID?)] = []
 
-    struct PendingPacket: Hashable, Sendable {
+    struct PendingPacket: Sendable {
         let id: PacketID
         let object: ObjectID
         /// What is kept if the program allows it.
@@ -28,35 +29,21 @@ struct ServerLink: Hashable, Sendable {
         var isExecuting = false
     }
 
-    struct PreparedWrite: Hashable, Sendable {
+    struct PreparedWrite: Sendable {
         var handle: UInt16
         var offset: Int
         var bytes: [UInt8]
-    }
-
-    struct Indication: Hashable, Sendable {
-        var value: CentralValue
-        var confirmation: Confirmation
-    }
-
-    /// How BlueZ reports to the program that the central has confirmed an indication.
-    enum Confirmation: Hashable, Sendable {
-        case none
-        case call(ObjectID)
-        case packet(SocketID)
     }
 
     /// The prepare queue of `src/shared/gatt-server.c`.
     static let longestQueue = 30
 
     /// Keeps a part of a long write.
-    mutating func prepare(_ handle: UInt16, _ offset: Int, _ bytes: [UInt8]) {
-        if let last = prepared.indices.last, prepared[last].handle == handle,
-            prepared[last].offset + prepared[last].bytes.count == offset
-        {
-            prepared[last].bytes += bytes
+    mutating func prepare(_ part: PreparedWrite) {
+        if let last = prepared.last, last.handle == part.handle, last.offset + last.bytes.count == part.offset {
+            prepared[prepared.count - 1].bytes += part.bytes
         } else {
-            prepared.append(PreparedWrite(handle: handle, offset: offset, bytes: bytes))
+            prepared.append(part)
         }
     }
 }
