@@ -12,12 +12,9 @@ extension Simulator {
     /// - Returns: the link, not yet up.
     @discardableResult
     public func connect(_ central: VirtualCentral, to index: Int = 0) -> CentralLink {
-        let link = stage.wire.withLock { wire in
-            wire.centralNumber += 1
-            let link = CentralLink(central, adapter: index, end: .virtual(wire.centralNumber), stage: stage)
-            wire.centrals[link.end] = link
-            return link
-        }
+        let end = CentralEnd.virtual(stage.decide { $0.daemon.core.nextNumber() })
+        let link = CentralLink(central, adapter: index, end: end, stage: stage)
+        stage.wire.withLock { $0.centrals[end] = link }
         stage.decide { $0.linkLayer.connect(central, to: index, link.end) }
         return link
     }

@@ -208,12 +208,18 @@ public struct Statistics: Hashable, Sendable {
     /// Returns how many signals of that name were sent: `signals(of: "InterfacesAdded")`.
     public func signals(of member: String) -> Int { signals[member, default: 0] }
 
-    mutating func record(_ call: Call) {
+    mutating func record(_ call: MethodCall, seconds: TimeInterval) {
         counts[call.member, default: 0] += 1
-        Self.append(call, to: &calls)
+        let entry = Call(
+            interface: call.interface ?? "", member: call.member, path: call.path, sender: call.client, seconds: seconds
+        )
+        Self.append(entry, to: &calls)
     }
 
-    mutating func record(filter: [String: FilterValue]) { Self.append(filter, to: &discoveryFilters) }
+    mutating func recordFilter(of call: MethodCall) {
+        guard call.member == "SetDiscoveryFilter", call.signature == "a{sv}" else { return }
+        Self.append(FilterValue.values(of: call.options(0)), to: &discoveryFilters)
+    }
 
     mutating func record(signal member: String) { signals[member, default: 0] += 1 }
 

@@ -8,7 +8,7 @@ import BlueCapReactor
 extension Stage {
     func connectToBus() {
         let connection = Connection.open(.custom(address), loop: loop) { [weak self] state in
-            self?.connectionChanged(state)
+            if case .closed(let error) = state { self?.reportConnected(.failure(.noBus(error.message))) }
         }
         connection.answerCalls { [weak self] in self?.received($0) }
         let previous = wire.withLock { wire in
@@ -26,57 +26,21 @@ extension Stage {
     }
 
     func disconnectFromBus() {
-        let (connection, watches, sockets) = wire.withLock { wire in
+        let before = wire.withLock { wire in
             defer {
                 wire.connection = nil
                 wire.watches = [:]
+                wire.sockets = [:]
             }
-            return (wire.connection, wire.watches, wire.takeSockets())
+            return wire
         }
-        for socket in sockets { socket.watch.cancel() }
-        withExtendedLifetime(watches) {}
-        connection?.close()
-    }
-
-    /// Blocks until all effects have been performed, and the bus has taken the messages. Must not be called on the loop.
-    func waitUntilDone(limit: TimeInterval) -> Bool {
-        let done = DispatchSemaphore(value: 0)
-        // After the turn of the loop that performs them.
-        loop.post { [weak self] in
-            if let connection = self?.connection {
-                connection.whenDrained { done.signal() }
-            } else {
-                done.signal()
-            }
-        }
-        return done.wait(timeout: .now() + limit) == .success
-    }
-
-    /// Blocks until the bus name has an owner, or has none, as a client sees it. Must not be called on the loop.
-    func waitForOwner(_ isWanted: Bool, limit: TimeInterval) -> Bool {
-        let done = DispatchSemaphore(value: 0)
-        let connection = Connection.open(.custom(address), loop: loop)
-        let watch = connection.watchName(Self.busName) { owner in
-            if (owner != nil) == isWanted { done.signal() }
-        }
-        defer {
-            watch.cancel()
-            connection.close()
-        }
-        return done.wait(timeout: .now() + limit) == .success
-    }
-
-    private func connectionChanged(_ state: ConnectionState) {
-        guard case .closed(let error) = state else { return }
-        reportConnected(.failure(.noBus(error.message)))
+        for socket in before.sockets.values { socket.watch.cancel() }
+        before.connection?.close()
     }
 
     private func reportConnected(_ result: Result<Void, SimulatorError>) {
-        let joined = shared.withLock { shared in
-            defer { shared.joined = nil }
-            return shared.joined
-        }
-        joined?(result)
+        shared.withLock { $0.joined = $0.joined ?? result }
+        changes.withLock { changes.broadcast() }
     }
 
     static let busName = "org.bluez"

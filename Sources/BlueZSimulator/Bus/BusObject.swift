@@ -125,6 +125,24 @@ enum Emission: Hashable, Sendable {
         }
     }
 
+    /// The signal's message. Those of the object manager come from the root object, as with BlueZ.
+    var message: Message {
+        let (sender, interface, values): (String, String, [BusValue]) =
+            switch self {
+            case .interfacesAdded(let path, let interfaces):
+                ("/", InterfaceName.objectManager, [.objectPath(path), .interfaces(interfaces)])
+            case .interfacesRemoved(let path, let interfaces):
+                ("/", InterfaceName.objectManager, [.objectPath(path), .strings(interfaces)])
+            case .propertiesChanged(let path, let interface, let changed, let invalidated):
+                (path, InterfaceName.properties, [.string(interface), .options(changed), .strings(invalidated)])
+            case .disconnected(let path, let interface, let cause):
+                (path, interface, [.string(cause.name), .string(cause.message)])
+            }
+        return .signal(path: ObjectPath(validating: sender) ?? .root, interface: interface, member: member) {
+            $0.values(values)
+        }
+    }
+
     /// Reads a message of a client; nil for a signal that has no meaning for the daemon.
     init?(_ message: Message) {
         var reader = message.reader
@@ -180,33 +198,5 @@ extension Message {
         var reader = reader
         while let value = reader.value() { values.append(value) }
         return values
-    }
-
-    /// Returns the message of a signal. Those of the object manager come from the root object, as with BlueZ.
-    static func signal(_ emission: Emission) -> Message {
-        let (path, interface) =
-            switch emission {
-            case .interfacesAdded, .interfacesRemoved: ("/", InterfaceName.objectManager)
-            case .propertiesChanged(let path, _, _, _): (path, InterfaceName.properties)
-            case .disconnected(let path, let interface, _): (path, interface)
-            }
-        return .signal(path: ObjectPath(validating: path) ?? .root, interface: interface, member: emission.member) {
-            writer in
-            switch emission {
-            case .interfacesAdded(let path, let interfaces):
-                writer.value(.objectPath(path))
-                writer.value(.interfaces(interfaces))
-            case .interfacesRemoved(let path, let interfaces):
-                writer.value(.objectPath(path))
-                writer.strings(interfaces)
-            case .propertiesChanged(_, let interface, let changed, let invalidated):
-                writer.string(interface)
-                writer.properties(changed)
-                writer.strings(invalidated)
-            case .disconnected(_, _, let reason):
-                writer.string(reason.name)
-                writer.string(reason.message)
-            }
-        }
     }
 }

@@ -165,7 +165,8 @@ extension MessageWriter {
                 for element in entries {
                     dictionary.entry { entry in
                         entry.value(element.key)
-                        entry.value(type == "v" ? .variant(element.value) : element.value)
+                        if type != "v" { return entry.value(element.value) }
+                        entry.variant(element.value.signature) { $0.value(element.value) }
                     }
                 }
             }
@@ -174,12 +175,7 @@ extension MessageWriter {
         }
     }
 
-    /// Writes an `a{sv}`.
-    mutating func properties(_ properties: [NamedValue]) {
-        dictionary(key: "s", value: "v") { dictionary in
-            for property in properties {
-                dictionary.entry(property.name, variant: property.value.signature) { $0.value(property.value) }
-            }
-        }
+    mutating func values(_ values: [BusValue]) {
+        for each in values { value(each) }
     }
 }
