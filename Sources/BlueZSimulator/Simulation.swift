@@ -12,7 +12,7 @@ struct Simulation: Sendable {
     /// A fault: the seconds by which every reply is delayed.
     var replyDelay: TimeInterval = 0
     /// Faults of the next calls, in the order in which they were set.
-    private var callFaults: [CallFault] = []
+    var callFaults: [CallFault] = []
     /// Decided and not yet executed.
     private var effects: [Effect] = []
     private var questions: [Question] = []
@@ -21,6 +21,11 @@ struct Simulation: Sendable {
         self.hardware = hardware
         daemon = Daemon(version: bluez)
         for peripheral in room.peripherals { linkLayer.add(peripheral, behavior: nil) }
+    }
+
+    /// The adapters on the bus, by their number; none while bluetoothd does not run.
+    var adapters: [Adapter] {
+        isAlive ? daemon.core.tree.adapters.values.sorted { $0.hardware.index < $1.hardware.index } : []
     }
 
     // MARK: The process
@@ -44,17 +49,12 @@ struct Simulation: Sendable {
 
     // MARK: Calls
 
-    mutating func addCallFault(_ fault: CallFault) {
-        if fault.remaining > 0 { callFaults.append(fault) }
-    }
-
     /// Takes the fault of a call that has come; nil if it has none.
     mutating func takeCallFault(of member: String) -> CallFault? {
+        callFaults.removeAll { $0.remaining <= 0 }
         guard let place = callFaults.firstIndex(where: { $0.member == nil || $0.member == member }) else { return nil }
-        let fault = callFaults[place]
         callFaults[place].remaining -= 1
-        if fault.remaining == 1 { callFaults.remove(at: place) }
-        return fault
+        return callFaults[place]
     }
 
     // MARK: The loop

@@ -11,9 +11,8 @@ extension Simulator {
     /// The adapters on the bus, by their number; none while bluetoothd does not run.
     public var adapters: [AdapterState] {
         stage.look { simulation in
-            guard simulation.isAlive else { return [] }
-            return simulation.daemon.core.tree.adapters.sorted { $0.key < $1.key }.map { index, adapter in
-                let scan = simulation.daemon.discovery.scans[index]
+            simulation.adapters.map { adapter in
+                let scan = simulation.daemon.discovery.scans[adapter.hardware.index]
                 return AdapterState(
                     path: adapter.path, address: adapter.hardware.address,
                     alias: adapter.name,
@@ -31,9 +30,8 @@ extension Simulator {
                 client: session.owner, adapter: adapter.path, isScanning: isScanning, filter: session.filter?.sent)
         }
         return stage.look { simulation in
-            simulation.daemon.core.tree.adapters.sorted { $0.key < $1.key }.flatMap {
-                index, adapter -> [DiscoverySessionState] in
-                guard let scan = simulation.daemon.discovery.scans[index] else { return [] }
+            simulation.adapters.flatMap { adapter -> [DiscoverySessionState] in
+                guard let scan = simulation.daemon.discovery.scans[adapter.hardware.index] else { return [] }
                 return scan.scanning.map { state($0, adapter, isScanning: true) }
                     + scan.waiting.map { state($0, adapter, isScanning: false) }
             }
@@ -100,11 +98,11 @@ extension Simulator {
     /// their registration. Those of an adapter that is off are left out.
     public var advertisements: [OnAirAdvertisement] {
         stage.look { simulation in
-            guard simulation.isAlive else { return [] }
-            return simulation.daemon.core.tree.adapters.sorted { $0.key < $1.key }.flatMap { index, adapter in
+            simulation.adapters.flatMap { adapter in
                 simulation.daemon.advertising.sent(by: adapter).map { sent in
                     OnAirAdvertisement(
-                        adapter: index, address: sent.record.ownAddress ?? adapter.hardware.address, data: sent.data,
+                        adapter: adapter.hardware.index, address: sent.record.ownAddress ?? adapter.hardware.address,
+                        data: sent.data,
                         scanResponse: sent.scanResponse, isConnectable: sent.record.isPeripheral,
                         owner: sent.record.owner, path: sent.record.path)
                 }

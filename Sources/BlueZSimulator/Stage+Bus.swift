@@ -62,21 +62,19 @@ extension Stage {
         connection.call(message, timeout: call.timeout) { [weak self, weak connection] result in
             // The daemon may have been killed in the meantime.
             guard let self, let connection, self.connection === connection else { return }
-            settle(call, reply(to: call, result))
+            let reply: ClientReply =
+                switch result {
+                case .failure(let error): .error(name: error.name, message: error.message)
+                case .success(let message) where call.reply == .socket:
+                    socket(of: message).map(ClientReply.socket) ?? .values([])
+                case .success(let message): .values(message.values)
+                }
+            settle(call, reply)
         }
     }
 
     private func settle(_ call: ClientCall, _ reply: ClientReply) {
         decide { $0.daemon.clientReplied(call.id, reply) }
-    }
-
-    private func reply(to call: ClientCall, _ result: Result<Message, DBusError>) -> ClientReply {
-        switch result {
-        case .failure(let error): .error(name: error.name, message: error.message)
-        case .success(let message):
-            call.reply == .socket
-                ? socket(of: message).map(ClientReply.socket) ?? .values([]) : .values(message.values)
-        }
     }
 
     /// Takes a program's end of a pair of sockets; nil if the message has none.

@@ -21,9 +21,7 @@ extension Stage {
         let type = Int32(SOCK_SEQPACKET.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         guard socketpair(AF_UNIX, type, 0, &ends) == 0 else {
             decide { $0.daemon.socketClosed(id) }
-            return answerCall(call) {
-                .error(to: $0, DBusError(name: "org.bluez.Error.Failed", message: "Too many open files"))
-            }
+            return perform(.fail(call, .failed("Too many open files")))
         }
         let theirs = OwnedDescriptor(owning: ends[1])
         adopt(OwnedDescriptor(owning: ends[0]), as: id)
@@ -44,10 +42,8 @@ extension Stage {
 
     func transmit(_ bytes: [UInt8], to id: SocketID) {
         wire.withLock { wire in
-            guard let place = wire.sockets.index(forKey: id) else { return }
-            wire.sockets.values[place].waiting.append(bytes)
-            guard wire.sockets.values[place].waiting.count == 1 else { return }
-            wire.sockets.values[place].flush()
+            wire.sockets[id]?.waiting.append(bytes)
+            if wire.sockets[id]?.waiting.count == 1 { wire.sockets[id]?.flush() }
         }
     }
 

@@ -83,9 +83,7 @@ enum BusValue: Hashable, Sendable {
         guard case .dictionary(_, _, let entries) = self else { return [] }
         return entries.compactMap { entry in entry.key.text.map { NamedValue(name: $0, value: entry.value) } }
     }
-}
 
-extension BusValue {
     /// The objects that `GetManagedObjects` returns; nil for any other value.
     var objects: [ObjectState]? {
         guard case .dictionary(_, _, let entries) = self else { return nil }
@@ -93,9 +91,7 @@ extension BusValue {
             guard let path = object.key.path, case .dictionary(_, _, let interfaces) = object.value else { return nil }
             return ObjectState(
                 path: path,
-                interfaces: interfaces.map {
-                    InterfaceState(name: $0.key.text ?? "", properties: $0.value.options)
-                })
+                interfaces: interfaces.map { InterfaceState(name: $0.key.text ?? "", properties: $0.value.options) })
         }
     }
 }

@@ -39,7 +39,7 @@ struct AdvertisementRecord: Hashable, Sendable {
 
     /// The longest advertisement and the longest scan response, in bytes.
     private var limit: Int {
-        traits.advertisingLength == .legacy ? AdvertisingData.longest : AdvertisingData.longestExtended
+        traits.hasLongAdvertisements ? AdvertisingData.longestExtended : AdvertisingData.longest
     }
 
     /// The address of a broadcast, which is random and cannot be resolved; nil for the adapter's.
@@ -188,13 +188,11 @@ extension AdvertisementRecord {
 
     private mutating func setDiscoverable(_ isDiscoverable: Bool, _ adapter: Adapter) -> Bool {
         if !isDiscoverable {
-            switch traits.undiscoverableFlags {
-            case .none:
+            guard traits.undiscoverableFlags != nil else {
                 data.clearFlags()
                 return true
-            case .withoutClassicInPeripherals where !isPeripheral: return true
-            case .zero, .withoutClassic, .withoutClassicInPeripherals: break
             }
+            if traits.sparesBroadcasts, !isPeripheral { return true }
         }
         guard setFlags(isDiscoverable ? 0x02 : 0, adapter) else {
             // The same flags again remove them.
@@ -208,7 +206,7 @@ extension AdvertisementRecord {
     /// it, and for an advertisement that is discoverable while its adapter is not; from 5.77 on for each advertisement of such
     /// an adapter.
     private mutating func setFlags(_ flags: UInt8, _ adapter: Adapter) -> Bool {
-        let isClassicHidden = !adapter.isDiscoverable && (flags != 0 || traits.undiscoverableFlags != .zero)
+        let isClassicHidden = !adapter.isDiscoverable && (flags != 0 || traits.undiscoverableFlags != 0)
         let all = adapter.hardware.isLowEnergyOnly || isClassicHidden ? flags | Self.withoutClassic : flags
         return data.fields.set(AdvertisingField(key: AdvertisingData.flagsType, bytes: [all]))
     }
@@ -226,7 +224,7 @@ extension AdvertisementRecord {
         let length = data.generated(within: .max)?.count ?? 0
         // With a second channel an advertisement that takes connections has no scan response.
         let isExtended =
-            secondaryChannel != nil || traits.advertisingLength == .controller && length > AdvertisingData.longest
+            secondaryChannel != nil || !traits.needsSecondaryChannel && length > AdvertisingData.longest
         let hasScanResponse = !(isPeripheral && isExtended)
         let appearance = includes.contains(.appearance) ? appearance ?? 0 : appearance
         // The kernel refuses what BlueZ asks for and sends as well (`tlv_data_is_valid`).

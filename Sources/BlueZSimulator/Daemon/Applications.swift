@@ -71,7 +71,7 @@ struct Applications: Sendable {
         of characteristic: ServedObject, for key: DeviceKey?, _ traits: DaemonTraits
     ) -> ServedSocket? {
         characteristic.notifySockets.first { socket in
-            traits.notificationSockets == .shared ? !socket.isReplaced : key == nil || socket.central == key
+            traits.hasNotificationSocketPerCentral ? key == nil || socket.central == key : !socket.isReplaced
         }
     }
 
@@ -93,7 +93,7 @@ struct Applications: Sendable {
         }
         change(object) { $0.subscriptions -= 1 }
         let isLast = characteristic.subscriptions == 1
-        if isLast || core.traits.notificationSockets != .shared,
+        if isLast || core.traits.hasNotificationSocketPerCentral,
             let socket = notifySocket(of: characteristic, for: key, core.traits)
         {
             change(object) { $0.notifySockets.removeAll { $0.id == socket.id } }

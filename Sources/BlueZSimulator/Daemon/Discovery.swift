@@ -155,7 +155,7 @@ struct Discovery: Sendable {
     private mutating func updateKernelFilter(of index: Int, _ core: inout Core) {
         guard var scan = scans[index], let adapter = core.tree.adapters[index] else { return }
         let merged = KernelFilter.merged(
-            scan.scanning, rule: core.traits.filterRule, adapter: adapter.hardware.transports)
+            scan.scanning, countsEveryFilter: core.traits.countsEveryFilter, adapter: adapter.hardware.transports)
         if merged != scan.kernelFilter || !adapter.isDiscovering {
             scan.isRunning = true
             scan.isDeaf = false

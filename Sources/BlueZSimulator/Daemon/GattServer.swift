@@ -449,7 +449,7 @@ struct GattServer: Sendable {
         case .socket(let socket):
             // The central may have disconnected or unsubscribed in the meantime.
             guard isSubscribed(key, to: object) else { return core.perform(.closeSocket(socket)) }
-            let isShared = core.traits.notificationSockets == .shared
+            let isShared = !core.traits.hasNotificationSocketPerCentral
             applications.change(object) { characteristic in
                 if isShared {
                     for place in characteristic.notifySockets.indices {
@@ -483,7 +483,7 @@ struct GattServer: Sendable {
                 applications.unsubscribe(object, by: nil, &core)
             }
         }
-        if core.traits.notificationSockets != .shared { applications.closeSockets(of: key, \.notifySockets, &core) }
+        if core.traits.hasNotificationSocketPerCentral { applications.closeSockets(of: key, \.notifySockets, &core) }
         if core.traits.hasWriteSocketPerCentral { applications.closeSockets(of: key, \.writeSockets, &core) }
     }
 
@@ -578,7 +578,7 @@ struct GattServer: Sendable {
         for bytes in packets.prefix(while: { !$0.isEmpty }) {
             send(
                 bytes, from: characteristic.handle, on: application.adapter,
-                to: core.traits.notificationSockets == .routed ? socket.central : nil, confirmation: confirmation,
+                to: core.traits.routesNotificationSockets ? socket.central : nil, confirmation: confirmation,
                 &core)
         }
         if packets.contains([]) { applications.change(object) { $0.notifySockets[place].isDeaf = true } }
