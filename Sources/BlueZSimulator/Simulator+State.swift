@@ -25,15 +25,14 @@ extension Simulator {
 
     /// The clients that take part in a discovery, scanning clients first; empty when every client has cleaned up.
     public var discoverySessions: [DiscoverySessionState] {
-        func state(_ session: DiscoverySession, _ adapter: Adapter, isScanning: Bool) -> DiscoverySessionState {
-            DiscoverySessionState(
-                client: session.owner, adapter: adapter.path, isScanning: isScanning, filter: session.filter?.sent)
-        }
-        return stage.look { simulation in
+        stage.look { simulation in
             simulation.adapters.flatMap { adapter -> [DiscoverySessionState] in
                 guard let scan = simulation.daemon.discovery.scans[adapter.hardware.index] else { return [] }
-                return scan.scanning.map { state($0, adapter, isScanning: true) }
-                    + scan.waiting.map { state($0, adapter, isScanning: false) }
+                return (scan.scanning + scan.waiting).enumerated().map { place, session in
+                    DiscoverySessionState(
+                        client: session.owner, adapter: adapter.path, isScanning: place < scan.scanning.count,
+                        filter: session.filter?.sent)
+                }
             }
         }
     }
@@ -113,7 +112,6 @@ extension Simulator {
     /// The applications that are registered, in the order of their registration.
     public var applications: [ServedApplication] {
         stage.look { simulation in
-            guard simulation.isAlive else { return [] }
             let applications = simulation.daemon.server.applications
             return applications.all.filter { $0.registration == nil }.map { application in
                 let services = applications.databases[application.adapter]?.services ?? []

@@ -83,7 +83,7 @@ public final class Simulator: Sendable {
             throw .noBus("\(shortage)")
         }
         let simulation = Simulation(hardware: adapters, room: room, bluez: bluez)
-        self.init(Stage(simulation, address: address, loop: loop, quantum: Self.realTimeQuantum), bus: bus)
+        self.init(Stage(simulation, address: address, loop: loop, quantum: 0.005), bus: bus)
         stage.decide { $0.startDaemon() }
         _ = stage.wait(until: { stage.joined != nil }, limit: 5)
         try (stage.joined ?? .failure(.noAnswer)).get()
@@ -118,9 +118,6 @@ public final class Simulator: Sendable {
         if loopback == nil { (stage.loop as? ThreadLoop)?.stop() }
     }
 
-    /// In real time, advertisements are received at most this often, all that are due together.
-    private static let realTimeQuantum: TimeInterval = 0.005
-
     // MARK: Time
 
     /// Seconds since the simulator began.
@@ -149,9 +146,8 @@ public final class Simulator: Sendable {
     /// another. No virtual time passes between two waits of a task.
     public var taskExecutor: (any TaskExecutor)? { stage.loop.taskExecutor }
 
-    /// Does everything that is due now, tasks included, without time passing. In process only.
-    ///
-    /// See the `async` form of `advance(by:)` for the tasks that have reached their next wait when it returns.
+    /// Does everything that is due now, tasks included, without time passing, as the `async` form of `advance(by:)` does. In
+    /// process only.
     nonisolated(nonsending) public func run() async {
         await requireManual().run()
     }

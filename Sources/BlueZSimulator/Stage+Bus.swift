@@ -11,11 +11,7 @@ extension Stage {
             if case .closed(let error) = state { self?.reportConnected(.failure(.noBus(error.message))) }
         }
         connection.answerCalls { [weak self] in self?.received($0) }
-        let previous = wire.withLock { wire in
-            defer { wire.connection = connection }
-            return wire.connection
-        }
-        previous?.close()
+        wire.withLock { $0.connection = connection }
         connection.requestName(Self.busName) { [weak self] result in
             switch result {
             case .success(.primaryOwner), .success(.alreadyOwner): self?.reportConnected(.success(()))
@@ -49,15 +45,11 @@ extension Stage {
 /// The daemon's calls of clients' objects.
 extension Stage {
     func callClient(_ call: ClientCall) {
-        guard let connection else { return }
-        guard let path = ObjectPath(validating: call.path) else {
-            return settle(call, .error(name: DBusError.Name.unknownObject, message: "No such path"))
-        }
+        // The client has sent the path.
+        guard let connection, let path = ObjectPath(validating: call.path) else { return }
         let message = Message.call(
             destination: call.client, path: path, interface: call.interface, member: call.member
-        ) { writer in
-            for argument in call.arguments { writer.value(argument) }
-        }
+        ) { $0.values(call.arguments) }
         guard call.reply != .none else { return connection.send(message.withoutReply()) }
         connection.call(message, timeout: call.timeout) { [weak self, weak connection] result in
             // The daemon may have been killed in the meantime.
@@ -69,12 +61,8 @@ extension Stage {
                     socket(of: message).map(ClientReply.socket) ?? .values([])
                 case .success(let message): .values(message.values)
                 }
-            settle(call, reply)
+            decide { $0.daemon.clientReplied(call.id, reply) }
         }
-    }
-
-    private func settle(_ call: ClientCall, _ reply: ClientReply) {
-        decide { $0.daemon.clientReplied(call.id, reply) }
     }
 
     /// Takes a program's end of a pair of sockets; nil if the message has none.

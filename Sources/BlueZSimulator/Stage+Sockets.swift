@@ -65,12 +65,9 @@ extension Stage {
             return
         }
         if events.contains(.writable) {
-            let isDone = wire.withLock { wire -> Bool in
-                wire.sockets[id]?.flush()
-                return wire.sockets[id]?.waiting.isEmpty == true
-            }
-            if isDone, socket.isClosing { return closeSocket(id) }
-            if isDone { socketsMoved() }
+            wire.withLock { $0.sockets[id]?.flush() }
+            if socket.isClosing { return closeSocket(id) }
+            socketsMoved()
         }
         guard !events.isDisjoint(with: [.readable, .hangup, .error]) else { return }
         var packets: [[UInt8]] = []
@@ -80,10 +77,9 @@ extension Stage {
             return decide { $0.daemon.packetsCame(packets, from: id) }
         }
         guard outcome != .nothing else { return }
-        let closed = wire.withLock { $0.sockets.removeValue(forKey: id) }
-        closed?.watch.cancel()
+        wire.withLock { $0.sockets[id]?.waiting.removeAll() }
+        closeSocket(id)
         decide { $0.daemon.socketClosed(id) }
-        socketsMoved()
     }
 
     /// Calls back when no packet waits to be sent on any socket.

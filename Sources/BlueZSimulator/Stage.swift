@@ -158,7 +158,7 @@ final class Stage: Sendable {
     func perform(_ effect: Effect) {
         switch effect {
         case .emit(let emission):
-            connection?.send(emission.message)
+            connection?.send(.signal(emission))
         case .reply(let call, let values):
             answerCall(call) { .reply(to: $0) { $0.values(values) } }
         case .fail(let call, let error):

@@ -88,10 +88,9 @@ enum BusValue: Hashable, Sendable {
     var objects: [ObjectState]? {
         guard case .dictionary(_, _, let entries) = self else { return nil }
         return entries.compactMap { object in
-            guard let path = object.key.path, case .dictionary(_, _, let interfaces) = object.value else { return nil }
-            return ObjectState(
-                path: path,
-                interfaces: interfaces.map { InterfaceState(name: $0.key.text ?? "", properties: $0.value.options) })
+            guard let path = object.key.path else { return nil }
+            let interfaces = object.value.options.map { InterfaceState(name: $0.name, properties: $0.value.options) }
+            return ObjectState(path: path, interfaces: interfaces)
         }
     }
 }

@@ -2,16 +2,6 @@
 ///
 /// The initial values are those of 5.55; ``changes`` lists, in the order of versions, what each later one changes.
 struct DaemonTraits: Hashable, Sendable {
-    /// How a program learns that an indication from its socket was confirmed.
-    enum SocketConfirmation: Hashable, Sendable {
-        /// By a call of `Confirm`.
-        case call
-        /// Not at all.
-        case none
-        /// By a packet of one byte, 1, on the socket.
-        case packet
-    }
-
     // A trait without a comment is described by the summary of its change.
 
     // MARK: Objects
@@ -77,7 +67,9 @@ struct DaemonTraits: Hashable, Sendable {
     /// Otherwise a characteristic has one socket for all subscribers.
     var hasNotificationSocketPerCentral = false
     var routesNotificationSockets = false
-    var socketConfirmation = SocketConfirmation.call
+    /// Whether `Confirm` is called when an indication from a socket was confirmed.
+    var confirmsSocketsByCall = true
+    var confirmsSocketsByPacket = false
     var hasWriteSocketPerCentral = false
     /// Whether a characteristic that notifies and indicates sends nothing to subscribers that asked for notifications.
     var losesNotificationsBesideIndications = true
@@ -161,10 +153,9 @@ struct DaemonTraits: Hashable, Sendable {
         Change(76, "fields of more than 29 bytes that a device advertises reach the bus") { $0.longestField = 249 },
         Change(76, "handles are given again where a program leaves them to BlueZ", \.needsHandles),
         Change(76, "`ImproperlyConfigured` is 0xFD for the central, before 0x0E", \.passesImproperlyConfigured),
-        Change(76, "packets of a notification socket go to its central only; their confirmations are not reported") {
-            $0.routesNotificationSockets = true
-            $0.socketConfirmation = .none
-        },
+        Change(
+            76, "packets of a notification socket go to its central only; their confirmations are not reported",
+            \.routesNotificationSockets, \.confirmsSocketsByCall),
         Change(
             77, "`SupportedCapabilities` and `SupportedFeatures` of `LEAdvertisingManager1`",
             adds: ["LEAdvertisingManager1.SupportedCapabilities", "LEAdvertisingManager1.SupportedFeatures"]),
@@ -191,9 +182,7 @@ struct DaemonTraits: Hashable, Sendable {
             80, "services that BlueZ uses itself (`1800`) have objects, which cannot be written",
             \.showsClaimedServices),
         Change(80, "`AcquireNotify` takes characteristics that only indicate", \.acquiresIndications),
-        Change(80, "a confirmation comes back on the notification socket, as one byte 1") {
-            $0.socketConfirmation = .packet
-        },
+        Change(80, "a confirmation comes back on the notification socket, as one byte 1", \.confirmsSocketsByPacket),
         Change(81, "a second `Connect` is `InProgress`, before `Failed` \"Operation already in progress\"") {
             $0.secondConnect = .inProgress
         },

@@ -570,11 +570,8 @@ struct GattServer: Sendable {
         let socket = characteristic.notifySockets[place]
         guard !socket.isDeaf else { return true }
         let confirmation: ServerLink.Confirmation =
-            switch core.traits.socketConfirmation {
-            case .call: .call(object)
-            case .none: .none
-            case .packet: .packet(id)
-            }
+            core.traits.confirmsSocketsByPacket
+            ? .packet(id) : core.traits.confirmsSocketsByCall ? .call(object) : .none
         for bytes in packets.prefix(while: { !$0.isEmpty }) {
             send(
                 bytes, from: characteristic.handle, on: application.adapter,
