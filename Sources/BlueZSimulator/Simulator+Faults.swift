@@ -1,8 +1,7 @@
 import BlueCapDBus
 public import Foundation
 
-/// Faults. Each method may be called on any thread; it takes effect on the simulator's loop, after what was asked
-/// for before. In process that is when the loop is next driven.
+/// Faults. In process they take effect when the loop is next driven.
 extension Simulator {
     // MARK: Power
 
@@ -86,14 +85,14 @@ extension Simulator {
     public func simulateRefusedCalls(
         _ count: Int = 1, of member: String? = nil, error: DaemonError = .failed("Operation failed")
     ) {
-        stage.decide { $0.callFaults.append(CallFault(member: member, error: error, remaining: count)) }
+        stage.decide { $0.callFaults.append((member, error, remaining: count)) }
     }
 
     /// The next `count` calls of a method get no reply and have no effect, as with a daemon that hangs. The caller's own
     /// time limit ends them, 25 s with libdbus unless it has chosen another. `member` is as with
     /// ``simulateRefusedCalls(_:of:error:)``.
     public func simulateUnansweredCalls(_ count: Int = 1, of member: String? = nil) {
-        stage.decide { $0.callFaults.append(CallFault(member: member, error: nil, remaining: count)) }
+        stage.decide { $0.callFaults.append((member, error: nil, remaining: count)) }
     }
 
     // MARK: Discovery

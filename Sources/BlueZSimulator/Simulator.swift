@@ -49,8 +49,6 @@ public final class Simulator: Sendable {
 
     /// Starts a simulator on a bus of its own: a `dbus-daemon` with a configuration of its own. The simulator is `org.bluez`
     /// on it when this returns.
-    ///
-    /// - Throws: ``SimulatorError``.
     public static func onPrivateBus(
         room: Room = .furnished, adapters: [VirtualAdapter] = [VirtualAdapter()],
         bluez: BlueZVersion = .default

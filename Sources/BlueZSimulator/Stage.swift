@@ -200,14 +200,7 @@ final class Stage: Sendable {
     /// A call of one of the daemon's objects has come.
     func received(_ message: Message) {
         decide { simulation in
-            let call = MethodCall(message, number: simulation.daemon.core.nextNumber())
-            simulation.statistics.record(call, seconds: simulation.now)
-            if let fault = simulation.takeCallFault(of: call.member) {
-                if let error = fault.error { simulation.daemon.core.fail(call.id, error) }
-            } else {
-                simulation.statistics.recordFilter(of: call)
-                simulation.daemon.receive(call)
-            }
+            simulation.receive(MethodCall(message, number: simulation.daemon.core.nextNumber()))
         }
     }
 }
