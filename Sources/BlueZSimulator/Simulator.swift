@@ -1,6 +1,5 @@
 package import BlueCapDBus
 public import Foundation
-import BlueCapFutures
 package import BlueCapReactor
 
 /// A simulated `bluetoothd` of a chosen version with virtual adapters and virtual peripherals, on a bus that any Bluetooth
