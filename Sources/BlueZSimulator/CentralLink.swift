@@ -12,12 +12,9 @@ extension Simulator {
     /// - Returns: the link, not yet up.
     @discardableResult
     public func connect(_ central: VirtualCentral, to index: Int = 0) -> CentralLink {
-        let link = stage.wire.withLock { wire in
-            wire.centralNumber += 1
-            let link = CentralLink(central, adapter: index, end: .virtual(wire.centralNumber), stage: stage)
-            wire.centrals[link.end] = link
-            return link
-        }
+        let end = CentralEnd.virtual(stage.decide { $0.daemon.core.nextNumber() })
+        let link = CentralLink(central, adapter: index, end: end, stage: stage)
+        stage.wire.withLock { $0.centrals[end] = link }
         stage.decide { $0.linkLayer.connect(central, to: index, link.end) }
         return link
     }
@@ -55,17 +52,12 @@ public final class CentralLink: Sendable {
         var requests: [UInt64: CentralRequest] = [:]
         var number: UInt64 = 0
 
-        /// Removes all requests, or those for a pairing, and returns them in their order.
-        mutating func takeRequests(forPairing: Bool = false) -> [CentralRequest] {
-            let taken = requests.filter { !forPairing || $0.value.isPairing }.sorted { $0.key < $1.key }
+        /// Removes the requests for a pairing, or all because the connection ends, and returns them in their order.
+        mutating func takeRequests(isEnding: Bool) -> [CentralRequest] {
+            if isEnding { state = .disconnected }
+            let taken = requests.filter { isEnding || $0.value.isPairing }.sorted { $0.key < $1.key }
             for (id, _) in taken { requests[id] = nil }
             return taken.map(\.value)
-        }
-
-        /// Ends the connection, and returns the requests that are to fail.
-        mutating func disconnect() -> [CentralRequest] {
-            state = .disconnected
-            return takeRequests()
         }
     }
 
@@ -159,7 +151,7 @@ public final class CentralLink: Sendable {
     /// Takes the central out of range: it receives nothing more, its requests fail, and the server notices
     /// only that many seconds later.
     public func vanish(noticedAfter delay: TimeInterval = 2) {
-        let requests = contents.withLock { $0.disconnect() }
+        let requests = contents.withLock { $0.takeRequests(isEnding: true) }
         stage.decide { simulation in
             let key = DeviceKey(adapter: adapter, address: central.address)
             simulation.daemon.server.links[key]?.central.confirmsIndications = false
@@ -177,13 +169,14 @@ public final class CentralLink: Sendable {
         let handle = stage.look {
             $0.daemon.server.applications.databases[adapter]?.handle(characteristic, descriptor: descriptor)
         }
-        guard let handle else {
-            finish(id, .failure(.notFound))
-            return request
+        if let handle {
+            let asked = AttributeRequest(id: id, handle: handle, kind: kind)
+            stage.decide { $0.linkLayer.receive(asked, over: end) }
+            guard asked.isCommand else { return request }
         }
-        let asked = AttributeRequest(id: id, handle: handle, kind: kind)
-        stage.decide { $0.linkLayer.receive(asked, over: end) }
-        if asked.isCommand { finish(id, .success([])) }
+        if let request = contents.withLock({ $0.requests.removeValue(forKey: id) }) {
+            settle(request, handle == nil ? .failure(.notFound) : .success([]))
+        }
         return request
     }
 
@@ -199,10 +192,6 @@ public final class CentralLink: Sendable {
         return id
     }
 
-    private func finish(_ id: UInt64, _ result: Result<[UInt8], CentralLinkError>) {
-        if let request = contents.withLock({ $0.requests.removeValue(forKey: id) }) { settle(request, result) }
-    }
-
     private func settle(_ request: CentralRequest, _ result: Result<[UInt8], CentralLinkError>) {
         stage.loop.post { request.settle(result) }
     }
@@ -214,25 +203,25 @@ public final class CentralLink: Sendable {
         switch news {
         case .connected: contents.withLock { $0.state = .connected }
         case .failed, .disconnected:
-            for request in contents.withLock({ $0.disconnect() }) { request.settle(.failure(.disconnected)) }
+            settleAll(.failure(.disconnected), isEnding: true)
         case .response(let id, let result):
             let request = contents.withLock { $0.requests.removeValue(forKey: id) }
             switch result {
             case .bytes(let bytes): request?.settle(.success(bytes))
             case .error(let code): request?.settle(.failure(.attribute(code)))
             }
-        case .security(.secured):
-            for request in contents.withLock({ $0.takeRequests(forPairing: true) }) { request.settle(.success([])) }
-        case .security(.failed(let failure)):
-            for request in contents.withLock({ $0.takeRequests(forPairing: true) }) {
-                request.settle(.failure(.pairing(failure)))
-            }
+        case .security(.secured): settleAll(.success([]), isEnding: false)
+        case .security(.failed(let failure)): settleAll(.failure(.pairing(failure)), isEnding: false)
         case .security(.asked), .security(.paired): break
         case .value(var value):
             // The server may have sent it before a response that had to come first.
             value.seconds = seconds
             contents.withLock { [value] in $0.values.append(value) }
         }
+    }
+
+    private func settleAll(_ result: Result<[UInt8], CentralLinkError>, isEnding: Bool) {
+        for request in contents.withLock({ $0.takeRequests(isEnding: isEnding) }) { request.settle(result) }
     }
 }
 
@@ -251,16 +240,10 @@ public final class CentralRequest: Sendable {
     public var result: Result<[UInt8], CentralLinkError>? { held.withLock { $0 } }
 
     /// The bytes of a read that succeeded.
-    public var bytes: [UInt8]? {
-        guard case .success(let bytes)? = result else { return nil }
-        return bytes
-    }
+    public var bytes: [UInt8]? { try? result?.get() }
 
     /// The failure; nil while the request is under way, and if it succeeded.
-    public var failure: CentralLinkError? {
-        guard case .failure(let failure)? = result else { return nil }
-        return failure
-    }
+    public var failure: CentralLinkError? { if case .failure(let failure)? = result { failure } else { nil } }
 
     func settle(_ result: Result<[UInt8], CentralLinkError>) {
         held.withLock { $0 = result }

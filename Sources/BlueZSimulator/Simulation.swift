@@ -11,16 +11,21 @@ struct Simulation: Sendable {
     private(set) var isAlive = false
     /// A fault: the seconds by which every reply is delayed.
     var replyDelay: TimeInterval = 0
-    /// Faults of the next calls, in the order in which they were set.
-    private var callFaults: [CallFault] = []
+    /// Faults of the next calls, in the order in which they were set: the method, nil for any; the reply, nil for none; and the
+    /// number of calls that are still to come.
+    var callFaults: [(member: String?, error: DaemonError?, remaining: Int)] = []
     /// Decided and not yet executed.
     private var effects: [Effect] = []
-    private var questions: [Question] = []
 
     init(hardware: [VirtualAdapter], room: Room, bluez: BlueZVersion) {
         self.hardware = hardware
         daemon = Daemon(version: bluez)
         for peripheral in room.peripherals { linkLayer.add(peripheral, behavior: nil) }
+    }
+
+    /// The adapters on the bus, by their number; none while bluetoothd does not run.
+    var adapters: [Adapter] {
+        isAlive ? daemon.core.tree.adapters.values.sorted { $0.hardware.index < $1.hardware.index } : []
     }
 
     // MARK: The process
@@ -44,17 +49,16 @@ struct Simulation: Sendable {
 
     // MARK: Calls
 
-    mutating func addCallFault(_ fault: CallFault) {
-        if fault.remaining > 0 { callFaults.append(fault) }
-    }
-
-    /// Takes the fault of a call that has come; nil if it has none.
-    mutating func takeCallFault(of member: String) -> CallFault? {
-        guard let place = callFaults.firstIndex(where: { $0.member == nil || $0.member == member }) else { return nil }
-        let fault = callFaults[place]
+    /// Passes a call to bluetoothd, unless it has a fault.
+    mutating func receive(_ call: MethodCall) {
+        statistics.record(call, seconds: now)
+        callFaults.removeAll { $0.remaining <= 0 }
+        guard let place = callFaults.firstIndex(where: { $0.member == nil || $0.member == call.member }) else {
+            statistics.recordFilter(of: call)
+            return daemon.receive(call)
+        }
         callFaults[place].remaining -= 1
-        if fault.remaining == 1 { callFaults.remove(at: place) }
-        return fault
+        if let error = callFaults[place].error { daemon.core.fail(call.id, error) }
     }
 
     // MARK: The loop
@@ -83,8 +87,7 @@ struct Simulation: Sendable {
         while true {
             if isAlive { daemon.advertising.announce(&daemon.core) }
             let decided = daemon.core.takeEffects()
-            let (events, asked) = linkLayer.takeNews()
-            questions += asked
+            let events = linkLayer.takeEvents()
             guard !decided.isEmpty || !events.isEmpty else { return }
             for effect in decided {
                 switch effect {
@@ -119,14 +122,12 @@ struct Simulation: Sendable {
 
     /// Returns what is to be done now; if that is nothing, the signals that bluetoothd sends when it is idle.
     mutating func takeEffects() -> (effects: [Effect], questions: [Question]) {
+        let questions = linkLayer.takeQuestions()
         if effects.isEmpty, questions.isEmpty, isAlive {
             daemon.core.rest()
             effects = daemon.core.takeEffects()
         }
-        defer {
-            effects.removeAll(keepingCapacity: true)
-            questions.removeAll(keepingCapacity: true)
-        }
+        defer { effects.removeAll(keepingCapacity: true) }
         for case .emit(let emission) in effects { statistics.record(signal: emission.member) }
         return (effects, questions)
     }
@@ -146,14 +147,4 @@ struct Simulation: Sendable {
         }
         statistics.sightings += sightings.count
     }
-}
-
-/// The fault of the next calls.
-struct CallFault: Sendable {
-    /// The method; nil for any.
-    var member: String?
-    /// The reply; nil for none.
-    var error: DaemonError?
-    /// The number of calls that are still to come.
-    var remaining: Int
 }

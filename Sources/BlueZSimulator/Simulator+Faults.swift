@@ -1,8 +1,7 @@
 import BlueCapDBus
 public import Foundation
 
-/// Faults. Each method may be called on any thread; it takes effect on the simulator's loop, after what was asked
-/// for before. In process that is when the loop is next driven.
+/// Faults. In process they take effect when the loop is next driven.
 extension Simulator {
     // MARK: Power
 
@@ -35,9 +34,8 @@ extension Simulator {
 
     /// Plugs an adapter in; it replaces one with the same number.
     public func simulateAdapterAddition(_ adapter: VirtualAdapter = VirtualAdapter()) {
+        simulateAdapterRemoval(adapter.index)
         stage.decide { simulation in
-            simulation.daemon.removeAdapter(adapter.index)
-            simulation.hardware.removeAll { $0.index == adapter.index }
             simulation.hardware.append(adapter)
             guard simulation.isAlive else { return }
             simulation.daemon.addAdapter(adapter, remembering: simulation.linkLayer.radio.peripherals)
@@ -87,14 +85,14 @@ extension Simulator {
     public func simulateRefusedCalls(
         _ count: Int = 1, of member: String? = nil, error: DaemonError = .failed("Operation failed")
     ) {
-        stage.decide { $0.addCallFault(CallFault(member: member, error: error, remaining: count)) }
+        stage.decide { $0.callFaults.append((member, error, remaining: count)) }
     }
 
     /// The next `count` calls of a method get no reply and have no effect, as with a daemon that hangs. The caller's own
     /// time limit ends them, 25 s with libdbus unless it has chosen another. `member` is as with
     /// ``simulateRefusedCalls(_:of:error:)``.
     public func simulateUnansweredCalls(_ count: Int = 1, of member: String? = nil) {
-        stage.decide { $0.addCallFault(CallFault(member: member, error: nil, remaining: count)) }
+        stage.decide { $0.callFaults.append((member, error: nil, remaining: count)) }
     }
 
     // MARK: Discovery
@@ -305,10 +303,7 @@ extension Simulator {
             // The connection lasts as long as its calls.
             connection.call(call, timeout: 25) { result in
                 withExtendedLifetime(connection) {}
-                switch result {
-                case .success: completion(nil)
-                case .failure(let error): completion(error.name)
-                }
+                if case .failure(let error) = result { completion(error.name) } else { completion(nil) }
             }
         }
     }

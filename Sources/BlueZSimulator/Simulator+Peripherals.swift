@@ -10,9 +10,8 @@ extension Simulator {
     public func add(_ peripheral: VirtualPeripheral, behavior: (any PeripheralBehavior)? = nil) {
         stage.decide { simulation in
             simulation.linkLayer.add(peripheral, behavior: behavior)
-            guard peripheral.isRemembered, simulation.isAlive else { return }
-            for index in simulation.daemon.core.tree.adapters.keys.sorted() {
-                simulation.daemon.remember(peripheral, on: index)
+            for adapter in simulation.adapters where peripheral.isRemembered {
+                simulation.daemon.remember(peripheral, on: adapter.hardware.index)
             }
         }
     }
@@ -73,7 +72,7 @@ extension Simulator {
         guard !sightings.isEmpty, updates > 0 else { return stage.loop.post(finished) }
         let count = sightings.count
         // Never one peripheral twice in a group: its changes would become one signal.
-        let flood = Flood(count: updates, group: min(count, 256), finished: finished) { simulation, places in
+        stage.flood(updates, group: min(count, 256), finished: finished) { simulation, places in
             simulation.receive(
                 places.map { place in
                     var sighting = sightings[place % count]
@@ -83,7 +82,6 @@ extension Simulator {
                     return sighting
                 })
         }
-        stage.loop.post { [weak stage] in stage?.run(flood) }
     }
 
     // MARK: Notifications
@@ -98,38 +96,35 @@ extension Simulator {
         count: Int, size: Int, of address: VirtualAddress, characteristic: AttributeSelector,
         finished: @escaping @Sendable () -> Void = {}
     ) {
-        let flood = Flood(count: count, group: 128, waitsForSockets: true, finished: finished) { simulation, numbers in
+        stage.flood(count, group: 128, waitsForSockets: true, finished: finished) { simulation, numbers in
             guard let found = simulation.linkLayer.characteristic(characteristic, at: address) else { return }
             for number in numbers {
                 simulation.linkLayer.notify(found, NotificationSource.number(number, size: size), at: address)
             }
         }
-        stage.loop.post { [weak stage] in stage?.run(flood) }
     }
 }
 
-/// Advertisements or values that are sent in groups, each when the bus has taken the one before.
-private struct Flood: Sendable {
-    let count: Int
-    let group: Int
-    /// Whether a group also waits until acquired sockets have taken the one before.
-    var waitsForSockets = false
-    let finished: @Sendable () -> Void
-    let send: @Sendable (inout Simulation, Range<Int>) -> Void
-}
-
 extension Stage {
-    /// Sends the groups of a flood from this position on. On the loop.
-    fileprivate func run(_ flood: Flood, from position: Int = 0) {
-        guard position < flood.count else { return flood.finished() }
-        let end = min(flood.count, position + flood.group)
-        decide { flood.send(&$0, position..<end) }
-        let next: @Sendable () -> Void = { [weak self] in self?.run(flood, from: end) }
-        // After the turn that sends this group, which `decide` has just posted.
-        loop.post { [weak self] in
-            self?.connection?.whenDrained { [weak self] in
-                if flood.waitsForSockets { self?.whenSocketsDrained(next) } else { next() }
+    /// Sends advertisements or values from this position on in groups, each when the bus has taken the one before, and with
+    /// `waitsForSockets` when acquired sockets have taken theirs too.
+    fileprivate func flood(
+        _ count: Int, from position: Int = 0, group: Int, waitsForSockets: Bool = false,
+        finished: @escaping @Sendable () -> Void, _ send: @escaping @Sendable (inout Simulation, Range<Int>) -> Void
+    ) {
+        let next: @Sendable () -> Void = { [weak self] in
+            guard let self else { return }
+            guard position < count else { return finished() }
+            let end = min(count, position + group)
+            decide { send(&$0, position..<end) }
+            // After the turn that sends this group, which `decide` has just posted.
+            loop.post { [weak self] in
+                self?.connection?.whenDrained { [weak self] in
+                    self?.flood(
+                        count, from: end, group: group, waitsForSockets: waitsForSockets, finished: finished, send)
+                }
             }
         }
+        if waitsForSockets { whenSocketsDrained(next) } else { loop.post(next) }
     }
 }

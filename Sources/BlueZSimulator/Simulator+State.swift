@@ -11,9 +11,8 @@ extension Simulator {
     /// The adapters on the bus, by their number; none while bluetoothd does not run.
     public var adapters: [AdapterState] {
         stage.look { simulation in
-            guard simulation.isAlive else { return [] }
-            return simulation.daemon.core.tree.adapters.sorted { $0.key < $1.key }.map { index, adapter in
-                let scan = simulation.daemon.discovery.scans[index]
+            simulation.adapters.map { adapter in
+                let scan = simulation.daemon.discovery.scans[adapter.hardware.index]
                 return AdapterState(
                     path: adapter.path, address: adapter.hardware.address,
                     alias: adapter.name,
@@ -27,8 +26,8 @@ extension Simulator {
     /// The clients that take part in a discovery, scanning clients first; empty when every client has cleaned up.
     public var discoverySessions: [DiscoverySessionState] {
         stage.look { simulation in
-            simulation.daemon.core.tree.adapters.sorted { $0.key < $1.key }.flatMap { index, adapter in
-                let sessions = simulation.daemon.discovery.scans[index]?.sessions ?? []
+            simulation.adapters.flatMap { adapter in
+                let sessions = simulation.daemon.discovery.scans[adapter.hardware.index]?.sessions ?? []
                 return (sessions.filter(\.isScanning) + sessions.filter { !$0.isScanning }).map { session in
                     DiscoverySessionState(
                         client: session.owner, adapter: adapter.path, isScanning: session.isScanning,
@@ -98,11 +97,11 @@ extension Simulator {
     /// their registration. Those of an adapter that is off are left out.
     public var advertisements: [OnAirAdvertisement] {
         stage.look { simulation in
-            guard simulation.isAlive else { return [] }
-            return simulation.daemon.core.tree.adapters.sorted { $0.key < $1.key }.flatMap { index, adapter in
+            simulation.adapters.flatMap { adapter in
                 simulation.daemon.advertising.sent(by: adapter).map { sent in
                     OnAirAdvertisement(
-                        adapter: index, address: sent.record.ownAddress ?? adapter.hardware.address, data: sent.data,
+                        adapter: adapter.hardware.index, address: sent.record.ownAddress ?? adapter.hardware.address,
+                        data: sent.data,
                         scanResponse: sent.scanResponse, isConnectable: sent.record.isPeripheral,
                         owner: sent.record.owner, path: sent.record.path)
                 }
@@ -113,7 +112,6 @@ extension Simulator {
     /// The applications that are registered, in the order of their registration.
     public var applications: [ServedApplication] {
         stage.look { simulation in
-            guard simulation.isAlive else { return [] }
             let applications = simulation.daemon.server.applications
             return applications.all.filter { $0.registration == nil }.map { application in
                 let services = applications.databases[application.adapter]?.services ?? []
@@ -206,12 +204,18 @@ public struct Statistics: Hashable, Sendable {
     /// Returns how many signals of that name were sent: `signals(of: "InterfacesAdded")`.
     public func signals(of member: String) -> Int { signals[member, default: 0] }
 
-    mutating func record(_ call: Call) {
+    mutating func record(_ call: MethodCall, seconds: TimeInterval) {
         counts[call.member, default: 0] += 1
-        Self.append(call, to: &calls)
+        let entry = Call(
+            interface: call.interface ?? "", member: call.member, path: call.path, sender: call.client, seconds: seconds
+        )
+        Self.append(entry, to: &calls)
     }
 
-    mutating func record(filter: [String: FilterValue]) { Self.append(filter, to: &discoveryFilters) }
+    mutating func recordFilter(of call: MethodCall) {
+        guard call.member == "SetDiscoveryFilter", call.signature == "a{sv}" else { return }
+        Self.append(FilterValue.values(of: call.options(0)), to: &discoveryFilters)
+    }
 
     mutating func record(signal member: String) { signals[member, default: 0] += 1 }
 

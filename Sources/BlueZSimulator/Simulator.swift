@@ -1,6 +1,5 @@
 package import BlueCapDBus
 public import Foundation
-import BlueCapFutures
 package import BlueCapReactor
 
 /// A simulated `bluetoothd` of a chosen version with virtual adapters and virtual peripherals, on a bus that any Bluetooth
@@ -29,24 +28,16 @@ package import BlueCapReactor
 public final class Simulator: Sendable {
     /// The bus's address, as `DBUS_SYSTEM_BUS_ADDRESS` takes it; in process `loopback:name=…`, which only this
     /// process understands.
-    public let address: String
+    public var address: String { stage.address }
 
     let stage: Stage
     private let bus: PrivateBus?
     private let loopback: LoopbackBus?
-    private let thread: ThreadLoop?
-    private let manual: ManualLoop?
 
-    private init(
-        stage: Stage, address: String, bus: PrivateBus? = nil, loopback: LoopbackBus? = nil,
-        thread: ThreadLoop? = nil, manual: ManualLoop? = nil
-    ) {
+    private init(_ stage: Stage, bus: PrivateBus? = nil, loopback: LoopbackBus? = nil) {
         self.stage = stage
-        self.address = address
         self.bus = bus
         self.loopback = loopback
-        self.thread = thread
-        self.manual = manual
     }
 
     deinit {
@@ -57,8 +48,6 @@ public final class Simulator: Sendable {
 
     /// Starts a simulator on a bus of its own: a `dbus-daemon` with a configuration of its own. The simulator is `org.bluez`
     /// on it when this returns.
-    ///
-    /// - Throws: ``SimulatorError``.
     public static func onPrivateBus(
         room: Room = .furnished, adapters: [VirtualAdapter] = [VirtualAdapter()],
         bluez: BlueZVersion = .default
@@ -90,25 +79,11 @@ public final class Simulator: Sendable {
             bus?.stop()
             throw .noBus("\(shortage)")
         }
-        let arrival = Locked<Result<Void, SimulatorError>?>(nil)
-        let arrived = DispatchSemaphore(value: 0)
-        let stage = Stage(
-            Simulation(hardware: adapters, room: room, bluez: bluez), address: address, loop: loop,
-            quantum: Self.realTimeQuantum
-        ) { result in
-            arrival.withLock { $0 = result }
-            arrived.signal()
-        }
+        let simulation = Simulation(hardware: adapters, room: room, bluez: bluez)
+        self.init(Stage(simulation, address: address, loop: loop, quantum: 0.005), bus: bus)
         stage.decide { $0.startDaemon() }
-        let isInTime = arrived.wait(timeout: .now() + 5) == .success
-        let result = isInTime ? arrival.withLock { $0 } ?? .failure(.noAnswer) : .failure(.noAnswer)
-        if case .failure(let error) = result {
-            stage.end()
-            loop.stop()
-            bus?.stop()
-            throw error
-        }
-        self.init(stage: stage, address: address, bus: bus, thread: loop)
+        _ = stage.wait(until: { stage.joined != nil }, limit: 5)
+        try (stage.joined ?? .failure(.noAnswer)).get()
     }
 
     /// Starts a simulator within this process, in virtual time. Nothing happens but in `run()`, `advance(by:)` and
@@ -125,13 +100,11 @@ public final class Simulator: Sendable {
         on bus: LoopbackBus, room: Room = .furnished, adapters: [VirtualAdapter] = [VirtualAdapter()],
         bluez: BlueZVersion = .default
     ) -> Simulator {
-        let manual = bus.loop as? ManualLoop
-        let stage = Stage(
-            Simulation(hardware: adapters, room: room, bluez: bluez), address: bus.address, loop: bus.loop, quantum: 0)
+        let simulation = Simulation(hardware: adapters, room: room, bluez: bluez)
+        let stage = Stage(simulation, address: bus.address, loop: bus.loop, quantum: 0)
         stage.decide { $0.startDaemon() }
-        let simulator = Simulator(stage: stage, address: bus.address, loopback: bus, manual: manual)
-        if let manual, !manual.isCurrent { manual.run() }
-        return simulator
+        if let manual = bus.loop as? ManualLoop, !manual.isCurrent { manual.run() }
+        return Simulator(stage, loopback: bus)
     }
 
     /// Ends the simulator: `org.bluez` leaves the bus, and a bus that the simulator started ends too. A second call does
@@ -139,11 +112,8 @@ public final class Simulator: Sendable {
     public func end() {
         stage.end()
         bus?.stop()
-        thread?.stop()
+        if loopback == nil { (stage.loop as? ThreadLoop)?.stop() }
     }
-
-    /// In real time, advertisements are received at most this often, all that are due together.
-    private static let realTimeQuantum: TimeInterval = 0.005
 
     // MARK: Time
 
@@ -169,18 +139,12 @@ public final class Simulator: Sendable {
 
     /// The executor of tasks that run in the simulator's time; `nil` if that is real time.
     ///
-    /// ```swift
-    /// let level = Task(executorPreference: simulator.taskExecutor) { try await reader.level() }
-    /// await simulator.advance(by: .seconds(5))
-    /// ```
-    ///
     /// Such a task, and its child tasks, run only while virtual time is driven, on the thread that drives it, one after
     /// another. No virtual time passes between two waits of a task.
     public var taskExecutor: (any TaskExecutor)? { stage.loop.taskExecutor }
 
-    /// Does everything that is due now, tasks included, without time passing. In process only.
-    ///
-    /// See the `async` form of `advance(by:)` for the tasks that have reached their next wait when it returns.
+    /// Does everything that is due now, tasks included, without time passing, as the `async` form of `advance(by:)` does. In
+    /// process only.
     nonisolated(nonsending) public func run() async {
         await requireManual().run()
     }
@@ -223,14 +187,14 @@ public final class Simulator: Sendable {
     @discardableResult
     public func wait(until condition: () -> Bool, limit: TimeInterval) -> Bool {
         precondition(
-            manual == nil,
+            !(stage.loop is ManualLoop),
             "This simulator runs in virtual time: call advance(until:limit:) instead of wait.")
         precondition(!stage.loop.isCurrent, "Waiting for the simulator on its own loop would never end.")
         return stage.wait(until: condition, limit: limit)
     }
 
     private func requireManual() -> ManualLoop {
-        guard let manual else {
+        guard let manual = stage.loop as? ManualLoop else {
             preconditionFailure(
                 "This simulator runs in real time; make one with Simulator.inProcess() to drive its time.")
         }
@@ -239,12 +203,32 @@ public final class Simulator: Sendable {
 
     /// Waits until everything that was asked for before has been done and has reached the bus. In real time only, and never
     /// on the loop.
-    package func waitUntilDone(limit: TimeInterval) -> Bool { stage.waitUntilDone(limit: limit) }
+    package func waitUntilDone(limit: TimeInterval) -> Bool {
+        let done = DispatchSemaphore(value: 0)
+        // After the turn of the loop that performs the effects.
+        loop.post { [stage] in
+            if let connection = stage.connection {
+                connection.whenDrained { done.signal() }
+            } else {
+                done.signal()
+            }
+        }
+        return done.wait(timeout: .now() + limit) == .success
+    }
 
     /// Waits until `org.bluez` has an owner on the bus, or has none, as clients see it. In real time only, and never on the
     /// loop.
     package func waitForOwner(_ isWanted: Bool, limit: TimeInterval) -> Bool {
-        stage.waitForOwner(isWanted, limit: limit)
+        let done = DispatchSemaphore(value: 0)
+        let connection = Connection.open(.custom(address), loop: loop)
+        let watch = connection.watchName(Stage.busName) { owner in
+            if (owner != nil) == isWanted { done.signal() }
+        }
+        defer {
+            watch.cancel()
+            connection.close()
+        }
+        return done.wait(timeout: .now() + limit) == .success
     }
 
     /// The path of a control socket, in the directory of the private bus, which is removed with it; nil without such a bus.

@@ -21,9 +21,7 @@ extension Stage {
         let type = Int32(SOCK_SEQPACKET.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         guard socketpair(AF_UNIX, type, 0, &ends) == 0 else {
             decide { $0.daemon.socketClosed(id) }
-            return answerCall(call) {
-                .error(to: $0, DBusError(name: "org.bluez.Error.Failed", message: "Too many open files"))
-            }
+            return perform(.fail(call, .failed("Too many open files")))
         }
         let theirs = OwnedDescriptor(owning: ends[1])
         adopt(OwnedDescriptor(owning: ends[0]), as: id)
@@ -44,10 +42,8 @@ extension Stage {
 
     func transmit(_ bytes: [UInt8], to id: SocketID) {
         wire.withLock { wire in
-            guard let place = wire.sockets.index(forKey: id) else { return }
-            wire.sockets.values[place].waiting.append(bytes)
-            guard wire.sockets.values[place].waiting.count == 1 else { return }
-            wire.sockets.values[place].flush()
+            wire.sockets[id]?.waiting.append(bytes)
+            if wire.sockets[id]?.waiting.count == 1 { wire.sockets[id]?.flush() }
         }
     }
 
@@ -69,12 +65,9 @@ extension Stage {
             return
         }
         if events.contains(.writable) {
-            let isDone = wire.withLock { wire -> Bool in
-                wire.sockets[id]?.flush()
-                return wire.sockets[id]?.waiting.isEmpty == true
-            }
-            if isDone, socket.isClosing { return closeSocket(id) }
-            if isDone { socketsMoved() }
+            wire.withLock { $0.sockets[id]?.flush() }
+            if socket.isClosing { return closeSocket(id) }
+            socketsMoved()
         }
         guard !events.isDisjoint(with: [.readable, .hangup, .error]) else { return }
         var packets: [[UInt8]] = []
@@ -84,10 +77,9 @@ extension Stage {
             return decide { $0.daemon.packetsCame(packets, from: id) }
         }
         guard outcome != .nothing else { return }
-        let closed = wire.withLock { $0.sockets.removeValue(forKey: id) }
-        closed?.watch.cancel()
+        wire.withLock { $0.sockets[id]?.waiting.removeAll() }
+        closeSocket(id)
         decide { $0.daemon.socketClosed(id) }
-        socketsMoved()
     }
 
     /// Calls back when no packet waits to be sent on any socket.

@@ -8,22 +8,14 @@ final class Stage: Sendable {
     /// State that only the loop's thread uses. It is locked so that the class is `Sendable` without an unchecked promise.
     struct Wire {
         var connection: Connection?
-        var callNumber: UInt64 = 0
         /// By client, the subscriptions to its connection's end and to the signals of its objects.
         var watches: [String: [CancelHandle]] = [:]
         /// The links of virtual centrals.
         var centrals: [CentralEnd: CentralLink] = [:]
-        var centralNumber: UInt64 = 0
         var timer: (id: TimerID, deadline: TimeInterval)?
         var sockets: [SocketID: PeerSocket] = [:]
         /// Called when no packet waits to be sent on any socket.
         var socketWaiters: [@Sendable () -> Void] = []
-
-        /// Takes the sockets, which close when the caller releases them.
-        mutating func takeSockets() -> [PeerSocket] {
-            defer { sockets = [:] }
-            return Array(sockets.values)
-        }
     }
 
     struct Shared {
@@ -31,8 +23,8 @@ final class Stage: Sendable {
         /// Whether a turn of the loop is posted.
         var isPosted = false
         var hasEnded = false
-        /// Called once with whether the bus name was acquired.
-        var joined: (@Sendable (Result<Void, SimulatorError>) -> Void)?
+        /// Whether the first connection has acquired the bus name; nil before that is known.
+        var joined: Result<Void, SimulatorError>?
     }
 
     let loop: any EventLoop
@@ -45,21 +37,20 @@ final class Stage: Sendable {
     /// For the packets of clients; used on the loop.
     let packetBuffer = PacketBuffer(packetSize: 1024)
     /// Broadcast after each turn of the loop, for ``wait(until:limit:)``.
-    private let changes = NSCondition()
+    let changes = NSCondition()
 
-    init(
-        _ simulation: Simulation, address: String, loop: any EventLoop, quantum: TimeInterval,
-        joined: (@Sendable (Result<Void, SimulatorError>) -> Void)? = nil
-    ) {
+    init(_ simulation: Simulation, address: String, loop: any EventLoop, quantum: TimeInterval) {
         self.address = address
         self.loop = loop
         self.quantum = quantum
         start = loop.now
-        shared = Locked(Shared(simulation: simulation, joined: joined))
+        shared = Locked(Shared(simulation: simulation))
     }
 
     /// Seconds since the simulator began.
     var seconds: TimeInterval { loop.now.seconds(since: start) }
+
+    var joined: Result<Void, SimulatorError>? { shared.withLock { $0.joined } }
 
     /// Reads or changes the simulation, from any thread. The effects are performed on the loop, in the order of these
     /// calls.
@@ -86,18 +77,17 @@ final class Stage: Sendable {
     /// Leaves the bus for good.
     func end() {
         shared.withLock { $0.hasEnded = true }
-        let (before, sockets) = wire.withLock { wire in
-            let sockets = wire.takeSockets()
+        let before = wire.withLock { wire in
             defer { wire = Wire() }
-            return (wire, sockets)
+            return wire
         }
+        let sockets = before.sockets.values
         if !sockets.isEmpty { loop.perform { for socket in sockets { socket.watch.cancel() } } }
         if let timer = before.timer { loop.cancel(timer.id) }
         before.connection?.close()
         for (_, link) in before.centrals.sorted(by: { $0.key < $1.key }) {
             link.take(.disconnected(.local), seconds: seconds)
         }
-        withExtendedLifetime(before) {}
     }
 
     // MARK: The loop's turn
@@ -165,12 +155,12 @@ final class Stage: Sendable {
     /// The daemon's connection; nil while the daemon does not run.
     var connection: Connection? { wire.withLock { $0.connection } }
 
-    private func perform(_ effect: Effect) {
+    func perform(_ effect: Effect) {
         switch effect {
         case .emit(let emission):
             connection?.send(.signal(emission))
         case .reply(let call, let values):
-            answerCall(call) { .reply(to: $0) { writer in for value in values { writer.value(value) } } }
+            answerCall(call) { .reply(to: $0) { $0.values(values) } }
         case .fail(let call, let error):
             answerCall(call) { .error(to: $0, DBusError(name: error.name, message: error.message)) }
         case .watch(let client): watch(client)
@@ -209,23 +199,8 @@ final class Stage: Sendable {
 
     /// A call of one of the daemon's objects has come.
     func received(_ message: Message) {
-        let call = wire.withLock { wire in
-            wire.callNumber += 1
-            return MethodCall(message, number: wire.callNumber)
-        }
         decide { simulation in
-            simulation.statistics.record(
-                Statistics.Call(
-                    interface: call.interface ?? "", member: call.member, path: call.path, sender: call.client,
-                    seconds: simulation.now))
-            if let fault = simulation.takeCallFault(of: call.member) {
-                if let error = fault.error { simulation.daemon.core.fail(call.id, error) }
-                return
-            }
-            if call.member == "SetDiscoveryFilter", call.signature == "a{sv}" {
-                simulation.statistics.record(filter: FilterValue.values(of: call.options(0)))
-            }
-            simulation.daemon.receive(call)
+            simulation.receive(MethodCall(message, number: simulation.daemon.core.nextNumber()))
         }
     }
 }

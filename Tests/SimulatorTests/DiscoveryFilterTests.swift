@@ -52,15 +52,15 @@ final class DiscoveryFilterTests: XCTestCase {
         let battery = DiscoveryFilter(uuids: ["b"], rssi: -80, transport: .lowEnergy)
         let anything = DiscoveryFilter(transport: .lowEnergy)
 
-        XCTAssertNil(KernelFilter.merged([session(nil)], rule: .anyFilter, adapter: .both))
+        XCTAssertNil(KernelFilter.merged([session(nil)], countsEveryFilter: true, adapter: .both))
         XCTAssertEqual(
-            KernelFilter.merged([session(heart), session(battery)], rule: .anyFilter, adapter: .both),
+            KernelFilter.merged([session(heart), session(battery)], countsEveryFilter: true, adapter: .both),
             KernelFilter(rssi: -80, transport: .lowEnergy, uuids: ["b", "h"]), "the wider of each")
         XCTAssertEqual(
-            KernelFilter.merged([session(heart), session(anything)], rule: .anyFilter, adapter: .both),
+            KernelFilter.merged([session(heart), session(anything)], countsEveryFilter: true, adapter: .both),
             KernelFilter(rssi: nil, transport: .lowEnergy, uuids: []), "a filter without UUIDs and strength passes all")
         XCTAssertEqual(
-            KernelFilter.merged([session(heart), session(nil)], rule: .anyFilter, adapter: .both),
+            KernelFilter.merged([session(heart), session(nil)], countsEveryFilter: true, adapter: .both),
             KernelFilter(rssi: nil, transport: .both, uuids: []), "a client without a filter opens everything")
     }
 

@@ -128,7 +128,7 @@ final class ServingProgram: Sendable {
             let interface = reader.string()
             let found = objects.first { $0.path == path }?.interfaces.first { $0.name == interface }
             guard let found else { break }
-            return .reply(to: message) { $0.properties(found.properties) }
+            return .reply(to: message) { $0.value(.options(found.properties)) }
         case "ReadValue": return .reply(to: message) { $0.bytes([UInt8]()) }
         case "Set", "WriteValue", "StartNotify", "StopNotify", "Confirm", "Release": return .reply(to: message)
         default: break

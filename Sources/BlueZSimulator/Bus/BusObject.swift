@@ -127,17 +127,16 @@ enum Emission: Hashable, Sendable {
 
     /// Reads a message of a client; nil for a signal that has no meaning for the daemon.
     init?(_ message: Message) {
-        var reader = message.reader
-        if message.isSignal(interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged") {
-            guard let path = message.path?.rawValue, let interface = reader.string() else { return nil }
+        switch (message.interface, message.member, message.signature) {
+        case (InterfaceName.properties?, "PropertiesChanged"?, "sa{sv}as"):
+            let values = message.values
             self = .propertiesChanged(
-                path: path, interface: interface, changed: reader.value()?.options ?? [],
-                invalidated: reader.strings() ?? [])
-        } else if message.isSignal(interface: "org.freedesktop.DBus.ObjectManager", member: "InterfacesRemoved") {
-            guard let path = reader.objectPath()?.rawValue else { return nil }
-            self = .interfacesRemoved(path: path, interfaces: reader.strings() ?? [])
-        } else {
-            return nil
+                path: message.path?.rawValue ?? "/", interface: values[0].text ?? "", changed: values[1].options,
+                invalidated: values[2].strings ?? [])
+        case (InterfaceName.objectManager?, "InterfacesRemoved"?, "oas"):
+            let values = message.values
+            self = .interfacesRemoved(path: values[0].path ?? "", interfaces: values[1].strings ?? [])
+        default: return nil
         }
     }
 }
@@ -184,29 +183,19 @@ extension Message {
 
     /// Returns the message of a signal. Those of the object manager come from the root object, as with BlueZ.
     static func signal(_ emission: Emission) -> Message {
-        let (path, interface) =
-            switch emission {
-            case .interfacesAdded, .interfacesRemoved: ("/", InterfaceName.objectManager)
-            case .propertiesChanged(let path, _, _, _): (path, InterfaceName.properties)
-            case .disconnected(let path, let interface, _): (path, interface)
-            }
-        return .signal(path: ObjectPath(validating: path) ?? .root, interface: interface, member: emission.member) {
-            writer in
+        let (path, interface, values): (String, String, [BusValue]) =
             switch emission {
             case .interfacesAdded(let path, let interfaces):
-                writer.value(.objectPath(path))
-                writer.value(.interfaces(interfaces))
+                ("/", InterfaceName.objectManager, [.objectPath(path), .interfaces(interfaces)])
             case .interfacesRemoved(let path, let interfaces):
-                writer.value(.objectPath(path))
-                writer.strings(interfaces)
-            case .propertiesChanged(_, let interface, let changed, let invalidated):
-                writer.string(interface)
-                writer.properties(changed)
-                writer.strings(invalidated)
-            case .disconnected(_, _, let reason):
-                writer.string(reason.name)
-                writer.string(reason.message)
+                ("/", InterfaceName.objectManager, [.objectPath(path), .strings(interfaces)])
+            case .propertiesChanged(let path, let interface, let changed, let invalidated):
+                (path, InterfaceName.properties, [.string(interface), .options(changed), .strings(invalidated)])
+            case .disconnected(let path, let interface, let cause):
+                (path, interface, [.string(cause.name), .string(cause.message)])
             }
+        return .signal(path: ObjectPath(validating: path) ?? .root, interface: interface, member: emission.member) {
+            $0.values(values)
         }
     }
 }

@@ -83,19 +83,14 @@ enum BusValue: Hashable, Sendable {
         guard case .dictionary(_, _, let entries) = self else { return [] }
         return entries.compactMap { entry in entry.key.text.map { NamedValue(name: $0, value: entry.value) } }
     }
-}
 
-extension BusValue {
     /// The objects that `GetManagedObjects` returns; nil for any other value.
     var objects: [ObjectState]? {
         guard case .dictionary(_, _, let entries) = self else { return nil }
         return entries.compactMap { object in
-            guard let path = object.key.path, case .dictionary(_, _, let interfaces) = object.value else { return nil }
-            return ObjectState(
-                path: path,
-                interfaces: interfaces.map {
-                    InterfaceState(name: $0.key.text ?? "", properties: $0.value.options)
-                })
+            guard let path = object.key.path else { return nil }
+            let interfaces = object.value.options.map { InterfaceState(name: $0.name, properties: $0.value.options) }
+            return ObjectState(path: path, interfaces: interfaces)
         }
     }
 }
@@ -165,7 +160,8 @@ extension MessageWriter {
                 for element in entries {
                     dictionary.entry { entry in
                         entry.value(element.key)
-                        entry.value(type == "v" ? .variant(element.value) : element.value)
+                        if type != "v" { return entry.value(element.value) }
+                        entry.variant(element.value.signature) { $0.value(element.value) }
                     }
                 }
             }
@@ -174,12 +170,7 @@ extension MessageWriter {
         }
     }
 
-    /// Writes an `a{sv}`.
-    mutating func properties(_ properties: [NamedValue]) {
-        dictionary(key: "s", value: "v") { dictionary in
-            for property in properties {
-                dictionary.entry(property.name, variant: property.value.signature) { $0.value(property.value) }
-            }
-        }
+    mutating func values(_ values: [BusValue]) {
+        for each in values { value(each) }
     }
 }

@@ -81,12 +81,9 @@ public struct DaemonError: Error, Hashable, Sendable {
     /// The error of gdbus for an interface or a property that an object does not have.
     static func invalidArgs(_ message: String) -> DaemonError { dbus("InvalidArgs", message) }
 
-    /// What libdbus replies for a method that an object does not have, and for arguments of other types.
-    static func unknownMethod(_ call: MethodCall) -> DaemonError { unhandled("UnknownMethod", call) }
-
-    static func unknownObject(_ call: MethodCall) -> DaemonError { unhandled("UnknownObject", call) }
-
-    private static func unhandled(_ name: String, _ call: MethodCall) -> DaemonError {
+    /// What libdbus replies: `UnknownObject`, or `UnknownMethod` for a method that an object does not have and for arguments
+    /// of other types.
+    static func unhandled(_ name: String, _ call: MethodCall) -> DaemonError {
         dbus(
             name,
             "Method \"\(call.member)\" with signature \"\(call.signature)\" on interface "

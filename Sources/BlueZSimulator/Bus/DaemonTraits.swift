@@ -2,58 +2,6 @@
 ///
 /// The initial values are those of 5.55; ``changes`` lists, in the order of versions, what each later one changes.
 struct DaemonTraits: Hashable, Sendable {
-    /// How many sockets a served characteristic has, and to which centrals their packets go.
-    enum NotificationSockets: Hashable, Sendable {
-        /// One for all subscribers.
-        case shared
-        /// One for each subscriber; every packet goes to all subscribers.
-        case broadcast
-        /// One for each subscriber, for its values only.
-        case routed
-    }
-
-    /// How a program learns that an indication from its socket was confirmed.
-    enum SocketConfirmation: Hashable, Sendable {
-        /// By a call of `Confirm`.
-        case call
-        /// Not at all.
-        case none
-        /// By a packet of one byte, 1, on the socket.
-        case packet
-    }
-
-    /// When a discovery counts as filtered, so that all devices are reported and not only those that say that they are
-    /// discoverable.
-    enum FilterRule: Hashable, Sendable {
-        /// A client has set any filter.
-        case anyFilter
-        /// A client's filter narrows something: it has one of the keys but `Discoverable`, or a transport that is not all
-        /// that the adapter has.
-        case narrowingFilter
-    }
-
-    /// How much an advertisement may carry.
-    enum AdvertisingLength: Hashable, Sendable {
-        /// What every controller sends.
-        case legacy
-        /// What the controller sends, if a secondary channel is asked for.
-        case withSecondaryChannel
-        /// What the controller sends.
-        case controller
-    }
-
-    /// What a `Discoverable` that is false puts into an advertisement.
-    enum UndiscoverableFlags: Hashable, Sendable {
-        /// Nothing.
-        case none
-        /// Flags of 0, also into a broadcast, which is refused for them.
-        case zero
-        /// Flags that say that there is no classic Bluetooth, also into a broadcast, which is refused for them.
-        case withoutClassic
-        /// The same, but nothing into a broadcast.
-        case withoutClassicInPeripherals
-    }
-
     // A trait without a comment is described by the summary of its change.
 
     // MARK: Objects
@@ -66,7 +14,9 @@ struct DaemonTraits: Hashable, Sendable {
 
     // MARK: Discovery
     var discoveryFilterKeys = ["UUIDs", "RSSI", "Pathloss", "Transport", "DuplicateData", "Discoverable", "Pattern"]
-    var filterRule = FilterRule.anyFilter
+    /// Whether any filter makes a discovery a filtered one, in which all devices are reported and not only those that say
+    /// that they are discoverable. Otherwise the filter must narrow something.
+    var countsEveryFilter = true
     var repeatsStrengthByProximityOnly = false
     /// The longest field, in bytes behind its type, that is kept of what a device advertises.
     var longestField = 29
@@ -108,11 +58,18 @@ struct DaemonTraits: Hashable, Sendable {
     var hasSecuredSubscriptions = false
     var needsHandles = false
     var hasAddressResolution = false
-    var advertisingLength = AdvertisingLength.legacy
-    var undiscoverableFlags = UndiscoverableFlags.none
+    var hasLongAdvertisements = false
+    var needsSecondaryChannel = true
+    /// The flags that a `Discoverable` of false puts into an advertisement; nil for none.
+    var undiscoverableFlags: UInt8?
+    var sparesBroadcasts = false
     var setsAdvertisementInstance = false
-    var notificationSockets = NotificationSockets.shared
-    var socketConfirmation = SocketConfirmation.call
+    /// Otherwise a characteristic has one socket for all subscribers.
+    var hasNotificationSocketPerCentral = false
+    var routesNotificationSockets = false
+    /// Whether `Confirm` is called when an indication from a socket was confirmed.
+    var confirmsSocketsByCall = true
+    var confirmsSocketsByPacket = false
     var hasWriteSocketPerCentral = false
     /// Whether a characteristic that notifies and indicates sends nothing to subscribers that asked for notifications.
     var losesNotificationsBesideIndications = true
@@ -166,9 +123,7 @@ struct DaemonTraits: Hashable, Sendable {
         Change(
             66, "a program's errors `0x80` to `0x9F` reach the central, before always `0x80`",
             \.passesApplicationErrors),
-        Change(67, "a filter of nothing but all transports of the adapter counts as none") {
-            $0.filterRule = .narrowingFilter
-        },
+        Change(67, "a filter of nothing but all transports of the adapter counts as none", \.countsEveryFilter),
         Change(
             67,
             "a call that waits for a pairing gets no reply if the link ends; later ones get `InProgress` until `RemoveDevice`",
@@ -179,17 +134,13 @@ struct DaemonTraits: Hashable, Sendable {
         Change(
             69, "`Handle` of services, characteristics and descriptors",
             adds: ["GattService1.Handle", "GattCharacteristic1.Handle", "GattDescriptor1.Handle"]),
-        Change(69, "advertisements of more than 31 bytes, with a `SecondaryChannel`") {
-            $0.advertisingLength = .withSecondaryChannel
-        },
-        Change(69, "`Discoverable: false` in an advertisement sends flags of 0") { $0.undiscoverableFlags = .zero },
+        Change(69, "advertisements of more than 31 bytes, with a `SecondaryChannel`", \.hasLongAdvertisements),
+        Change(69, "`Discoverable: false` in an advertisement sends flags of 0") { $0.undiscoverableFlags = 0 },
         Change(69, "writes of 512 bytes are taken") { $0.longestWrite = 512 },
         Change(
             69,
-            "a notification socket per central, each broadcasting; an unbonded central that leaves closes the oldest"
-        ) {
-            $0.notificationSockets = .broadcast
-        },
+            "a notification socket per central, each broadcasting; an unbonded central that leaves closes the oldest",
+            \.hasNotificationSocketPerCentral),
         Change(69, "a write socket per central", \.hasWriteSocketPerCentral),
         Change(71, "`Adapter1.Manufacturer` and `Version`", adds: ["Adapter1.Manufacturer", "Adapter1.Version"]),
         Change(71, "`BatteryProviderManager1`", \.hasBatteryProviders),
@@ -198,23 +149,20 @@ struct DaemonTraits: Hashable, Sendable {
             \.retriesSecurityOnce),
         Change(73, "`Adapter1.PowerState`", adds: ["Adapter1.PowerState"]),
         Change(74, "characteristics without an explicit `Handle` refuse their application", \.needsHandles),
-        Change(76, "advertisements of more than 31 bytes need no `SecondaryChannel`") {
-            $0.advertisingLength = .controller
-        },
+        Change(76, "advertisements of more than 31 bytes need no `SecondaryChannel`", \.needsSecondaryChannel),
         Change(76, "fields of more than 29 bytes that a device advertises reach the bus") { $0.longestField = 249 },
         Change(76, "handles are given again where a program leaves them to BlueZ", \.needsHandles),
         Change(76, "`ImproperlyConfigured` is 0xFD for the central, before 0x0E", \.passesImproperlyConfigured),
-        Change(76, "packets of a notification socket go to its central only; their confirmations are not reported") {
-            $0.notificationSockets = .routed
-            $0.socketConfirmation = .none
-        },
+        Change(
+            76, "packets of a notification socket go to its central only; their confirmations are not reported",
+            \.routesNotificationSockets, \.confirmsSocketsByCall),
         Change(
             77, "`SupportedCapabilities` and `SupportedFeatures` of `LEAdvertisingManager1`",
             adds: ["LEAdvertisingManager1.SupportedCapabilities", "LEAdvertisingManager1.SupportedFeatures"]),
         Change(
             77, "`MinInterval`, `MaxInterval` and `TxPower` of an advertisement are used",
             adds: ["LEAdvertisement1.MinInterval", "LEAdvertisement1.MaxInterval", "LEAdvertisement1.TxPower"]),
-        Change(77, "`Discoverable: false` sends flags of 4") { $0.undiscoverableFlags = .withoutClassic },
+        Change(77, "`Discoverable: false` sends flags of 4") { $0.undiscoverableFlags = 4 },
         Change(
             78, "`Device1.AdvertisingFlags` and `AdvertisingData`",
             adds: ["Device1.AdvertisingFlags", "Device1.AdvertisingData"]),
@@ -222,9 +170,7 @@ struct DaemonTraits: Hashable, Sendable {
             79, "`Pair` of a bonded device is `AlreadyExists`, before `ConnectionAttemptFailed` after five seconds",
             \.pairsOverWrongBearer),
         Change(79, "`Adapter1.Connectable`", adds: ["Adapter1.Connectable"]),
-        Change(80, "`Discoverable: false` sends no flags in a broadcast, which before is refused") {
-            $0.undiscoverableFlags = .withoutClassicInPeripherals
-        },
+        Change(80, "`Discoverable: false` sends no flags in a broadcast, which before is refused", \.sparesBroadcasts),
         Change(
             80, "`ScanResponseServiceUUIDs`, `…SolicitUUIDs`, `…ManufacturerData`, `…ServiceData`, `…Data`",
             adds: [
@@ -236,9 +182,7 @@ struct DaemonTraits: Hashable, Sendable {
             80, "services that BlueZ uses itself (`1800`) have objects, which cannot be written",
             \.showsClaimedServices),
         Change(80, "`AcquireNotify` takes characteristics that only indicate", \.acquiresIndications),
-        Change(80, "a confirmation comes back on the notification socket, as one byte 1") {
-            $0.socketConfirmation = .packet
-        },
+        Change(80, "a confirmation comes back on the notification socket, as one byte 1", \.confirmsSocketsByPacket),
         Change(81, "a second `Connect` is `InProgress`, before `Failed` \"Operation already in progress\"") {
             $0.secondConnect = .inProgress
         },

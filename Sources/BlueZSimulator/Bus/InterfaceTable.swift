@@ -13,16 +13,16 @@ struct InterfaceTable<Target>: Sendable {
         fileprivate let xml: String
 
         /// The arguments of the call and of the reply are written as in `application:o options:a{sv}`.
-        init(_ name: String, _ takes: String = "", gives: String = "", _ handler: @escaping Handler = Self.refuse) {
-            let inputs = Arguments(takes)
+        /// Without a handler, the method is described and refused.
+        init(
+            _ name: String, _ takes: String = "", gives: String = "",
+            _ handler: @escaping Handler = { throw DaemonError.unhandled("UnknownMethod", $1) }
+        ) {
             self.name = name
             self.handler = handler
-            signature = inputs.list.map(\.type).joined()
-            xml = "<method name=\"\(name)\">\(inputs.xml("in"))\(Arguments(gives).xml("out"))</method>"
+            signature = arguments(takes).map(\.type).joined()
+            xml = "<method name=\"\(name)\">\(argumentXML(takes, "in"))\(argumentXML(gives, "out"))</method>"
         }
-
-        /// Refuses a method that is described and that the simulator does not have.
-        private static var refuse: Handler { { _, call in throw DaemonError.unknownMethod(call) } }
     }
 
     var name: String
@@ -46,24 +46,19 @@ struct InterfaceTable<Target>: Sendable {
     }
 
     private var xml: String {
-        let signals = signals.map { "<signal name=\"\($0.key)\">\(Arguments($0.value).xml())</signal>" }
+        let signals = signals.map { "<signal name=\"\($0.key)\">\(argumentXML($0.value))</signal>" }
         return "<interface name=\"\(name)\">\((methods.map(\.xml) + signals).joined())\(properties)</interface>"
     }
 }
 
-/// The arguments of a method or a signal.
-private struct Arguments {
-    let list: [(name: Substring, type: Substring)]
-
-    init(_ text: String) {
-        list = text.split(separator: " ").map { argument in
-            let parts = argument.split(separator: ":")
-            return (parts[0], parts[1])
-        }
+private func arguments(_ text: String) -> [(name: Substring, type: Substring)] {
+    text.split(separator: " ").map { argument in
+        let parts = argument.split(separator: ":")
+        return (parts[0], parts[1])
     }
+}
 
-    func xml(_ direction: String? = nil) -> String {
-        let suffix = direction.map { " direction=\"\($0)\"" } ?? ""
-        return list.map { "<arg name=\"\($0.name)\" type=\"\($0.type)\"\(suffix)/>" }.joined()
-    }
+private func argumentXML(_ text: String, _ direction: String? = nil) -> String {
+    let suffix = direction.map { " direction=\"\($0)\"" } ?? ""
+    return arguments(text).map { "<arg name=\"\($0.name)\" type=\"\($0.type)\"\(suffix)/>" }.joined()
 }

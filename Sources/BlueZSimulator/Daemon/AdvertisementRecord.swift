@@ -32,7 +32,7 @@ struct AdvertisementRecord: Hashable, Sendable {
 
     /// The longest advertisement and the longest scan response, in bytes.
     private var limit: Int {
-        traits.advertisingLength == .legacy ? AdvertisingData.longest : AdvertisingData.longestExtended
+        traits.hasLongAdvertisements ? AdvertisingData.longestExtended : AdvertisingData.longest
     }
 
     /// The address of a broadcast, which is random and cannot be resolved; nil for the adapter's.
@@ -116,13 +116,12 @@ struct AdvertisementRecord: Hashable, Sendable {
             guard let seconds = (value ?? .uint16(0)).number else { return false }
             timeout = seconds
         case "Discoverable":
-            guard let value, value != .bool(false) || traits.undiscoverableFlags != .none else {
+            guard let value, value != .bool(false) || traits.undiscoverableFlags != nil else {
                 data.clearFlags()
                 return true
             }
             guard let isDiscoverable = value.flag else { return false }
-            let isIgnored = !isDiscoverable && traits.undiscoverableFlags == .withoutClassicInPeripherals
-            if isIgnored, !isPeripheral { return true }
+            if traits.sparesBroadcasts, !isDiscoverable, !isPeripheral { return true }
             guard setFlags(isDiscoverable ? 0x02 : 0, adapter) else {
                 // The same flags again remove them.
                 data.clearFlags()
@@ -184,7 +183,7 @@ struct AdvertisementRecord: Hashable, Sendable {
     /// it, and for an advertisement that is discoverable while its adapter is not; from 5.77 on for each advertisement of such
     /// an adapter.
     private mutating func setFlags(_ flags: UInt8, _ adapter: Adapter) -> Bool {
-        let isClassicHidden = !adapter.isDiscoverable && (flags != 0 || traits.undiscoverableFlags != .zero)
+        let isClassicHidden = !adapter.isDiscoverable && (flags != 0 || traits.undiscoverableFlags != 0)
         let all = adapter.hardware.isLowEnergyOnly || isClassicHidden ? flags | Self.withoutClassic : flags
         return data.fields.set(AdvertisingField(key: AdvertisingData.flagsType, bytes: [all]))
     }
@@ -199,7 +198,7 @@ struct AdvertisementRecord: Hashable, Sendable {
         let length = data.generated(within: .max)?.count ?? 0
         // With a second channel an advertisement that takes connections has no scan response.
         let isExtended =
-            hasSecondaryChannel || traits.advertisingLength == .controller && length > AdvertisingData.longest
+            hasSecondaryChannel || !traits.needsSecondaryChannel && length > AdvertisingData.longest
         let hasScanResponse = !(isPeripheral && isExtended)
         // The kernel refuses what BlueZ asks for and sends as well (`tlv_data_is_valid`).
         guard let own = data.generated(within: limit, name: hasScanResponse ? nil : name, appearance: appearance),

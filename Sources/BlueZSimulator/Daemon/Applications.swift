@@ -74,7 +74,7 @@ struct Applications: Sendable {
         of characteristic: ServedObject, for key: DeviceKey?, _ traits: DaemonTraits
     ) -> ServedSocket? {
         characteristic.notifySockets.first { socket in
-            traits.notificationSockets == .shared ? !socket.isReplaced : key == nil || socket.central == key
+            traits.hasNotificationSocketPerCentral ? key == nil || socket.central == key : !socket.isReplaced
         }
     }
 
@@ -94,7 +94,7 @@ struct Applications: Sendable {
         guard let characteristic = self[object], characteristic.subscriptions > 0 else { return }
         self[object]?.subscriptions -= 1
         let isLast = characteristic.subscriptions == 1
-        if isLast || core.traits.notificationSockets != .shared,
+        if isLast || core.traits.hasNotificationSocketPerCentral,
             let socket = notifySocket(of: characteristic, for: key, core.traits)
         {
             self[object]?.notifySockets.removeAll { $0.id == socket.id }

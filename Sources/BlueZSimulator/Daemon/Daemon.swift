@@ -49,11 +49,11 @@ struct Daemon: Sendable {
 
     private mutating func dispatch(_ call: MethodCall) throws {
         let present = core.tree.interfaces(at: call.path)
-        guard !present.isEmpty else { throw DaemonError.unknownObject(call) }
+        guard !present.isEmpty else { throw DaemonError.unhandled("UnknownObject", call) }
         let name = call.interface ?? present.first { interfaces[$0]?.method(call.member) != nil } ?? ""
         guard present.contains(name), let method = interfaces[name]?.method(call.member),
             call.signature == method.signature
-        else { throw DaemonError.unknownMethod(call) }
+        else { throw DaemonError.unhandled("UnknownMethod", call) }
         guard !isHeld(call) else { return held.append(call) }
         if let refusal = core.faults.refusal { throw refusal }
         var call = call

@@ -137,7 +137,7 @@ struct Discovery: Sendable {
     private mutating func updateKernelFilter(of index: Int, _ core: inout Core) {
         guard var scan = scans[index], let adapter = core.tree.adapters[index] else { return }
         let merged = KernelFilter.merged(
-            Array(scan.scanning), rule: core.traits.filterRule,
+            Array(scan.scanning), countsEveryFilter: core.traits.countsEveryFilter,
             adapter: adapter.hardware.isLowEnergyOnly ? .lowEnergy : .both)
         if merged != scan.kernelFilter || !adapter.isDiscovering {
             scan.isRunning = true

@@ -84,10 +84,10 @@ struct DiscoveryFilter: Hashable, Sendable {
         }
     }
 
-    /// Whether the filter makes a discovery a filtered one.
-    func counts(_ rule: DaemonTraits.FilterRule, adapter transports: Transport) -> Bool {
-        rule == .anyFilter || !uuids.isEmpty || rssi != nil || pathloss != nil || reportsDuplicateData
-            || pattern != nil || transport != transports
+    /// Whether the filter has one of the keys but `Discoverable`, or a transport that is not all that the adapter has.
+    func narrows(adapter transports: Transport) -> Bool {
+        !uuids.isEmpty || rssi != nil || pathloss != nil || reportsDuplicateData || pattern != nil
+            || transport != transports
     }
 }
 
@@ -106,9 +106,9 @@ struct KernelFilter: Hashable, Sendable {
     /// cannot compare) for all strengths, and one without a filter for everything. Each client must therefore filter
     /// again what it receives.
     static func merged(
-        _ sessions: [DiscoverySession], rule: DaemonTraits.FilterRule, adapter transports: DiscoveryFilter.Transport
+        _ sessions: [DiscoverySession], countsEveryFilter: Bool, adapter transports: DiscoveryFilter.Transport
     ) -> KernelFilter? {
-        let filters = sessions.compactMap(\.filter).filter { $0.counts(rule, adapter: transports) }
+        let filters = sessions.compactMap(\.filter).filter { countsEveryFilter || $0.narrows(adapter: transports) }
         guard let first = filters.first else { return nil }
         guard filters.count == sessions.count else {
             return KernelFilter(rssi: nil, transport: transports, uuids: [])

@@ -140,7 +140,7 @@ struct GattServer: Sendable {
                 applications.unsubscribe(object, by: nil, &core)
             }
         }
-        if core.traits.notificationSockets != .shared { applications.closeSockets(of: key, \.notifySockets, &core) }
+        if core.traits.hasNotificationSocketPerCentral { applications.closeSockets(of: key, \.notifySockets, &core) }
         if core.traits.hasWriteSocketPerCentral { applications.closeSockets(of: key, \.writeSockets, &core) }
         return true
     }
@@ -443,7 +443,7 @@ struct GattServer: Sendable {
             guard links[key] != nil, configurations[key]?[characteristic?.configurationHandle ?? 0] ?? 0 != 0 else {
                 return core.perform(.closeSocket(socket))
             }
-            if core.traits.notificationSockets == .shared {
+            if !core.traits.hasNotificationSocketPerCentral {
                 for place in applications[object]?.notifySockets.indices ?? 0..<0 {
                     applications[object]?.notifySockets[place].isReplaced = true
                 }
@@ -530,12 +530,12 @@ struct GattServer: Sendable {
         else { return false }
         let socket = characteristic.notifySockets[place]
         guard !socket.isDeaf else { return true }
-        let confirmation = core.traits.socketConfirmation
+        let traits = core.traits
         for bytes in packets.prefix(while: { !$0.isEmpty }) {
             send(
                 bytes, from: characteristic.handle, on: socket.central.adapter,
-                to: core.traits.notificationSockets == .routed ? socket.central : nil,
-                confirming: confirmation == .call ? object : nil, by: confirmation == .packet ? id : nil, &core)
+                to: traits.routesNotificationSockets ? socket.central : nil,
+                confirming: traits.confirmsSocketsByCall ? object : nil, by: traits.confirmsSocketsByPacket ? id : nil, &core)
         }
         if packets.contains([]) { applications[object]?.notifySockets[place].isDeaf = true }
         return true

@@ -204,12 +204,14 @@ struct LinkLayer: Sendable {
         for end in news.ends { drop(end, .authentication) }
     }
 
-    mutating func takeNews() -> (events: [LinkLayerEvent], questions: [Question]) {
-        defer {
-            events.removeAll(keepingCapacity: true)
-            questions.removeAll(keepingCapacity: true)
-        }
-        return (events, questions)
+    mutating func takeEvents() -> [LinkLayerEvent] {
+        defer { events.removeAll(keepingCapacity: true) }
+        return events
+    }
+
+    mutating func takeQuestions() -> [Question] {
+        defer { questions.removeAll(keepingCapacity: true) }
+        return questions
     }
 
     var nextDeadline: TimeInterval? { [deadlines.next, security.nextDeadline].compactMap { $0 }.min() }
