@@ -51,8 +51,8 @@ struct LinkLayer: Sendable {
     }
 
     mutating func setAway(_ address: VirtualAddress, _ isAway: Bool) {
-        radio.setAway(address, isAway, now: now)
         guard let peripheral = peripherals[address], peripheral.isAway != isAway else { return }
+        radio.silence(address, isAway, \.away, now: now)
         peripherals[address]?.isAway = isAway
         for end in isAway ? peripheral.centrals : [] {
             if links[end]?.isUp == true { drop(end, .timeout) } else { deadlines.remove(.connection(end)) }
@@ -97,7 +97,7 @@ struct LinkLayer: Sendable {
     /// A peripheral does not advertise while it has a link, unless it is one that does.
     private mutating func settleAdvertising(of address: VirtualAddress) {
         let isQuiet = peripherals[address]?.peripheral.advertisesWhileConnected == false
-        radio.setBusy(address, isQuiet && !linksUp(to: address).isEmpty, now: now)
+        radio.silence(address, isQuiet && !linksUp(to: address).isEmpty, \.busy, now: now)
     }
 
     mutating func setFaults(of address: VirtualAddress, _ body: (inout PeripheralFaults) -> Void) {
