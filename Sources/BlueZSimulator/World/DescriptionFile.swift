@@ -109,7 +109,7 @@ extension Decoder {
 
 extension KeyedDecodingContainer {
     /// Returns the error of the value of a key. `path` leads further into that value.
-    func failure(_ key: Key, _ description: String, at path: [any CodingKey] = []) -> DecodingError {
+    package func failure(_ key: Key, _ description: String, at path: [any CodingKey] = []) -> DecodingError {
         .dataCorrupted(.init(codingPath: codingPath + [key] + path, debugDescription: description))
     }
 

@@ -141,7 +141,7 @@ public enum NotificationSource: Hashable, Sendable {
     case counter(size: Int, every: TimeInterval)
 
     /// Seconds between two values.
-    var interval: TimeInterval {
+    package var interval: TimeInterval {
         switch self {
         case .cycle(_, let interval), .counter(_, let interval):
             Limits.notificationInterval.nearest(to: interval)
@@ -149,7 +149,7 @@ public enum NotificationSource: Hashable, Sendable {
     }
 
     /// Returns the value at a position in the sequence.
-    func value(at index: Int) -> [UInt8] {
+    package func value(at index: Int) -> [UInt8] {
         switch self {
         case .cycle(let values, _): values.isEmpty ? [] : values[index % values.count]
         case .counter(let size, _): Self.number(index, size: size)
@@ -264,13 +264,10 @@ extension NotificationSource: Codable {
 
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Key.self)
+        try container.encode(interval, forKey: .every)
         switch self {
-        case .cycle(let values, let interval):
-            try container.encode(values.map(Hexadecimal.text), forKey: .cycle)
-            try container.encode(interval, forKey: .every)
-        case .counter(let size, let interval):
-            try container.encode(size, forKey: .counter)
-            try container.encode(interval, forKey: .every)
+        case .cycle(let values, _): try container.encode(values.map(Hexadecimal.text), forKey: .cycle)
+        case .counter(let size, _): try container.encode(size, forKey: .counter)
         }
     }
 }
