@@ -153,11 +153,6 @@ extension KeyedDecodingContainer {
     /// Returns a valid UUID.
     func uuid(forKey key: Key) throws -> String { try uuid(try decode(String.self, forKey: key), key) }
 
-    /// Returns a valid UUID; nil if the key is not there or its value is null.
-    func uuidIfPresent(forKey key: Key) throws -> String? {
-        try decodeIfPresent(String.self, forKey: key).map { try uuid($0, key) }
-    }
-
     /// Returns a list of valid UUIDs; empty if the key is not there.
     func uuids(forKey key: Key) throws -> [String] {
         let texts = try decodeIfPresent([String].self, forKey: key) ?? []

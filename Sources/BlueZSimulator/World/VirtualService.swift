@@ -206,7 +206,7 @@ extension VirtualCharacteristic: Codable {
             value: try container.decodeBytes(forKey: .value, orText: .text),
             descriptors: try container.decodeIfPresent([VirtualDescriptor].self, forKey: .descriptors) ?? [],
             notifications: try container.decodeIfPresent(NotificationSource.self, forKey: .notifications),
-            echo: try container.uuidIfPresent(forKey: .echo),
+            echo: try container.decodeIfPresent(String.self, forKey: .echo).map { try container.uuid($0, .echo) },
             security: try container.decodeIfPresent(AttributeSecurity.self, forKey: .security) ?? AttributeSecurity())
     }
 
@@ -222,25 +222,18 @@ extension VirtualCharacteristic: Codable {
     }
 }
 
-/// In JSON: `{"uuid": "2901", "text": "Control"}`, or `"value"` with hexadecimal bytes.
+/// In JSON: `{"uuid": "2901", "text": "Control"}`, or `"value"` with hexadecimal bytes: as of a characteristic.
 extension VirtualDescriptor: Codable {
     private enum Key: String, CodingKey, CaseIterable { case uuid, flags, value, text, security }
 
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.strictContainer(keyedBy: Key.self)
-        self.init(
-            try container.uuid(forKey: .uuid),
-            value: try container.decodeBytes(forKey: .value, orText: .text),
-            flags: try container.decodeIfPresent(Set<CharacteristicFlag>.self, forKey: .flags) ?? [.read],
-            security: try container.decodeIfPresent(AttributeSecurity.self, forKey: .security) ?? AttributeSecurity())
+        _ = try decoder.strictContainer(keyedBy: Key.self)
+        let attribute = try VirtualCharacteristic(from: decoder)
+        self.init(attribute.uuid, value: attribute.value, flags: attribute.flags, security: attribute.security)
     }
 
     public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: Key.self)
-        try container.encode(uuid, forKey: .uuid)
-        if !value.isEmpty { try container.encode(Hexadecimal.text(value), forKey: .value) }
-        try container.encode(CharacteristicFlag.allCases.filter(flags.contains), forKey: .flags)
-        if security != AttributeSecurity() { try container.encode(security, forKey: .security) }
+        try VirtualCharacteristic(uuid, flags, value: value, security: security).encode(to: encoder)
     }
 }
 
