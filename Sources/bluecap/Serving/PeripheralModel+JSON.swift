@@ -75,11 +75,11 @@ extension PeripheralModel {
                 .requiring(characteristic.security.subscribe),
             value: Data(characteristic.value),
             descriptors: characteristic.descriptors.map {
-                let isWritable = $0.flags.contains(.write)
+                let reading: CBAttributePermissions = $0.flags.contains(.read) ? .readable : []
+                let protection: CBAttributePermissions =
+                    $0.flags.contains(.write) ? [.writeable, .init($0.security)] : .init(reading: $0.security.read)
                 return Descriptor(
-                    uuid: CBUUID(string: $0.uuid), value: Data($0.value), isReadable: $0.flags.contains(.read),
-                    isWritable: isWritable,
-                    protection: isWritable ? .init($0.security) : .init(reading: $0.security.read))
+                    uuid: CBUUID(string: $0.uuid), value: Data($0.value), permissions: [reading, protection])
             },
             protection: .init(characteristic.security))
         let place = "\(source) does not describe a peripheral: characteristic \(characteristic.uuid)"

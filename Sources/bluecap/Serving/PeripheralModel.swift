@@ -56,21 +56,15 @@ struct PeripheralModel: Sendable {
         }
 
         fileprivate var isProtected: Bool {
-            !protection.isEmpty || properties.rawValue > 0xFF || descriptors.contains { !$0.protection.isEmpty }
+            !protection.isEmpty || properties.rawValue > 0xFF
+                || descriptors.contains { !$0.permissions.isSubset(of: [.readable, .writeable]) }
         }
     }
 
     struct Descriptor: Sendable, Equatable {
         var uuid: CBUUID
         var value: Data
-        var isReadable = true
-        var isWritable = false
-        /// The security of the link that reading and writing need.
-        var protection: CBAttributePermissions = []
-
-        var permissions: CBAttributePermissions {
-            protection.union(isReadable ? .readable : []).union(isWritable ? .writeable : [])
-        }
+        var permissions: CBAttributePermissions = .readable
     }
 
     /// How a characteristic behaves. Other characteristics that are named belong to its own service.

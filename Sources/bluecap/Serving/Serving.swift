@@ -368,7 +368,12 @@ enum ServingFailure {
 
     static func text(for error: PeripheralManagerError) -> String {
         switch error {
-        case .advertisementTooLong(let field, let excess): tooLong(field, by: excess)
+        case .advertisementTooLong(.localName, let excess):
+            "The name is \(Wording.count(excess, "byte")) too long for an advertisement: use at most 29 bytes of UTF-8."
+        case .advertisementTooLong(let field, let excess):
+            "The advertisement is \(Wording.count(excess, "byte")) too long for its 31: "
+                + (field == .serviceUUIDs
+                    ? "advertise fewer services, above all of long UUIDs." : "shorten its \(field), or omit something.")
         case .notPoweredOn:
             "Bluetooth was switched off, or the adapter was removed, before everything was registered: try again."
         case .tooManyAdvertisements(let count):
@@ -388,16 +393,6 @@ enum ServingFailure {
         case .timedOut: "not answered in time"
         case .linkLost, .cancelled: "cancelled, or another passkey"
         default: error.description
-        }
-    }
-
-    private static func tooLong(_ field: AdvertisingField, by excess: Int) -> String {
-        let bytes = Wording.count(excess, "byte")
-        return switch field {
-        case .localName: "The name is \(bytes) too long for an advertisement: use at most 29 bytes of UTF-8."
-        case .serviceUUIDs:
-            "The advertisement is \(bytes) too long for its 31: advertise fewer services, above all of long UUIDs."
-        default: "The advertisement is \(bytes) too long for its 31: shorten its \(field), or omit something."
         }
     }
 
