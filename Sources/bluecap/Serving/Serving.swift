@@ -252,18 +252,14 @@ private struct ServingLoop {
                 do { try await pairing.answer(request, console) } catch { await console.remark("\(error)") }
             }
         case .paired(let central, let change, let date):
-            try await handle(change, of: central, date)
+            if let error = change.error {
+                try await report(.pairingFailed(ServingEvent.Who(central), ServingFailure.text(for: error)), date)
+            } else if !change.isPaired {
+                paired.remove(central)
+            } else if paired.insert(central).inserted {
+                try await report(.paired(ServingEvent.Who(central), isBonded: change.isBonded), date)
+            }
         case .timeIsOver: break
-        }
-    }
-
-    private mutating func handle(_ change: PairingChange, of central: Central, _ date: Date) async throws {
-        if let error = change.error {
-            try await report(.pairingFailed(ServingEvent.Who(central), ServingFailure.text(for: error)), date)
-        } else if !change.isPaired {
-            paired.remove(central)
-        } else if paired.insert(central).inserted {
-            try await report(.paired(ServingEvent.Who(central), isBonded: change.isBonded), date)
         }
     }
 
@@ -295,22 +291,16 @@ private struct ServingLoop {
     /// Without subscribers the value is only stored: nothing is sent later.
     private mutating func change(_ key: ServingMachine.Key, to data: Data) async throws {
         let characteristic = characteristics[key.service][key.characteristic]
-        guard characteristic.hasSubscribers, send(data, over: characteristic) else {
+        guard characteristic.hasSubscribers else { return characteristic.value = data }
+        do {
+            try characteristic.update(withData: data)
+        } catch {
+            // The link carries less than the values need; the next value replaces this one.
+            serving.radio.logger.debug("value left out", metadata: ["why": "\(error)"])
             return characteristic.value = data
         }
         guard serving.showsUpdates else { return summary.updates += 1 }
         try await report(.sent(attribute(key), value(data, of: key)))
-    }
-
-    private func send(_ data: Data, over characteristic: MutableCharacteristic) -> Bool {
-        do {
-            try characteristic.update(withData: data)
-            return true
-        } catch {
-            // The link carries less than the values need; the next value replaces this one.
-            serving.radio.logger.debug("value left out", metadata: ["why": "\(error)"])
-            return false
-        }
     }
 
     private mutating func report(_ event: ServingEvent, _ date: Date = Date()) async throws {
