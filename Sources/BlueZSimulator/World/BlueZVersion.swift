@@ -38,9 +38,7 @@ public struct BlueZVersion: Hashable, Comparable, Sendable {
     public static func < (one: BlueZVersion, other: BlueZVersion) -> Bool {
         (one.major, one.minor) < (other.major, other.minor)
     }
-}
 
-extension BlueZVersion {
     /// The `Modalias` of each adapter.
     var modalias: String {
         "usb:v1D6Bp0246d" + Hexadecimal.text([UInt8(major), UInt8(release)]).uppercased()

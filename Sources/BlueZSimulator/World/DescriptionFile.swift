@@ -9,7 +9,6 @@ package enum DescriptionFile {
         package let description: String
     }
 
-    /// Decodes the contents of a file.
     package static func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws(Failure) -> Value {
         do {
             return try JSONDecoder().decode(type, from: data)
@@ -86,24 +85,24 @@ extension Decoder {
         keyedBy type: Key.Type
     ) throws -> KeyedDecodingContainer<Key> {
         let present = try container(keyedBy: FileKey.self).allKeys.map(\.stringValue)
-        let known = Set(Key.allCases.map(\.stringValue))
-        if let unknown = present.sorted().first(where: { !known.contains($0) }) {
+        if let unknown = present.sorted().first(where: { Key(stringValue: $0) == nil }) {
             let list = Key.allCases.map(\.stringValue).joined(separator: ", ")
-            throw DecodingError.dataCorrupted(
-                .init(codingPath: codingPath, debugDescription: "unknown key \"\(unknown)\"; there are: \(list)"))
+            throw failure("unknown key \"\(unknown)\"; there are: \(list)")
         }
         return try container(keyedBy: type)
     }
 
-    /// Returns a case of an enumeration.
     func choice<Choice: RawRepresentable & CaseIterable>(
         of type: Choice.Type
     ) throws -> Choice where Choice.RawValue == String {
-        let text = try singleValueContainer().decode(String.self)
+        let text = try String(from: self)
         if let choice = Choice(rawValue: text) { return choice }
-        let list = Choice.allCases.map(\.rawValue).joined(separator: ", ")
-        throw DecodingError.dataCorrupted(
-            .init(codingPath: codingPath, debugDescription: "\"\(text)\" is none of \(list)"))
+        throw failure("\"\(text)\" is none of \(Choice.allCases.map(\.rawValue).joined(separator: ", "))")
+    }
+
+    /// Returns the error of the value at this place of the file.
+    func failure(_ description: String) -> DecodingError {
+        .dataCorrupted(.init(codingPath: codingPath, debugDescription: description))
     }
 }
 
@@ -166,7 +165,6 @@ extension KeyedDecodingContainer {
         return text
     }
 
-    /// Returns bytes from hexadecimal digits.
     func bytes(
         _ digits: String, limit: ClosedRange<Int>? = nil, _ key: Key, _ path: [any CodingKey] = []
     ) throws -> [UInt8] {
@@ -191,7 +189,6 @@ extension KeyedDecodingContainer {
     }
 }
 
-/// Errors about numbers that are refused.
 package enum NumberWording {
     /// "9 is not a whole number from 23 to 517".
     package static func refusal<Value: Comparable>(

@@ -52,8 +52,8 @@ struct LinkLayer: Sendable {
 
     mutating func setAway(_ address: VirtualAddress, _ isAway: Bool) {
         guard let peripheral = peripherals[address], peripheral.isAway != isAway else { return }
-        radio.silence(address, isAway, \.away, now: now)
         peripherals[address]?.isAway = isAway
+        settleAdvertising(of: address)
         for end in isAway ? peripheral.centrals : [] {
             if links[end]?.isUp == true { drop(end, .timeout) } else { deadlines.remove(.connection(end)) }
         }
@@ -94,10 +94,11 @@ struct LinkLayer: Sendable {
         }
     }
 
-    /// A peripheral does not advertise while it has a link, unless it is one that does.
+    /// A peripheral does not advertise out of range, and while it has a link, unless it is one that does.
     private mutating func settleAdvertising(of address: VirtualAddress) {
-        let isQuiet = peripherals[address]?.peripheral.advertisesWhileConnected == false
-        radio.silence(address, isQuiet && !linksUp(to: address).isEmpty, \.busy, now: now)
+        guard let peripheral = peripherals[address] else { return }
+        let isBusy = !peripheral.peripheral.advertisesWhileConnected && !linksUp(to: address).isEmpty
+        radio.setSilent(address, isBusy || peripheral.isAway, now: now)
     }
 
     mutating func setFaults(of address: VirtualAddress, _ body: (inout PeripheralFaults) -> Void) {

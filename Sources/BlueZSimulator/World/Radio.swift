@@ -79,8 +79,7 @@ struct Radio: Sendable {
     /// The advertisements of adapters, by the addresses that they bear.
     private var hosts: [VirtualAddress: [Resident]] = [:]
     /// The peripherals that do not advertise because they have a link, or are out of range.
-    var busy: Set<VirtualAddress> = []
-    var away: Set<VirtualAddress> = []
+    private var silent: Set<VirtualAddress> = []
     private var schedule = DeadlineQueue<VirtualAddress>()
     /// Whether an adapter scans; nothing is scheduled while none does.
     private(set) var isListening = false
@@ -102,7 +101,7 @@ struct Radio: Sendable {
         guard residents.removeValue(forKey: address) != nil else { return }
         order.removeAll { $0 == address }
         schedule.remove(address)
-        away.remove(address)
+        silent.remove(address)
     }
 
     mutating func beginListening(now: TimeInterval) {
@@ -179,21 +178,17 @@ struct Radio: Sendable {
         return RSSICourse.weakened(resident.peripheral.rssi.rssi(at: now), by: loss) != nil
     }
 
-    /// Sets whether a peripheral does not advertise for this reason.
-    mutating func silence(
-        _ address: VirtualAddress, _ isSilent: Bool, _ reason: WritableKeyPath<Self, Set<VirtualAddress>>,
-        now: TimeInterval
-    ) {
+    mutating func setSilent(_ address: VirtualAddress, _ isSilent: Bool, now: TimeInterval) {
         if isSilent {
-            self[keyPath: reason].insert(address)
+            silent.insert(address)
             schedule.remove(address)
-        } else if self[keyPath: reason].remove(address) != nil {
+        } else if silent.remove(address) != nil {
             plan(address, atOrAfter: now)
         }
     }
 
     private mutating func plan(_ address: VirtualAddress, atOrAfter seconds: TimeInterval) {
-        guard isListening, !busy.contains(address), !away.contains(address),
+        guard isListening, !silent.contains(address),
             let next = sender(address)?.peripheral.advertises(atOrAfter: seconds)
         else { return }
         schedule.set(address, to: next)

@@ -130,6 +130,8 @@ public enum CharacteristicFlag: String, Hashable, Sendable, Codable, CaseIterabl
     case reliableWrite = "reliable-write"
     /// The description of the characteristic can be written.
     case writableAuxiliaries = "writable-auxiliaries"
+
+    public init(from decoder: any Decoder) throws { self = try decoder.choice(of: Self.self) }
 }
 
 /// What a characteristic sends unasked while a central is subscribed to it.
@@ -148,7 +150,6 @@ public enum NotificationSource: Hashable, Sendable {
         }
     }
 
-    /// Returns the value at a position in the sequence.
     package func value(at index: Int) -> [UInt8] {
         switch self {
         case .cycle(let values, _): values.isEmpty ? [] : values[index % values.count]
@@ -158,11 +159,7 @@ public enum NotificationSource: Hashable, Sendable {
 
     /// Returns a number, little-endian, with zeros up to `size` bytes.
     static func number(_ number: Int, size: Int) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: Limits.counterSize.nearest(to: size))
-        for place in 0..<min(8, bytes.count) {
-            bytes[place] = UInt8(truncatingIfNeeded: UInt64(number) >> UInt64(8 * place))
-        }
-        return bytes
+        (0..<Limits.counterSize.nearest(to: size)).map { UInt8(truncatingIfNeeded: UInt64(number) >> (8 * $0)) }
     }
 }
 
@@ -200,10 +197,12 @@ extension VirtualCharacteristic: Codable {
 
     public init(from decoder: any Decoder) throws {
         let container = try decoder.strictContainer(keyedBy: Key.self)
+        let digits = try container.decodeIfPresent(String.self, forKey: .value) ?? ""
         self.init(
             try container.uuid(forKey: .uuid),
             try container.decodeIfPresent(Set<CharacteristicFlag>.self, forKey: .flags) ?? [.read],
-            value: try container.decodeBytes(forKey: .value, orText: .text),
+            value: try container.text(Limits.valueLength, forKey: .text).map { Array($0.utf8) }
+                ?? container.bytes(digits, limit: Limits.valueLength, .value),
             descriptors: try container.decodeIfPresent([VirtualDescriptor].self, forKey: .descriptors) ?? [],
             notifications: try container.decodeIfPresent(NotificationSource.self, forKey: .notifications),
             echo: try container.decodeIfPresent(String.self, forKey: .echo).map { try container.uuid($0, .echo) },
@@ -265,10 +264,6 @@ extension NotificationSource: Codable {
     }
 }
 
-extension CharacteristicFlag {
-    public init(from decoder: any Decoder) throws { self = try decoder.choice(of: Self.self) }
-}
-
 extension KeyedDecodingContainer {
     /// Returns the services of a peripheral, for which there must be enough handles; none if the key is not there.
     package func services(forKey key: Key) throws -> [VirtualService] {
@@ -280,11 +275,5 @@ extension KeyedDecodingContainer {
         }
         throw failure(
             key, "no handle is left for it; the attributes of a peripheral have the handles from 1 to 65535", at: path)
-    }
-
-    /// Returns a value's bytes, from hexadecimal digits or from a text.
-    fileprivate func decodeBytes(forKey key: Key, orText textKey: Key) throws -> [UInt8] {
-        if let text = try text(Limits.valueLength, forKey: textKey) { return Array(text.utf8) }
-        return try bytes(try decodeIfPresent(String.self, forKey: key) ?? "", limit: Limits.valueLength, key)
     }
 }
