@@ -197,12 +197,12 @@ extension VirtualCharacteristic: Codable {
 
     public init(from decoder: any Decoder) throws {
         let container = try decoder.strictContainer(keyedBy: Key.self)
-        let digits = try container.decodeIfPresent(String.self, forKey: .value) ?? ""
         self.init(
             try container.uuid(forKey: .uuid),
             try container.decodeIfPresent(Set<CharacteristicFlag>.self, forKey: .flags) ?? [.read],
             value: try container.text(Limits.valueLength, forKey: .text).map { Array($0.utf8) }
-                ?? container.bytes(digits, limit: Limits.valueLength, .value),
+                ?? container.bytes(
+                    container.decodeIfPresent(String.self, forKey: .value) ?? "", limit: Limits.valueLength, .value),
             descriptors: try container.decodeIfPresent([VirtualDescriptor].self, forKey: .descriptors) ?? [],
             notifications: try container.decodeIfPresent(NotificationSource.self, forKey: .notifications),
             echo: try container.decodeIfPresent(String.self, forKey: .echo).map { try container.uuid($0, .echo) },
