@@ -49,9 +49,7 @@ extension Simulator {
     /// Nothing happens while no adapter scans, or if no peripheral has the address.
     public func simulateSighting(of address: VirtualAddress, rssi: Int? = nil) {
         let now = seconds
-        guard var sighting = stage.look({ $0.linkLayer.radio.utterance(of: address, now: now) })?.sighting() else {
-            return
-        }
+        guard var sighting = stage.look({ $0.linkLayer.radio.sender(address) })?.sighting(at: now) else { return }
         if let rssi { sighting.rssi = RSSICourse.nearest(to: rssi) }
         stage.decide { [sighting] in $0.receive([sighting]) }
     }
@@ -67,7 +65,7 @@ extension Simulator {
         let now = seconds
         let sightings = stage.look { simulation in
             simulation.linkLayer.radio.peripherals.filter { !$0.isRemembered }
-                .compactMap { simulation.linkLayer.radio.utterance(of: $0.address, now: now)?.sighting() }
+                .compactMap { simulation.linkLayer.radio.sender($0.address)?.sighting(at: now) }
         }
         guard !sightings.isEmpty, updates > 0 else { return stage.loop.post(finished) }
         let count = sightings.count

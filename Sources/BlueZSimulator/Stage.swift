@@ -143,7 +143,7 @@ final class Stage: Sendable {
         // The loop's clock rounds seconds; what is due must not appear to be early.
         let now = max(seconds, deadline)
         let utterances = shared.withLock { $0.simulation.linkLayer.radio.utterances(upTo: now) }
-        let sightings = utterances.compactMap { $0.sighting() }
+        let sightings = utterances.compactMap { $0.resident.sighting(at: $0.seconds) }
         decide { simulation in
             simulation.receive(sightings)
             simulation.timePassed(to: now)

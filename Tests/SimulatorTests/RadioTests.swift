@@ -41,8 +41,8 @@ final class RadioTests: XCTestCase {
         }
         var radio = Radio()
         radio.add(VirtualPeripheral("C0:00:00:00:00:01"), behavior: Blinker(), now: 0)
-        XCTAssertEqual(radio.utterance(of: "C0:00:00:00:00:01", now: 1)?.sighting()?.report.name, "Blink")
-        XCTAssertNil(radio.utterance(of: "C0:00:00:00:00:01", now: 6)?.sighting())
+        XCTAssertEqual(radio.sender("C0:00:00:00:00:01")?.sighting(at: 1)?.report.name, "Blink")
+        XCTAssertNil(radio.sender("C0:00:00:00:00:01")?.sighting(at: 6))
     }
 }
 

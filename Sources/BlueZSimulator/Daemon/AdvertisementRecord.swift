@@ -88,7 +88,7 @@ struct AdvertisementRecord: Hashable, Sendable {
             }
         case "ServiceData":
             return takeFields(value, into: part.appending(path: \.serviceData)) { key in
-                key.text.flatMap(AdvertisingData.UUIDField.init).map { ($0, width: $0.bytes.count) }
+                key.text.flatMap(ServiceUUID.sent).map { ($0, width: $0.count) }
             }
         case "Data":
             return takeFields(value, into: part.appending(path: \.fields)) { key in
@@ -150,11 +150,9 @@ struct AdvertisementRecord: Hashable, Sendable {
         return true
     }
 
-    private mutating func takeUUIDs(
-        _ value: BusValue?, into place: WritableKeyPath<Self, [AdvertisingData.UUIDField]>
-    ) -> Bool {
+    private mutating func takeUUIDs(_ value: BusValue?, into place: WritableKeyPath<Self, [[UInt8]]>) -> Bool {
         let texts = value?.strings ?? []
-        let uuids = texts.compactMap(AdvertisingData.UUIDField.init)
+        let uuids = texts.compactMap(ServiceUUID.sent)
         let isValid = uuids.count == texts.count
         self[keyPath: place] = isValid ? uuids : []
         return isValid && value?.isArray != false

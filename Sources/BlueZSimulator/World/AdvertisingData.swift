@@ -28,31 +28,12 @@ extension UInt16 {
 /// The contents of an advertisement or a scan response, written as BlueZ does (`src/shared/ad.c`): in its order, within its
 /// limits.
 struct AdvertisingData: Hashable, Sendable {
-    /// A UUID. Those made of the Bluetooth base UUID and 16 bits are sent in two bytes, all others in sixteen;
-    /// `bt_string_to_uuid` uses four bytes only for what is written with eight digits.
-    struct UUIDField: Hashable, Sendable {
-        /// As sent: 2, 4 or 16 bytes, the lowest first.
-        let bytes: [UInt8]
-
-        init?(_ text: String) {
-            guard let long = ServiceUUID.long(text), let all = Hexadecimal.bytes(long.filter { $0 != "-" }) else {
-                return nil
-            }
-            if text.utf8.count == 8 || text.utf8.count == 10 {
-                bytes = all[0..<4].reversed()
-            } else if ServiceUUID.size(long) == 2 {
-                bytes = [all[3], all[2]]
-            } else {
-                bytes = all.reversed()
-            }
-        }
-    }
-
-    var serviceUUIDs: [UUIDField] = []
-    var solicitedUUIDs: [UUIDField] = []
+    /// As ``ServiceUUID/sent(_:)`` returns them.
+    var serviceUUIDs: [[UInt8]] = []
+    var solicitedUUIDs: [[UInt8]] = []
     /// By the company.
     var manufacturerData: [AdvertisingField<UInt16>] = []
-    var serviceData: [AdvertisingField<UUIDField>] = []
+    var serviceData: [AdvertisingField<[UInt8]>] = []
     /// By their type; the flags are among them.
     var fields: [AdvertisingField<UInt8>] = []
 
@@ -71,8 +52,8 @@ struct AdvertisingData: Hashable, Sendable {
         bytes += Self.list(solicitedUUIDs, types: [2: 0x14, 4: 0x1F, 16: 0x15])
         for field in manufacturerData { bytes += Self.field(0xFF, field.key.bytes + field.bytes) }
         for field in serviceData {
-            let type: UInt8 = field.key.bytes.count == 2 ? 0x16 : field.key.bytes.count == 4 ? 0x20 : 0x21
-            bytes += Self.field(type, field.key.bytes + field.bytes)
+            let type: UInt8 = field.key.count == 2 ? 0x16 : field.key.count == 4 ? 0x20 : 0x21
+            bytes += Self.field(type, field.key + field.bytes)
         }
         if let name {
             let rest = limit - bytes.count - 2
@@ -85,9 +66,9 @@ struct AdvertisingData: Hashable, Sendable {
         return bytes.count <= limit ? bytes : nil
     }
 
-    private static func list(_ uuids: [UUIDField], types: [Int: UInt8]) -> [UInt8] {
+    private static func list(_ uuids: [[UInt8]], types: [Int: UInt8]) -> [UInt8] {
         [2, 4, 16].flatMap { size -> [UInt8] in
-            let bytes = uuids.filter { $0.bytes.count == size }.flatMap(\.bytes)
+            let bytes = uuids.filter { $0.count == size }.flatMap(\.self)
             return bytes.isEmpty ? [] : field(types[size] ?? 0, bytes)
         }
     }
@@ -100,11 +81,8 @@ struct AdvertisingData: Hashable, Sendable {
     static let flagsType: UInt8 = 0x01
 
     /// The types that BlueZ ignores in what programs and devices advertise (`type_reject_list`).
-    static let rejected: Set<UInt8> = [
-        0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0A, 0x0D, 0x0E, 0x0F, 0x10, 0x11, 0x12, 0x14, 0x15,
-        0x16, 0x17, 0x18, 0x19, 0x1A, 0x1B, 0x1C, 0x1D, 0x1E, 0x1F, 0x20, 0x21, 0x22, 0x23, 0x27, 0x28, 0x29, 0x2A,
-        0x2B, 0x3D, 0xFF,
-    ]
+    static let rejected = Set<UInt8>(
+        [0x01...0x0A, 0x0D...0x12, 0x14...0x23, 0x27...0x2B, 0x3D...0x3D, 0xFF...0xFF].flatMap(\.self))
 }
 
 /// What the kernel reports to `bluetoothd` about an advertisement, in the forms that BlueZ then writes on the bus.

@@ -11,13 +11,11 @@ public struct BlueZVersion: Hashable, Comparable, Sendable {
     /// - Precondition: Both numbers are 0 to 255, as in an adapter's `Modalias`.
     public init(_ major: Int, _ minor: Int) {
         precondition(
-            Self.numbers.contains(major) && Self.numbers.contains(minor),
+            UInt8(exactly: major) != nil && UInt8(exactly: minor) != nil,
             "The numbers of a BlueZ version are 0 to 255, not \(major) and \(minor).")
         self.major = major
         self.minor = minor
     }
-
-    private static let numbers = 0...255
 
     /// Debian 12.
     public static let v5_66 = BlueZVersion(5, 66)
@@ -40,9 +38,7 @@ public struct BlueZVersion: Hashable, Comparable, Sendable {
     public static func < (one: BlueZVersion, other: BlueZVersion) -> Bool {
         (one.major, one.minor) < (other.major, other.minor)
     }
-}
 
-extension BlueZVersion {
     /// The `Modalias` of each adapter.
     var modalias: String {
         "usb:v1D6Bp0246d" + Hexadecimal.text([UInt8(major), UInt8(release)]).uppercased()
@@ -59,11 +55,9 @@ extension BlueZVersion: LosslessStringConvertible {
             self = .head
             return
         }
-        let parts = description.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 2, let major = Int(parts[0]), let minor = Int(parts[1]),
-            Self.numbers.contains(major), Self.numbers.contains(minor)
-        else { return nil }
-        self.init(major, minor)
+        let parts = description.split(separator: ".", omittingEmptySubsequences: false).map { UInt8($0) }
+        guard parts.count == 2, let major = parts[0], let minor = parts[1] else { return nil }
+        self.init(Int(major), Int(minor))
     }
 
     public var description: String { self == .head ? "head" : "\(major).\(minor)" }

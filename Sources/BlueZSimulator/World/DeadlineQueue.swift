@@ -10,7 +10,6 @@ struct DeadlineQueue<Key: Hashable & Sendable>: Sendable {
 
     var isEmpty: Bool { queue.isEmpty }
 
-    /// The earliest deadline.
     var next: TimeInterval? { queue.nextDeadline?.seconds(since: .origin) }
 
     func contains(_ key: Key) -> Bool { entries[key] != nil }
@@ -21,7 +20,6 @@ struct DeadlineQueue<Key: Hashable & Sendable>: Sendable {
         entries[key] = queue.add(key, deadline: .origin.advanced(by: deadline))
     }
 
-    /// Removes `key`.
     mutating func remove(_ key: Key) {
         if let entry = entries.removeValue(forKey: key) { queue.cancel(entry) }
     }

@@ -9,7 +9,6 @@ package enum DescriptionFile {
         package let description: String
     }
 
-    /// Decodes the contents of a file.
     package static func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws(Failure) -> Value {
         do {
             return try JSONDecoder().decode(type, from: data)
@@ -86,28 +85,29 @@ extension Decoder {
         keyedBy type: Key.Type
     ) throws -> KeyedDecodingContainer<Key> {
         let present = try container(keyedBy: FileKey.self).allKeys.map(\.stringValue)
-        let known = Set(Key.allCases.map(\.stringValue))
-        if let unknown = present.sorted().first(where: { !known.contains($0) }) {
+        if let unknown = present.sorted().first(where: { Key(stringValue: $0) == nil }) {
             let list = Key.allCases.map(\.stringValue).joined(separator: ", ")
-            throw DecodingError.dataCorrupted(
-                .init(codingPath: codingPath, debugDescription: "unknown key \"\(unknown)\"; there are: \(list)"))
+            throw failure("unknown key \"\(unknown)\"; there are: \(list)")
         }
         return try container(keyedBy: type)
     }
 
     /// Returns a case of an enumeration, by its name in files.
     func choice<Choice: CaseIterable>(of type: Choice.Type, by name: (Choice) -> String) throws -> Choice {
-        let text = try singleValueContainer().decode(String.self)
+        let text = try String(from: self)
         if let choice = Choice.allCases.first(where: { name($0) == text }) { return choice }
-        let list = Choice.allCases.map(name).joined(separator: ", ")
-        throw DecodingError.dataCorrupted(
-            .init(codingPath: codingPath, debugDescription: "\"\(text)\" is none of \(list)"))
+        throw failure("\"\(text)\" is none of \(Choice.allCases.map(name).joined(separator: ", "))")
+    }
+
+    /// Returns the error of the value at this place of the file.
+    func failure(_ description: String) -> DecodingError {
+        .dataCorrupted(.init(codingPath: codingPath, debugDescription: description))
     }
 }
 
 extension KeyedDecodingContainer {
     /// Returns the error of the value of a key. `path` leads further into that value.
-    func failure(_ key: Key, _ description: String, at path: [any CodingKey] = []) -> DecodingError {
+    package func failure(_ key: Key, _ description: String, at path: [any CodingKey] = []) -> DecodingError {
         .dataCorrupted(.init(codingPath: codingPath + [key] + path, debugDescription: description))
     }
 
@@ -151,11 +151,6 @@ extension KeyedDecodingContainer {
     /// Returns a valid UUID.
     func uuid(forKey key: Key) throws -> String { try uuid(try decode(String.self, forKey: key), key) }
 
-    /// Returns a valid UUID; nil if the key is not there or its value is null.
-    func uuidIfPresent(forKey key: Key) throws -> String? {
-        try decodeIfPresent(String.self, forKey: key).map { try uuid($0, key) }
-    }
-
     /// Returns a list of valid UUIDs; empty if the key is not there.
     func uuids(forKey key: Key) throws -> [String] {
         let texts = try decodeIfPresent([String].self, forKey: key) ?? []
@@ -169,7 +164,6 @@ extension KeyedDecodingContainer {
         return text
     }
 
-    /// Returns bytes from hexadecimal digits.
     func bytes(
         _ digits: String, limit: ClosedRange<Int>? = nil, _ key: Key, _ path: [any CodingKey] = []
     ) throws -> [UInt8] {
@@ -194,7 +188,6 @@ extension KeyedDecodingContainer {
     }
 }
 
-/// Errors about numbers that are refused.
 package enum NumberWording {
     /// "9 is not a whole number from 23 to 517".
     package static func refusal<Value: Comparable>(

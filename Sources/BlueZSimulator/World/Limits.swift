@@ -41,8 +41,7 @@ enum Limits {
 extension ClosedRange {
     /// Returns the value of the range that is nearest to `value`; the lowest for NaN.
     func nearest(to value: Bound) -> Bound {
-        // The comparison is false for NaN.
-        guard value >= lowerBound else { return lowerBound }
-        return Swift.min(value, upperBound)
+        // In this order: `max` returns its first argument if the second one is NaN.
+        Swift.min(Swift.max(lowerBound, value), upperBound)
     }
 }

@@ -51,7 +51,8 @@ struct LinkLayer: Sendable {
     }
 
     mutating func setAway(_ address: VirtualAddress, _ isAway: Bool) {
-        radio.setAway(address, isAway, now: now)
+        peripherals[address]?.isAway = isAway
+        settleAdvertising(of: address)
         settleReach(of: address)
     }
 
@@ -73,7 +74,7 @@ struct LinkLayer: Sendable {
 
     private func reaches(_ address: VirtualAddress, _ end: CentralEnd) -> Bool {
         guard case .adapter(let key) = end else { return true }
-        return radio.reaches(address, key.adapter, now: now)
+        return peripherals[address]?.isAway != true && radio.reaches(address, key.adapter, now: now)
     }
 
     mutating func setServices(_ services: [VirtualService], of address: VirtualAddress) {
@@ -94,10 +95,11 @@ struct LinkLayer: Sendable {
         }
     }
 
-    /// A peripheral does not advertise while it has a link, unless it is one that does.
+    /// A peripheral does not advertise out of range, and while it has a link, unless it is one that does.
     private mutating func settleAdvertising(of address: VirtualAddress) {
-        let isQuiet = peripherals[address]?.peripheral.advertisesWhileConnected == false
-        radio.setBusy(address, isQuiet && !linksUp(to: address).isEmpty, now: now)
+        guard let peripheral = peripherals[address] else { return }
+        let isBusy = !peripheral.peripheral.advertisesWhileConnected && !linksUp(to: address).isEmpty
+        radio.setSilent(address, isBusy || peripheral.isAway, now: now)
     }
 
     mutating func setFaults(of address: VirtualAddress, _ body: (inout PeripheralFaults) -> Void) {

@@ -101,22 +101,17 @@ extension RSSICourse: Codable {
     }
 
     private static func constant(from decoder: any Decoder) throws -> Int {
-        let container = try decoder.singleValueContainer()
-        let rssi = try? container.decode(Int.self)
+        let rssi = try? Int(from: decoder)
         if let rssi, Limits.rssi.contains(rssi) || rssi == notAvailable { return rssi }
-        let number = rssi.map { "\($0)" } ?? (try? container.decode(Double.self)).map(NumberWording.text)
-        throw DecodingError.dataCorrupted(
-            .init(
-                codingPath: decoder.codingPath,
-                debugDescription: NumberWording.refusal(number ?? "the value", Limits.rssi, notAvailable)
-                    + ", nor an object with steps or walk"))
+        let number = rssi.map { "\($0)" } ?? (try? Double(from: decoder)).map(NumberWording.text)
+        throw decoder.failure(
+            NumberWording.refusal(number ?? "the value", Limits.rssi, notAvailable)
+                + ", nor an object with steps or walk")
     }
 
     public func encode(to encoder: any Encoder) throws {
         switch self {
-        case .constant(let rssi):
-            var container = encoder.singleValueContainer()
-            try container.encode(rssi)
+        case .constant(let rssi): try rssi.encode(to: encoder)
         case .steps(let steps):
             var container = encoder.container(keyedBy: Key.self)
             try container.encode(steps, forKey: .steps)

@@ -54,23 +54,15 @@ struct Radio: Sendable {
         var behavior: (any PeripheralBehavior)?
         /// The number of the adapter; nil for a peripheral.
         var adapter: Int?
-        /// What weakens it on the way to adapters, in dB by their numbers.
+        /// As in ``Sighting``.
         var attenuation: [Int: Int] = [:]
-    }
-
-    /// An advertisement at its time.
-    struct Utterance: Sendable {
-        var resident: Resident
-        var seconds: TimeInterval
 
         /// Returns what adapters receive; nil if that is nothing. Calls the behaviour, so never under a lock.
-        func sighting() -> Sighting? {
-            let peripheral = resident.peripheral
+        func sighting(at seconds: TimeInterval) -> Sighting? {
             var sighting = Sighting(
-                address: peripheral.address, addressType: peripheral.addressType, rssi: 0, report: resident.report,
-                sender: resident.adapter, seconds: seconds, privacy: peripheral.security.privacy,
-                attenuation: resident.attenuation)
-            guard let behavior = resident.behavior else {
+                address: peripheral.address, addressType: peripheral.addressType, rssi: 0, report: report,
+                sender: adapter, seconds: seconds, privacy: peripheral.security.privacy, attenuation: attenuation)
+            guard let behavior else {
                 sighting.rssi = peripheral.rssi.rssi(at: seconds)
                 return sighting
             }
@@ -86,10 +78,8 @@ struct Radio: Sendable {
     private var order: [VirtualAddress] = []
     /// The advertisements of adapters, by the addresses that they bear.
     private var hosts: [VirtualAddress: [Resident]] = [:]
-    /// The peripherals that have a link: they do not advertise.
-    private var busy: Set<VirtualAddress> = []
-    /// The peripherals that are out of range.
-    private var away: Set<VirtualAddress> = []
+    /// The peripherals that do not advertise because they have a link, or are out of range.
+    private var silent: Set<VirtualAddress> = []
     private var schedule = DeadlineQueue<VirtualAddress>()
     /// Whether an adapter scans; nothing is scheduled while none does.
     private(set) var isListening = false
@@ -111,7 +101,7 @@ struct Radio: Sendable {
         guard residents.removeValue(forKey: address) != nil else { return }
         order.removeAll { $0 == address }
         schedule.remove(address)
-        away.remove(address)
+        silent.remove(address)
     }
 
     mutating func beginListening(now: TimeInterval) {
@@ -130,22 +120,22 @@ struct Radio: Sendable {
 
     /// Returns the advertisements up to `now`, in order of time: at most `limit` at once, so that a loop that is late
     /// can do other work too. The next call returns the rest.
-    mutating func utterances(upTo now: TimeInterval, limit: Int = 512) -> [Utterance] {
-        var due: [Utterance] = []
+    mutating func utterances(
+        upTo now: TimeInterval, limit: Int = 512
+    ) -> [(resident: Resident, seconds: TimeInterval)] {
+        var due: [(resident: Resident, seconds: TimeInterval)] = []
         while due.count < limit, let next = schedule.popDue(at: now) {
             let sending = residents[next.key].map { [$0] } ?? hosts[next.key] ?? []
             guard !sending.isEmpty else { continue }
-            due += sending.map { Utterance(resident: $0, seconds: next.deadline) }
+            due += sending.map { ($0, next.deadline) }
             // Later by the smallest step, which gives the next time of this peripheral's own grid.
             plan(next.key, atOrAfter: next.deadline + Limits.advertisingInterval.lowerBound / 2)
         }
         return due
     }
 
-    /// Returns the advertisement that `address` sends at `now`, apart from its interval.
-    func utterance(of address: VirtualAddress, now: TimeInterval) -> Utterance? {
-        (residents[address] ?? hosts[address]?.first).map { Utterance(resident: $0, seconds: now) }
-    }
+    /// Returns the peripheral with an address, or the first advertisement of an adapter that bears it.
+    func sender(_ address: VirtualAddress) -> Resident? { residents[address] ?? hosts[address]?.first }
 
     // MARK: Adapters
 
@@ -178,42 +168,28 @@ struct Radio: Sendable {
     /// The strength of one adapter at another, in dBm.
     static let hostStrength = -50
 
-    /// Sets whether a peripheral has a link: while it has, it does not advertise.
-    mutating func setBusy(_ address: VirtualAddress, _ isBusy: Bool, now: TimeInterval) {
-        silence(address, isBusy, \.busy, now: now)
-    }
-
-    /// Takes a peripheral out of range, or back.
-    mutating func setAway(_ address: VirtualAddress, _ isAway: Bool, now: TimeInterval) {
-        if residents[address] != nil { silence(address, isAway, \.away, now: now) }
-    }
-
     mutating func setAttenuation(_ loss: Int, of address: VirtualAddress, at adapter: Int) {
         residents[address]?.attenuation[adapter] = loss == 0 ? nil : loss
     }
 
     /// Returns whether an adapter receives a peripheral at `now`, by its course of strength.
     func reaches(_ address: VirtualAddress, _ adapter: Int, now: TimeInterval) -> Bool {
-        guard !away.contains(address) else { return false }
         guard let resident = residents[address], let loss = resident.attenuation[adapter] else { return true }
         return RSSICourse.weakened(resident.peripheral.rssi.rssi(at: now), by: loss) != nil
     }
 
-    private mutating func silence(
-        _ address: VirtualAddress, _ isSilent: Bool, _ reason: WritableKeyPath<Self, Set<VirtualAddress>>,
-        now: TimeInterval
-    ) {
+    mutating func setSilent(_ address: VirtualAddress, _ isSilent: Bool, now: TimeInterval) {
         if isSilent {
-            self[keyPath: reason].insert(address)
+            silent.insert(address)
             schedule.remove(address)
-        } else if self[keyPath: reason].remove(address) != nil {
+        } else if silent.remove(address) != nil {
             plan(address, atOrAfter: now)
         }
     }
 
     private mutating func plan(_ address: VirtualAddress, atOrAfter seconds: TimeInterval) {
-        guard isListening, !busy.contains(address), !away.contains(address),
-            let next = (residents[address] ?? hosts[address]?.first)?.peripheral.advertises(atOrAfter: seconds)
+        guard isListening, !silent.contains(address),
+            let next = sender(address)?.peripheral.advertises(atOrAfter: seconds)
         else { return }
         schedule.set(address, to: next)
     }

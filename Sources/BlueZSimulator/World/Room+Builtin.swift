@@ -107,10 +107,11 @@ extension Room {
         var numbers = SeededGenerator(seed: seed)
         let peripherals = (0..<count).map { index in
             let bits = numbers.next()
+            let bytes = (0..<8).map { UInt8(truncatingIfNeeded: bits >> ($0 * 8)) }
             var advertisement = Advertisement(
                 localName: bits % 5 == 0 ? nil : "Crowd \(index)",
                 serviceUUIDs: bits % 3 == 0 ? [] : [crowdServices[index % crowdServices.count]],
-                manufacturerData: [crowdMakers[index % crowdMakers.count]: bytes(of: bits)])
+                manufacturerData: [crowdMakers[index % crowdMakers.count]: bytes])
             if bits % 7 == 0 { advertisement.txPower = Int(bits >> 8 & 0xF) - 8 }
             if bits % 11 == 0 { advertisement.isConnectable = false }
             return VirtualPeripheral(
@@ -125,8 +126,4 @@ extension Room {
 
     private static let crowdServices = ["180d", "180f", "1809", "181a", "1816", "feaa"]
     private static let crowdMakers: [UInt16] = [0x004C, 0x0006, 0x00E0, 0x0075, 0x0059]
-
-    private static func bytes(of bits: UInt64) -> [UInt8] {
-        (0..<8).map { UInt8(truncatingIfNeeded: bits >> ($0 * 8)) }
-    }
 }

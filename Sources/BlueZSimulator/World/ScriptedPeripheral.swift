@@ -5,6 +5,7 @@ struct ScriptedPeripheral: Sendable {
     private(set) var peripheral: VirtualPeripheral
     var database: AttributeDatabase
     var faults = PeripheralFaults()
+    var isAway = false
     /// The links that it has, and the attempts to connect that it considers. Others wait until one of these ends.
     var centrals: [CentralEnd] = []
     var address: VirtualAddress { peripheral.address }

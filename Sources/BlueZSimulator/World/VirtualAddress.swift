@@ -11,14 +11,9 @@ public struct VirtualAddress: Hashable, Sendable {
     /// Creates an address from its written form, with colons, dashes or underscores, in either case. Nil for anything else.
     public init?(_ text: some StringProtocol) {
         let parts = text.split(omittingEmptySubsequences: false) { $0 == ":" || $0 == "-" || $0 == "_" }
-        guard parts.count == 6 else { return nil }
-        var value: UInt64 = 0
-        for part in parts {
-            guard part.utf8.count == 2, part.allSatisfy(\.isHexDigit), let byte = UInt64(part, radix: 16) else {
-                return nil
-            }
-            value = value << 8 | byte
-        }
+        guard parts.map(\.utf8.count) == [2, 2, 2, 2, 2, 2], let value = UInt64(parts.joined(), radix: 16),
+            Hexadecimal.isDigits(parts.joined())
+        else { return nil }
         self.value = value
     }
 
@@ -67,20 +62,14 @@ extension VirtualAddress: Comparable {
 
 extension VirtualAddress: Codable {
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        let text = try container.decode(String.self)
+        let text = try String(from: decoder)
         guard let address = VirtualAddress(text) else {
-            throw DecodingError.dataCorruptedError(
-                in: container,
-                debugDescription: "\"\(text)\" is no Bluetooth address; write six bytes, such as C0:FF:EE:00:00:01")
+            throw decoder.failure("\"\(text)\" is no Bluetooth address; write six bytes, such as C0:FF:EE:00:00:01")
         }
         self = address
     }
 
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(description)
-    }
+    public func encode(to encoder: any Encoder) throws { try description.encode(to: encoder) }
 }
 
 /// Whether an address is assigned to the manufacturer or chosen by the device.

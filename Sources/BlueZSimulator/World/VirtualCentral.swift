@@ -42,9 +42,7 @@ public struct VirtualCentral: Hashable, Sendable {
         self.isBonded = isBonded
         self.security = security
     }
-}
 
-extension VirtualCentral {
     /// The address by which it is known to devices that have paired with it.
     var identity: VirtualAddress { security.privacy?.identity ?? address }
 }

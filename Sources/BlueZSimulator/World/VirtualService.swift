@@ -130,6 +130,8 @@ public enum CharacteristicFlag: String, Hashable, Sendable, Codable, CaseIterabl
     case reliableWrite = "reliable-write"
     /// The description of the characteristic can be written.
     case writableAuxiliaries = "writable-auxiliaries"
+
+    public init(from decoder: any Decoder) throws { self = try decoder.choice(of: Self.self, by: \.rawValue) }
 }
 
 /// What a characteristic sends unasked while a central is subscribed to it.
@@ -141,15 +143,14 @@ public enum NotificationSource: Hashable, Sendable {
     case counter(size: Int, every: TimeInterval)
 
     /// Seconds between two values.
-    var interval: TimeInterval {
+    package var interval: TimeInterval {
         switch self {
         case .cycle(_, let interval), .counter(_, let interval):
             Limits.notificationInterval.nearest(to: interval)
         }
     }
 
-    /// Returns the value at a position in the sequence.
-    func value(at index: Int) -> [UInt8] {
+    package func value(at index: Int) -> [UInt8] {
         switch self {
         case .cycle(let values, _): values.isEmpty ? [] : values[index % values.count]
         case .counter(let size, _): Self.number(index, size: size)
@@ -158,11 +159,7 @@ public enum NotificationSource: Hashable, Sendable {
 
     /// Returns a number, little-endian, with zeros up to `size` bytes.
     static func number(_ number: Int, size: Int) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: Limits.counterSize.nearest(to: size))
-        for place in 0..<min(8, bytes.count) {
-            bytes[place] = UInt8(truncatingIfNeeded: UInt64(number) >> UInt64(8 * place))
-        }
-        return bytes
+        (0..<Limits.counterSize.nearest(to: size)).map { UInt8(truncatingIfNeeded: UInt64(number) >> (8 * $0)) }
     }
 }
 
@@ -203,10 +200,12 @@ extension VirtualCharacteristic: Codable {
         self.init(
             try container.uuid(forKey: .uuid),
             try container.decodeIfPresent(Set<CharacteristicFlag>.self, forKey: .flags) ?? [.read],
-            value: try container.decodeBytes(forKey: .value, orText: .text),
+            value: try container.text(Limits.valueLength, forKey: .text).map { Array($0.utf8) }
+                ?? container.bytes(
+                    container.decodeIfPresent(String.self, forKey: .value) ?? "", limit: Limits.valueLength, .value),
             descriptors: try container.decodeIfPresent([VirtualDescriptor].self, forKey: .descriptors) ?? [],
             notifications: try container.decodeIfPresent(NotificationSource.self, forKey: .notifications),
-            echo: try container.uuidIfPresent(forKey: .echo),
+            echo: try container.decodeIfPresent(String.self, forKey: .echo).map { try container.uuid($0, .echo) },
             security: try container.decodeIfPresent(AttributeSecurity.self, forKey: .security) ?? AttributeSecurity())
     }
 
@@ -222,25 +221,18 @@ extension VirtualCharacteristic: Codable {
     }
 }
 
-/// In JSON: `{"uuid": "2901", "text": "Control"}`, or `"value"` with hexadecimal bytes.
+/// In JSON: `{"uuid": "2901", "text": "Control"}`, or `"value"` with hexadecimal bytes: as of a characteristic.
 extension VirtualDescriptor: Codable {
     private enum Key: String, CodingKey, CaseIterable { case uuid, flags, value, text, security }
 
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.strictContainer(keyedBy: Key.self)
-        self.init(
-            try container.uuid(forKey: .uuid),
-            value: try container.decodeBytes(forKey: .value, orText: .text),
-            flags: try container.decodeIfPresent(Set<CharacteristicFlag>.self, forKey: .flags) ?? [.read],
-            security: try container.decodeIfPresent(AttributeSecurity.self, forKey: .security) ?? AttributeSecurity())
+        _ = try decoder.strictContainer(keyedBy: Key.self)
+        let attribute = try VirtualCharacteristic(from: decoder)
+        self.init(attribute.uuid, value: attribute.value, flags: attribute.flags, security: attribute.security)
     }
 
     public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: Key.self)
-        try container.encode(uuid, forKey: .uuid)
-        if !value.isEmpty { try container.encode(Hexadecimal.text(value), forKey: .value) }
-        try container.encode(CharacteristicFlag.allCases.filter(flags.contains), forKey: .flags)
-        if security != AttributeSecurity() { try container.encode(security, forKey: .security) }
+        try VirtualCharacteristic(uuid, flags, value: value, security: security).encode(to: encoder)
     }
 }
 
@@ -264,19 +256,12 @@ extension NotificationSource: Codable {
 
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Key.self)
+        try container.encode(interval, forKey: .every)
         switch self {
-        case .cycle(let values, let interval):
-            try container.encode(values.map(Hexadecimal.text), forKey: .cycle)
-            try container.encode(interval, forKey: .every)
-        case .counter(let size, let interval):
-            try container.encode(size, forKey: .counter)
-            try container.encode(interval, forKey: .every)
+        case .cycle(let values, _): try container.encode(values.map(Hexadecimal.text), forKey: .cycle)
+        case .counter(let size, _): try container.encode(size, forKey: .counter)
         }
     }
-}
-
-extension CharacteristicFlag {
-    public init(from decoder: any Decoder) throws { self = try decoder.choice(of: Self.self, by: \.rawValue) }
 }
 
 extension KeyedDecodingContainer {
@@ -294,11 +279,5 @@ extension KeyedDecodingContainer {
             let text = "no handle is left for it; the attributes of a peripheral have the handles from 1 to 65535"
             throw failure(key, text, at: path)
         }
-    }
-
-    /// Returns a value's bytes, from hexadecimal digits or from a text.
-    fileprivate func decodeBytes(forKey key: Key, orText textKey: Key) throws -> [UInt8] {
-        if let text = try text(Limits.valueLength, forKey: textKey) { return Array(text.utf8) }
-        return try bytes(try decodeIfPresent(String.self, forKey: key) ?? "", limit: Limits.valueLength, key)
     }
 }

@@ -117,5 +117,5 @@ struct AdvertiseCommand: AsyncParsableCommand {
         return names.first { !seen.insert($0).inserted }
     }
 
-    func run() async throws { try await options.run(advertising: [AdvertisingPlan(data)]) }
+    func run() async throws { try await options.run(advertising: [AdvertisingPlan(data: data)]) }
 }

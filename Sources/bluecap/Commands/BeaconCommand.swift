@@ -99,7 +99,7 @@ struct BeaconCommand: AsyncParsableCommand {
     ///
     /// - Throws: `ValidationError` if the options exclude each other.
     func plans() throws -> [AdvertisingPlan] {
-        var plans = [try identity()].compactMap { $0 }.map { AdvertisingPlan($0) }
+        var plans = [try identity()].compactMap { $0 }.map { AdvertisingPlan(data: $0) }
         if telemetry {
             plans.append(.telemetry(batteryMillivolts: battery, temperature: temperature))
         } else if battery != nil || temperature != nil {

@@ -106,7 +106,7 @@ struct ServeCommand: AsyncParsableCommand {
         let omissions = peripheral.omissions
         if !omissions.isEmpty { Output.remark("Not served: \(omissions.joined(separator: "; ")).") }
         try await options.run(
-            services: peripheral.services, advertising: advertisement.map { [AdvertisingPlan($0.data)] } ?? [],
+            services: peripheral.services, advertising: advertisement.map { [AdvertisingPlan(data: $0.data)] } ?? [],
             showsUpdates: updates, pairing: plan, pairableTime: pairable)
     }
 }

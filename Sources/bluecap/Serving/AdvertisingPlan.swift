@@ -13,8 +13,6 @@ struct AdvertisingPlan: Sendable {
         var to: @Sendable (Double) -> AdvertisingData
     }
 
-    init(_ data: AdvertisingData) { self.data = data }
-
     /// Returns an advertisement with the name, the appearance, and as many of the services as fit: short UUIDs before long
     /// ones, otherwise in their order; and the services that do not fit.
     static func announcing(
@@ -48,9 +46,7 @@ struct AdvertisingPlan: Sendable {
                     advertisementCount: UInt32(truncatingIfNeeded: Int(seconds / usualInterval)),
                     tenthsOfUptime: UInt32(truncatingIfNeeded: Int(seconds * 10))))
         }
-        var plan = AdvertisingPlan(frame(0))
-        plan.change = Change(every: 10, to: frame)
-        return plan
+        return AdvertisingPlan(data: frame(0), change: Change(every: 10, to: frame))
     }
 
     /// BlueZ 5.66's own interval, in seconds.

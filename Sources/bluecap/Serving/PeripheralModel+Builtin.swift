@@ -1,4 +1,5 @@
 import BlueCapKit
+import BlueZSimulator
 import Foundation
 
 /// The peripherals that the tool can serve without a file.
@@ -105,8 +106,8 @@ extension PeripheralModel {
                 humidityRaw: UInt16((humidity + 6) / 125 * 65536) & ~3
             ).serialize()
         }
-        let keys = ValueSource.cycle(
-            [Tag.KeyPressedService.State.none, .buttonOne, .none, .buttonTwo].map { $0.serialize() }, pace: 2)
+        let states = [Tag.KeyPressedService.State.none, .buttonOne, .none, .buttonTwo]
+        let keys = ValueSource(.cycle(states.map { Array($0.serialize()) }, every: 2))
         return PeripheralModel(
             name: "SensorTag",
             services: [

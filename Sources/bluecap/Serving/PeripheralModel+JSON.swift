@@ -37,10 +37,10 @@ extension PeripheralModel {
         }
         let profiles = ProfileManager.ready
         let services = try file.services.map { service in
-            let profile = profiles.service(uuid(service.uuid))
+            let uuid = CBUUID(string: service.uuid)
+            let profile = profiles.service(uuid)
             return Service(
-                uuid: uuid(service.uuid),
-                name: profile?.name ?? AssignedNumbers.serviceName(uuid(service.uuid)),
+                uuid: uuid, name: profile?.name ?? AssignedNumbers.serviceName(uuid),
                 isPrimary: service.isPrimary,
                 characteristics: try service.characteristics.map {
                     try characteristic($0, of: service, profile: profile, source: source)
@@ -68,42 +68,33 @@ extension PeripheralModel {
     private static func characteristic(
         _ characteristic: VirtualCharacteristic, of service: VirtualService, profile: ServiceProfile?, source: String
     ) throws -> Characteristic {
-        let uuid = self.uuid(characteristic.uuid)
+        let uuid = CBUUID(string: characteristic.uuid)
         var model = Characteristic(
             uuid: uuid, profile: profile?.characteristic(uuid),
             properties: CBCharacteristicProperties(names: characteristic.flags.map(\.rawValue))
                 .requiring(characteristic.security.subscribe),
             value: Data(characteristic.value),
             descriptors: characteristic.descriptors.map {
-                let isWritable = $0.flags.contains(.write)
+                let reading: CBAttributePermissions = $0.flags.contains(.read) ? .readable : []
+                let protection: CBAttributePermissions =
+                    $0.flags.contains(.write) ? [.writeable, .init($0.security)] : .init(reading: $0.security.read)
                 return Descriptor(
-                    uuid: self.uuid($0.uuid), value: Data($0.value), isReadable: $0.flags.contains(.read),
-                    isWritable: isWritable,
-                    protection: isWritable ? .init($0.security) : .init(reading: $0.security.read))
+                    uuid: CBUUID(string: $0.uuid), value: Data($0.value), permissions: [reading, protection])
             },
             protection: .init(characteristic.security))
         let place = "\(source) does not describe a peripheral: characteristic \(characteristic.uuid)"
         if let echo = characteristic.echo {
-            let target = self.uuid(echo)
-            guard service.characteristics.contains(where: { self.uuid($0.uuid) == target }) else {
+            let target = CBUUID(string: echo)
+            guard service.characteristics.contains(where: { CBUUID(string: $0.uuid) == target }) else {
                 throw ToolFailure("\(place) echoes to \"\(echo)\", which its service does not have.")
             }
             model.behaviour = .echoes(to: target)
         }
-        switch characteristic.notifications {
-        case nil: break
-        case .cycle(let values, let pace):
-            model.behaviour = .changes(.cycle(values.map { Data($0) }, pace: pace), every: pace)
-        case .counter(let size, let pace):
-            model.behaviour = .changes(.counter(size: size, pace: pace), every: pace)
+        if let source = characteristic.notifications {
+            model.behaviour = .changes(ValueSource(source), every: source.interval)
         }
         return model
     }
-
-    /// A UUID of the file; the decoder has checked it.
-    private static func uuid(_ text: String) -> CBUUID { CBUUID(string: text) }
-
-    // MARK: The file
 
     private struct File: Decodable {
         enum Key: String, CodingKey, CaseIterable { case name, appearance, services }
@@ -116,30 +107,18 @@ extension PeripheralModel {
             let container = try decoder.strictContainer(keyedBy: Key.self)
             name = try container.decodeIfPresent(String.self, forKey: .name)
             appearance = try container.number(0...UInt16.max, forKey: .appearance)
-            guard container.contains(.services) else {
-                throw DecodingError.keyNotFound(
-                    Key.services, .init(codingPath: container.codingPath, debugDescription: ""))
+            guard try container.nestedUnkeyedContainer(forKey: .services).count != 0 else {
+                throw container.failure(.services, "there is no service in it")
             }
             services = try container.services(forKey: .services)
-            guard !services.isEmpty else {
-                throw DecodingError.dataCorrupted(
-                    .init(codingPath: [Key.services], debugDescription: "there is no service in it"))
-            }
         }
     }
 }
 
 extension LinkSecurity {
-    /// Returns the one of three sets that this security requires; an empty set if there is none.
-    fileprivate func requirement<Values: SetAlgebra>(
-        _ encrypted: Values, _ authenticated: Values, _ secure: Values
-    ) -> Values {
-        switch self {
-        case .none: []
-        case .encrypted: encrypted
-        case .authenticated: authenticated
-        case .secure: secure
-        }
+    /// Returns the one of three sets, for links from encrypted to secure, that this security requires; an empty set for none.
+    fileprivate func requirement<Values: SetAlgebra>(_ sets: Values...) -> Values {
+        self == .none ? [] : sets[rawValue - 1]
     }
 }
 

@@ -1,4 +1,5 @@
 import BlueCapKit
+import BlueZSimulator
 import Foundation
 
 /// A peripheral to serve: its services, and how each characteristic behaves. A value, from a built-in profile or a file.
@@ -55,21 +56,15 @@ struct PeripheralModel: Sendable {
         }
 
         fileprivate var isProtected: Bool {
-            !protection.isEmpty || properties.rawValue > 0xFF || descriptors.contains { !$0.protection.isEmpty }
+            !protection.isEmpty || properties.rawValue > 0xFF
+                || descriptors.contains { !$0.permissions.isSubset(of: [.readable, .writeable]) }
         }
     }
 
     struct Descriptor: Sendable, Equatable {
         var uuid: CBUUID
         var value: Data
-        var isReadable = true
-        var isWritable = false
-        /// The security of the link that reading and writing need.
-        var protection: CBAttributePermissions = []
-
-        var permissions: CBAttributePermissions {
-            protection.union(isReadable ? .readable : []).union(isWritable ? .writeable : [])
-        }
+        var permissions: CBAttributePermissions = .readable
     }
 
     /// How a characteristic behaves. Other characteristics that are named belong to its own service.
@@ -146,21 +141,9 @@ struct ValueSource: Sendable {
         ValueSource { seconds in Data([UInt8(100 - Int(seconds / pace) % 96)]) }
     }
 
-    /// One value after the other every `pace` seconds, and again from the first.
-    static func cycle(_ values: [Data], pace: Double) -> ValueSource {
-        ValueSource { seconds in values.isEmpty ? Data() : values[index(at: seconds, pace: pace) % values.count] }
-    }
-
-    /// A number that counts every `pace` seconds, little-endian in `size` bytes.
-    static func counter(size: Int, pace: Double) -> ValueSource {
-        ValueSource { seconds in
-            let number = UInt64(index(at: seconds, pace: pace))
-            return Data((0..<size).map { $0 < 8 ? UInt8(truncatingIfNeeded: number >> UInt64(8 * $0)) : 0 })
-        }
-    }
-
-    /// The number of values before this time. A timer may fire slightly early.
-    private static func index(at seconds: Double, pace: Double) -> Int {
-        max(0, Int((seconds / pace + 1e-6).rounded(.down)))
+    /// What a virtual peripheral notifies.
+    init(_ source: NotificationSource) {
+        // A timer may fire slightly early.
+        self.init { Data(source.value(at: max(0, Int(($0 / source.interval + 1e-6).rounded(.down))))) }
     }
 }

@@ -252,18 +252,14 @@ private struct ServingLoop {
                 do { try await pairing.answer(request, console) } catch { await console.remark("\(error)") }
             }
         case .paired(let central, let change, let date):
-            try await handle(change, of: central, date)
+            if let error = change.error {
+                try await report(.pairingFailed(ServingEvent.Who(central), ServingFailure.text(for: error)), date)
+            } else if !change.isPaired {
+                paired.remove(central)
+            } else if paired.insert(central).inserted {
+                try await report(.paired(ServingEvent.Who(central), isBonded: change.isBonded), date)
+            }
         case .timeIsOver: break
-        }
-    }
-
-    private mutating func handle(_ change: PairingChange, of central: Central, _ date: Date) async throws {
-        if let error = change.error {
-            try await report(.pairingFailed(ServingEvent.Who(central), ServingFailure.text(for: error)), date)
-        } else if !change.isPaired {
-            paired.remove(central)
-        } else if paired.insert(central).inserted {
-            try await report(.paired(ServingEvent.Who(central), isBonded: change.isBonded), date)
         }
     }
 
@@ -295,22 +291,16 @@ private struct ServingLoop {
     /// Without subscribers the value is only stored: nothing is sent later.
     private mutating func change(_ key: ServingMachine.Key, to data: Data) async throws {
         let characteristic = characteristics[key.service][key.characteristic]
-        guard characteristic.hasSubscribers, send(data, over: characteristic) else {
+        guard characteristic.hasSubscribers else { return characteristic.value = data }
+        do {
+            try characteristic.update(withData: data)
+        } catch {
+            // The link carries less than the values need; the next value replaces this one.
+            serving.radio.logger.debug("value left out", metadata: ["why": "\(error)"])
             return characteristic.value = data
         }
         guard serving.showsUpdates else { return summary.updates += 1 }
         try await report(.sent(attribute(key), value(data, of: key)))
-    }
-
-    private func send(_ data: Data, over characteristic: MutableCharacteristic) -> Bool {
-        do {
-            try characteristic.update(withData: data)
-            return true
-        } catch {
-            // The link carries less than the values need; the next value replaces this one.
-            serving.radio.logger.debug("value left out", metadata: ["why": "\(error)"])
-            return false
-        }
     }
 
     private mutating func report(_ event: ServingEvent, _ date: Date = Date()) async throws {
@@ -368,7 +358,12 @@ enum ServingFailure {
 
     static func text(for error: PeripheralManagerError) -> String {
         switch error {
-        case .advertisementTooLong(let field, let excess): tooLong(field, by: excess)
+        case .advertisementTooLong(.localName, let excess):
+            "The name is \(Wording.count(excess, "byte")) too long for an advertisement: use at most 29 bytes of UTF-8."
+        case .advertisementTooLong(let field, let excess):
+            "The advertisement is \(Wording.count(excess, "byte")) too long for its 31: "
+                + (field == .serviceUUIDs
+                    ? "advertise fewer services, above all of long UUIDs." : "shorten its \(field), or omit something.")
         case .notPoweredOn:
             "Bluetooth was switched off, or the adapter was removed, before everything was registered: try again."
         case .tooManyAdvertisements(let count):
@@ -388,16 +383,6 @@ enum ServingFailure {
         case .timedOut: "not answered in time"
         case .linkLost, .cancelled: "cancelled, or another passkey"
         default: error.description
-        }
-    }
-
-    private static func tooLong(_ field: AdvertisingField, by excess: Int) -> String {
-        let bytes = Wording.count(excess, "byte")
-        return switch field {
-        case .localName: "The name is \(bytes) too long for an advertisement: use at most 29 bytes of UTF-8."
-        case .serviceUUIDs:
-            "The advertisement is \(bytes) too long for its 31: advertise fewer services, above all of long UUIDs."
-        default: "The advertisement is \(bytes) too long for its 31: shorten its \(field), or omit something."
         }
     }
 

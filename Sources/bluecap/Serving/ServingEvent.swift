@@ -24,26 +24,17 @@ enum ServingEvent: Sendable {
     case finished(Summary)
 
     /// What a pairing needs from this side.
-    enum PairingNeed: String, Equatable, Sendable {
-        case display, compare, enter, authorize
+    struct PairingNeed: Equatable, Sendable {
+        fileprivate let name: String, verb: String
 
         init(_ kind: PairingRequest.Kind) {
-            self =
+            (name, verb) =
                 switch kind {
-                case .displayPasskey: .display
-                case .confirm: .compare
-                case .enterPasskey: .enter
-                case .authorize: .authorize
+                case .displayPasskey: ("display", "wants to pair, with a passkey from here")
+                case .confirm: ("compare", "wants to pair, and shows a number to compare")
+                case .enterPasskey: ("enter", "wants to pair, and shows a passkey")
+                case .authorize: ("authorize", "wants to pair")
                 }
-        }
-
-        fileprivate var verb: String {
-            switch self {
-            case .display: "wants to pair, with a passkey from here"
-            case .compare: "wants to pair, and shows a number to compare"
-            case .enter: "wants to pair, and shows a passkey"
-            case .authorize: "wants to pair"
-            }
         }
     }
 
@@ -66,6 +57,13 @@ enum ServingEvent: Sendable {
         var writes = 0
         var updates = 0
         var seconds = 0.0
+
+        fileprivate var counts: KeyValuePairs<String, Int> {
+            [
+                "connection": connections, "subscription": subscriptions, "read": reads, "write": writes,
+                "update": updates,
+            ]
+        }
 
         mutating func count(_ event: ServingEvent) {
             switch event {
@@ -136,16 +134,12 @@ extension ServingEvent {
             ]
         case .written(_, _, _, let result):
             members.append(("error", result == .success ? .null : JSON("\(result)")))
-        case .pairingRequested(let need, _): members.append(("needs", JSON(need.rawValue)))
+        case .pairingRequested(let need, _): members.append(("needs", JSON(need.name)))
         case .paired(_, let isBonded): members.append(("bonded", JSON(isBonded)))
         case .pairingFailed(_, let why): members.append(("error", JSON(why)))
         case .finished(let summary):
-            members = [
-                ("event", JSON(name)), ("connections", JSON(summary.connections)),
-                ("subscriptions", JSON(summary.subscriptions)), ("reads", JSON(summary.reads)),
-                ("writes", JSON(summary.writes)), ("updates", JSON(summary.updates)),
-                ("seconds", JSON(seconds: summary.seconds)),
-            ]
+            members = [("event", JSON(name))] + summary.counts.map { ($0.key + "s", JSON($0.value)) }
+            members.append(("seconds", JSON(seconds: summary.seconds)))
         case .connected, .disconnected, .subscribed, .unsubscribed, .read, .sent: break
         }
         return members
@@ -163,14 +157,10 @@ extension ServingEvent {
             return "Serving \(services.map(\.label).joined(separator: ", "))"
                 + (name.map { " as \"\(DisplayText.safe($0))\"" } ?? "") + ". Ctrl-C ends it."
         case .finished(let summary):
-            var parts = [Wording.count(summary.connections, "connection")]
-            if summary.services > 0 {
-                parts += [
-                    Wording.count(summary.subscriptions, "subscription"), Wording.count(summary.reads, "read"),
-                    Wording.count(summary.writes, "write"), Wording.count(summary.updates, "update"),
-                ]
-            }
-            return parts.joined(separator: ", ") + " in " + Wording.tenths(summary.seconds)
+            // Without a service there is nothing to count but connections.
+            let counts = summary.counts.prefix(summary.services > 0 ? 5 : 1)
+            return counts.map { Wording.count($0.value, $0.key) }.joined(separator: ", ")
+                + " in " + Wording.tenths(summary.seconds)
         case .connected, .disconnected, .subscribed, .unsubscribed, .read, .written, .sent, .pairingRequested, .paired,
             .pairingFailed:
             return nil

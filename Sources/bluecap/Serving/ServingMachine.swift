@@ -71,12 +71,19 @@ struct ServingMachine: Sendable {
             return (.success, [.value(target, data)])
         case .resets(let uuid):
             guard understands(data, characteristic.profile) else { return (Self.controlPointNotSupported, []) }
-            if let target = sibling(of: key, uuid) { reset(target, at: seconds) }
+            if let target = sibling(of: key, uuid), case .changes(var source, let pace) = self[target].behaviour {
+                source.reset(at: seconds)
+                self[target].behaviour = .changes(source, every: pace)
+            }
             return (.success, [])
         case .keeps, .changes, .measures:
             guard understands(data, characteristic.profile) else { return (.invalidAttributeValueLength, []) }
             self[key].value = data
-            return (.success, [.value(key, data)] + followers(of: key).flatMap { restart($0) })
+            let restarted: [Effect] = followers(of: key).map {
+                settle($0)
+                return wake($0) ?? .value($0, self[$0].value)
+            }
+            return (.success, [.value(key, data)] + restarted)
         }
     }
 
@@ -117,17 +124,6 @@ struct ServingMachine: Sendable {
             return
         }
         self[key].value = Data(count: source.value(at: 0).count)
-    }
-
-    private mutating func restart(_ key: Key) -> [Effect] {
-        settle(key)
-        return [wake(key) ?? .value(key, self[key].value)]
-    }
-
-    private mutating func reset(_ key: Key, at seconds: Double) {
-        guard case .changes(var source, let pace) = self[key].behaviour else { return }
-        source.reset(at: seconds)
-        self[key].behaviour = .changes(source, every: pace)
     }
 
     /// Orders the next wake-up, which replaces any other; `nil` for a value that does not change now.

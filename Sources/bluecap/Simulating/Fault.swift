@@ -46,21 +46,18 @@ struct Fault: Sendable {
         let name: String
         let parameters: [Parameter]
         let summary: String
-        let cause: @Sendable (FaultInjector, Fault) throws -> Void
-
-        /// - Parameter cause: Is called when all that the parameters name exists.
-        init(
-            _ name: String, _ parameters: [Parameter], _ summary: String,
-            cause: @escaping @Sendable (Simulator, Fault) -> Void
-        ) {
-            self.init(name, parameters, summary, perform: { cause($0.simulator, $1) })
-        }
+        let needsDaemon: Bool
+        /// Is called when all that the parameters name exists.
+        let cause: @Sendable (Simulator, Fault) -> Void
+        /// Is called when the seconds of the fault have passed, during which other faults are caused.
+        let sequel: (@Sendable (Simulator) -> Void)?
 
         init(
-            _ name: String, _ parameters: [Parameter], _ summary: String,
-            perform: @escaping @Sendable (FaultInjector, Fault) throws -> Void
+            _ name: String, _ parameters: [Parameter], _ summary: String, needsDaemon: Bool = false,
+            cause: @escaping @Sendable (Simulator, Fault) -> Void, sequel: (@Sendable (Simulator) -> Void)? = nil
         ) {
-            (self.name, self.parameters, self.summary, cause) = (name, parameters, summary, perform)
+            (self.name, self.parameters, self.summary) = (name, parameters, summary)
+            (self.needsDaemon, self.cause, self.sequel) = (needsDaemon, cause, sequel)
         }
 
         var usage: String { ([name] + parameters.map(\.usage)).joined(separator: " ") }
@@ -69,10 +66,12 @@ struct Fault: Sendable {
     /// All faults, in the order of the help.
     static let forms: [Form] = [
         Form(
-            "restart-daemon", [.seconds(or: 1)], "bluetoothd ends, and starts again after 1 s.",
-            perform: { try $0.restart(after: $1.seconds) }),
-        Form("kill-daemon", [], "bluetoothd ends.", perform: { injector, _ in try injector.kill() }),
-        Form("start-daemon", [], "bluetoothd starts.", perform: { injector, _ in try injector.start() }),
+            "restart-daemon", [.seconds(or: 1)], "bluetoothd ends, and starts again after 1 s.", needsDaemon: true,
+            cause: { simulator, _ in simulator.simulateDaemonDeath() }, sequel: { $0.simulateDaemonReturn() }),
+        Form("kill-daemon", [], "bluetoothd ends.", needsDaemon: true) { simulator, _ in
+            simulator.simulateDaemonDeath()
+        },
+        Form("start-daemon", [], "bluetoothd starts.") { simulator, _ in simulator.simulateDaemonReturn() },
         Form("power-off", [.adapter], "The adapter is switched off.") { $0.simulatePowerOff(adapter: $1.adapter) },
         Form("power-on", [.adapter], "The adapter is switched on.") { $0.simulatePowerOn(adapter: $1.adapter) },
         Form("rfkill-block", [.adapter], "rfkill blocks the adapter.") { $0.simulateRfkill(true, adapter: $1.adapter) },
@@ -224,7 +223,7 @@ struct Fault: Sendable {
 
 /// Causes faults, one after another, and returns when clients can see each on the bus.
 final class FaultInjector: Sendable {
-    let simulator: Simulator
+    private let simulator: Simulator
     private let turn = NSLock()
 
     /// How long a fault may take in addition to its own pause, in seconds.
@@ -236,40 +235,27 @@ final class FaultInjector: Sendable {
     func perform(_ fault: Fault) throws {
         turn.lock()
         defer { turn.unlock() }
+        if fault.form.needsDaemon { try requireDaemon() }
         for parameter in fault.form.parameters { try check(parameter, of: fault) }
-        try fault.form.cause(self, fault)
-        guard simulator.waitUntilDone(limit: Self.patience) else { throw Self.overdue }
-    }
-
-    private static let overdue = ToolFailure("The simulator did not do that within \(Int(patience)) s.")
-
-    // MARK: The daemon
-
-    fileprivate func kill() throws {
-        try requireDaemon()
-        simulator.simulateDaemonDeath()
-        guard simulator.waitForOwner(false, limit: Self.patience) else { throw Self.overdue }
-    }
-
-    fileprivate func start() throws {
-        simulator.simulateDaemonReturn()
-        guard simulator.waitForOwner(true, limit: Self.patience) else { throw Self.overdue }
-    }
-
-    /// During the pause, other faults are caused.
-    fileprivate func restart(after pause: Double) throws {
-        try kill()
+        fault.form.cause(simulator, fault)
+        try waitUntilSeen()
+        guard let sequel = fault.form.sequel else { return }
         turn.unlock()
-        Thread.sleep(forTimeInterval: pause)
+        Thread.sleep(forTimeInterval: fault.seconds)
         turn.lock()
-        try start()
+        sequel(simulator)
+        try waitUntilSeen()
+    }
+
+    private func waitUntilSeen() throws {
+        guard simulator.waitUntilDone(limit: Self.patience),
+            simulator.waitForOwner(simulator.isDaemonRunning, limit: Self.patience)
+        else { throw ToolFailure("The simulator did not do that within \(Int(Self.patience)) s.") }
     }
 
     private func requireDaemon() throws {
         guard simulator.isDaemonRunning else { throw ToolFailure("bluetoothd is not running; start-daemon starts it.") }
     }
-
-    // MARK: Adapters and peripherals
 
     private var adapters: [Int] { simulator.adapters.compactMap { Int($0.path.dropFirst("/org/bluez/hci".count)) } }
 

@@ -39,31 +39,26 @@ struct Visitor: Sendable {
     }
 
     private func visit() {
-        let phone = VirtualCentral("C0:FF:EE:00:CE:01", name: "Phone", mtu: 247)
-        let link = simulator.connect(phone, to: adapter)
+        let link = simulator.connect(VirtualCentral("C0:FF:EE:00:CE:01", name: "Phone"), to: adapter)
         // The link waits until a peripheral advertises.
         guard simulator.wait(until: { link.state != .connecting }, limit: 3600), link.state == .connected else {
             return
         }
         let characteristics = link.services.filter { !Self.skipped.contains($0.uuid.uppercased()) }
             .flatMap(\.characteristics)
-        for characteristic in characteristics where characteristic.flags.contains(.read) {
-            finish(link) { $0.read(AttributeSelector(characteristic)) }
-        }
-        for characteristic in characteristics {
-            guard !characteristic.flags.isDisjoint(with: [.notify, .indicate]) else { continue }
-            finish(link) {
-                $0.subscribe(
-                    to: AttributeSelector(characteristic), indications: !characteristic.flags.contains(.notify))
+        // By handle: several characteristics may have one UUID.
+        func finishEach(
+            with flags: Set<CharacteristicFlag>,
+            _ send: (CentralLink, ServedCharacteristic, AttributeSelector) -> CentralRequest
+        ) {
+            for characteristic in characteristics where !characteristic.flags.isDisjoint(with: flags) {
+                finish(link) { send($0, characteristic, .handle(characteristic.valueHandle)) }
             }
         }
-        for characteristic in characteristics {
-            guard !characteristic.flags.isDisjoint(with: [.write, .writeWithoutResponse]) else { continue }
-            finish(link) {
-                $0.write(
-                    Self.bytes(for: characteristic.uuid), to: AttributeSelector(characteristic),
-                    type: characteristic.flags.contains(.write) ? .request : .command)
-            }
+        finishEach(with: [.read]) { $0.read($2) }
+        finishEach(with: [.notify, .indicate]) { $0.subscribe(to: $2, indications: !$1.flags.contains(.notify)) }
+        finishEach(with: [.write, .writeWithoutResponse]) {
+            $0.write(Self.bytes(for: $1.uuid), to: $2, type: $1.flags.contains(.write) ? .request : .command)
         }
         _ = simulator.wait(until: { link.state == .disconnected }, limit: Self.stay)
         link.disconnect()
@@ -95,9 +90,4 @@ struct Visitor: Sendable {
         default: [1]
         }
     }
-}
-
-extension AttributeSelector {
-    /// By handle: several characteristics may have one UUID.
-    fileprivate init(_ characteristic: ServedCharacteristic) { self = .handle(characteristic.valueHandle) }
 }

@@ -88,7 +88,7 @@ final class PeripheralModelTests: RandomTestCase {
         XCTAssertEqual(
             characteristics[0].permissions,
             [.readable, .writeable, .readEncryptionRequired, .writeAuthenticationRequired])
-        XCTAssertEqual(characteristics[0].descriptors[0].protection, .readSecureConnectionRequired)
+        XCTAssertEqual(characteristics[0].descriptors[0].permissions, [.readable, .readSecureConnectionRequired])
         XCTAssertEqual(characteristics[1].properties, [.notify, .notifyAuthenticationRequired])
         XCTAssertEqual(characteristics[2].permissions, .readable)
         XCTAssertTrue(

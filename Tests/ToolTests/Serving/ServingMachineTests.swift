@@ -1,4 +1,5 @@
 import BlueCapKit
+import BlueZSimulator
 import Foundation
 import XCTest
 
@@ -76,10 +77,10 @@ final class ServingMachineTests: XCTestCase {
     }
 
     func testACounterAndACycleGoOnByTime() {
-        let counter = ValueSource.counter(size: 2, pace: 0.1)
+        let counter = ValueSource(.counter(size: 2, every: 0.1))
         XCTAssertEqual([UInt8](counter.value(at: 0.1)), [1, 0])
         XCTAssertEqual([UInt8](counter.value(at: 25.7)), [1, 1])
-        let cycle = ValueSource.cycle([Data([1]), Data([2])], pace: 2)
+        let cycle = ValueSource(.cycle([[1], [2]], every: 2))
         XCTAssertEqual([0, 2, 4, 6].map { cycle.value(at: $0)[0] }, [1, 2, 1, 2])
     }
 
