@@ -141,8 +141,7 @@ final class ServedApplicationTests: XCTestCase {
 
     func testADaemonThatIsKilledForgetsWhatWasRegistered() {
         let (simulator, program) = scene(ServingProgram.heart + [ServingProgram.connectable])
-        XCTAssertNil(program.register())
-        XCTAssertNil(program.advertise())
+        program.serve()
         simulator.simulateDaemonDeath()
         simulator.advance(by: 1)
         simulator.simulateDaemonReturn()
@@ -155,8 +154,7 @@ final class ServedApplicationTests: XCTestCase {
 
     func testWhatStaysRegisteredWhileAnAdapterIsOff() {
         let (simulator, program) = scene(ServingProgram.heart + [ServingProgram.connectable])
-        XCTAssertNil(program.register())
-        XCTAssertNil(program.advertise())
+        program.serve()
         simulator.simulatePowerOff()
         simulator.advance(by: 1)
         XCTAssertEqual(simulator.applications.count, 1)
