@@ -1,6 +1,6 @@
 import BlueCapDBus
 import BlueCapFutures
-import TestRandomness
+import TestBasics
 import XCTest
 
 @testable import BlueZSimulator

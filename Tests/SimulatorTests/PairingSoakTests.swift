@@ -1,5 +1,5 @@
 import BlueCapDBus
-import TestRandomness
+import TestBasics
 import XCTest
 
 @testable import BlueZSimulator

@@ -1,6 +1,6 @@
 import BlueZSimulator
 import Foundation
-import TestPrograms
+import TestBasics
 import XCTest
 
 /// The example that continues after it was killed, as processes.

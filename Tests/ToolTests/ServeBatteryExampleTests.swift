@@ -1,5 +1,5 @@
 import BlueZSimulator
-import TestPrograms
+import TestBasics
 import XCTest
 
 /// The README's peripheral.

@@ -2,7 +2,7 @@ import ArgumentParser
 import BlueCapKit
 import BlueZSimulator
 import Foundation
-import TestPrograms
+import TestBasics
 import XCTest
 
 @testable import bluecap
