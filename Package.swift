@@ -104,34 +104,30 @@ if !isDependency {
             name: "TestSupport",
             dependencies: [
                 "BlueCapKit", "Bluejay", "BlueZSimulator", "BlueCapDBus", "BlueCapFutures", "BlueCapReactor",
-                "TestPrograms",
+                "TestBasics",
             ],
             path: "Tests/TestSupport", swiftSettings: strict),
-        // The tests' random numbers: without dependencies, so that the tests of any module can use it.
-        .target(name: "TestRandomness", path: "Tests/TestRandomness", swiftSettings: strict),
-        // How tests start programs, and which do: without dependencies, too.
-        .target(name: "TestPrograms", path: "Tests/TestPrograms", swiftSettings: strict),
+        // The tests' random numbers, and how tests start programs: without dependencies, so that all tests can use it.
+        .target(name: "TestBasics", path: "Tests/TestBasics", swiftSettings: strict),
         .testTarget(
-            name: "FuturesTests", dependencies: ["BlueCapFutures", "TestPrograms", "TestRandomness"],
-            swiftSettings: strict),
+            name: "FuturesTests", dependencies: ["BlueCapFutures", "TestBasics"], swiftSettings: strict),
         .testTarget(
             name: "DBusTests",
-            dependencies: ["BlueCapDBus", "BlueCapReactor", "BlueCapFutures", "TestRandomness", "TestSupport"],
+            dependencies: ["BlueCapDBus", "BlueCapReactor", "BlueCapFutures", "TestBasics", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
-            name: "GATTTests", dependencies: ["BlueCapGATT", "BlueCapProfiles", "TestRandomness"], swiftSettings: strict
-        ),
+            name: "GATTTests", dependencies: ["BlueCapGATT", "BlueCapProfiles", "TestBasics"], swiftSettings: strict),
         .testTarget(
             name: "BlueZTests",
             dependencies: [
-                "BlueCapBlueZ", "BlueCapDBus", "BlueCapReactor", "BlueCapGATT", "BlueCapFutures", "TestPrograms",
-                "TestRandomness", "TestSupport",
+                "BlueCapBlueZ", "BlueCapDBus", "BlueCapReactor", "BlueCapGATT", "BlueCapFutures", "TestBasics",
+                "TestSupport",
             ],
             swiftSettings: strict),
         .testTarget(
             name: "SimulatorTests",
             dependencies: [
-                "BlueZSimulator", "BlueCapDBus", "BlueCapReactor", "BlueCapFutures", "TestPrograms", "TestRandomness",
+                "BlueZSimulator", "BlueCapDBus", "BlueCapReactor", "BlueCapFutures", "TestBasics",
                 "TestSupport",
             ],
             swiftSettings: strict),
@@ -139,7 +135,7 @@ if !isDependency {
             name: "BlueCapKitTests",
             dependencies: [
                 "BlueCapKit", "BlueCapBlueZ", "BlueCapDBus", "BlueCapFutures", "BlueCapGATT", "BlueCapMetrics",
-                "BlueCapReactor", "BlueZSimulator", "TestPrograms", "TestRandomness", "TestSupport",
+                "BlueCapReactor", "BlueZSimulator", "TestBasics", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
@@ -147,7 +143,7 @@ if !isDependency {
             swiftSettings: strict),
         .testTarget(
             name: "BluejayTests",
-            dependencies: ["Bluejay", "BlueCapKit", "BlueZSimulator", "TestPrograms", "TestRandomness", "TestSupport"],
+            dependencies: ["Bluejay", "BlueCapKit", "BlueZSimulator", "TestBasics", "TestSupport"],
             swiftSettings: strict),
         // Programs for iOS.
         .target(
@@ -163,15 +159,15 @@ if !isDependency {
         .testTarget(
             name: "ToolTests",
             dependencies: [
-                "bluecap", "BlueCapKit", "BlueZSimulator", "TestPrograms", "TestRandomness", "TestSupport",
+                "bluecap", "BlueCapKit", "BlueZSimulator", "TestBasics", "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ] + examples.map { .init(stringLiteral: "\($0.key)Example") },
             swiftSettings: strict),
         .testTarget(
             name: "WireTests",
             dependencies: [
-                "BlueCapKit", "BlueZSimulator", "BlueCapDBus", "BlueCapReactor", "BlueCapFutures", "TestPrograms",
-                "TestRandomness", "TestSupport",
+                "BlueCapKit", "BlueZSimulator", "BlueCapDBus", "BlueCapReactor", "BlueCapFutures", "TestBasics",
+                "TestSupport",
             ],
             swiftSettings: strict),
         // What the documents declare and show; Documentation/reference/Conformance.md says what is tested where.

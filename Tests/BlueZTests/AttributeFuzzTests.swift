@@ -1,6 +1,6 @@
 import BlueCapDBus
 import Foundation
-import TestRandomness
+import TestBasics
 import TestSupport
 import XCTest
 

@@ -1,5 +1,5 @@
 import BlueCapGATT
-import TestRandomness
+import TestBasics
 import TestSupport
 import XCTest
 

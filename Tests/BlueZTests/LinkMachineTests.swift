@@ -1,4 +1,4 @@
-import TestRandomness
+import TestBasics
 import TestSupport
 import XCTest
 

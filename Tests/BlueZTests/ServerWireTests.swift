@@ -3,7 +3,7 @@ import Foundation
 import BlueCapFutures
 import BlueCapGATT
 import BlueCapReactor
-import TestPrograms
+import TestBasics
 import XCTest
 
 @testable import BlueCapBlueZ

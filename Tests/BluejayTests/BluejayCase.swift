@@ -1,7 +1,7 @@
 import Bluejay
 import BlueZSimulator
 import Dispatch
-import TestRandomness
+import TestBasics
 import TestSupport
 import XCTest
 

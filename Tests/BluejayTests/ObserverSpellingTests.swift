@@ -1,5 +1,5 @@
 import Foundation
-import TestPrograms
+import TestBasics
 import XCTest
 
 /// What the compiler accepts as an observer, in both language modes: a method of either spelling compiles. Another method does

@@ -13,6 +13,8 @@ final class ReliabilityTableTests: XCTestCase {
         let tests = Self.root.appendingPathComponent("Tests")
         let files = try XCTUnwrap(FileManager.default.enumerator(at: tests, includingPropertiesForKeys: nil))
         var functions: [String: Set<String>] = [:]
+        // The names under which a module's classes get the tests of files that several modules share.
+        var aliases: [(name: String, type: String)] = []
         for case let file as URL in files where file.pathExtension == "swift" {
             var name = ""
             // Of each line only its first words are looked at: there are some forty thousand.
@@ -26,9 +28,12 @@ final class ReliabilityTableTests: XCTestCase {
                 {
                     name = String(match.1)
                     functions[name, default: []] = functions[name, default: []]
+                } else if line.hasPrefix("typealias "), let match = line.firstMatch(of: /typealias (\w+) = (\w+)$/) {
+                    aliases.append((String(match.1), String(match.2)))
                 }
             }
         }
+        for (name, type) in aliases { functions[type, default: []].formUnion(functions[name] ?? []) }
         return functions
     }
 

@@ -74,7 +74,8 @@ final class SharedBodiesTests: XCTestCase {
         for ring in Ring.allCases {
             let sources = try ring.modules.flatMap(sources)
             for (type, functions) in bodies {
-                let players = sources.filter { $0.contains("\(type)(") }
+                // A file of calls that several rings share is linked, and has a type alias in the module.
+                let players = sources.filter { $0.contains("\(type)(") || $0.contains("extension \(type)Tests {") }
                 let calls = Set(players.flatMap { $0.matches(of: /\.(\w+)\(/).map { String($0.1) } })
                 let omissions = Self.omissions.filter { $0.ring == ring && $0.type == type }
                 let omitted = Set(omissions.flatMap { $0.body.map { [$0] } ?? Array(functions) })

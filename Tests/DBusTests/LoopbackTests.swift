@@ -1,7 +1,15 @@
 import BlueCapDBus
 import BlueCapFutures
 import BlueCapReactor
+import TestSupport
 import XCTest
+
+typealias BusBodiesTests = ConnectionTests
+
+/// Connections on the in-process bus; WireTests has the same tests on a real daemon.
+final class ConnectionTests: XCTestCase {
+    func bodies() throws -> BusBodies { BusBodies(on: try .loopback()) }
+}
 
 /// First steps on the in-process bus, in virtual time.
 final class LoopbackTests: XCTestCase {

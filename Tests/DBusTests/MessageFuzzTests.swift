@@ -1,5 +1,5 @@
 import BlueCapDBus
-import TestRandomness
+import TestBasics
 import XCTest
 
 /// Random messages, read in wrong ways: nothing may trap, loop, or be lost.

@@ -1,5 +1,5 @@
 import BlueCapReactor
-import TestRandomness
+import TestBasics
 import XCTest
 
 @testable import BlueCapFutures

@@ -1,6 +1,6 @@
 import Dispatch
 import BlueCapFutures
-import TestRandomness
+import TestBasics
 import XCTest
 
 /// Many threads at once. The test's seed decides what each does, not how they interleave.

@@ -1,8 +1,8 @@
 import Foundation
-import TestPrograms
+import TestBasics
 import XCTest
 
-@testable import TestRandomness
+@testable import TestBasics
 
 /// The random numbers of the tests, tested by running ``SeedProbe`` in a process of its own.
 final class TestRandomTests: RandomTestCase, StartsPrograms {

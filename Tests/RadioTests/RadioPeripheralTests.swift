@@ -3,31 +3,9 @@ import XCTest
 
 /// Ring 4: our peripheral on `hci1`, our central on `hci0`, real `bluetoothd` between.
 final class RadioPeripheralTests: XCTestCase {
-    private func bodies() throws -> PeripheralBodies {
-        let stage = try RadioStage()
-        return PeripheralBodies(on: stage, central: OwnCentral(on: stage))
-    }
+    func bodies() throws -> PeripheralBodies { PeripheralBodies(on: try RadioStage()) }
 
-    func testAllServicesAreFoundInTheirOrder() throws { try bodies().allServicesAreFoundInTheirOrder() }
-    func testReadsAreAnsweredWithTheValue() throws { try bodies().readsAreAnsweredWithTheValue() }
-    func testTheApplicationAnswersReads() throws { try bodies().theApplicationAnswersReads() }
-    func testWritesArriveBothWays() throws { try bodies().writesArriveBothWays() }
     func testLongValuesTakeSeveralPackets() throws { try longValues { OwnCentral(on: $0) } }
-    func testWritesAreRefused() throws { try bodies().writesAreRefused() }
-    func testAThousandUpdatesArriveInOrderOverASocket() throws {
-        try bodies().aThousandUpdatesArriveInOrderOverASocket()
-    }
-    func testAThousandUpdatesArriveInOrderOverTheBus() throws {
-        try bodies().aThousandUpdatesArriveInOrderOverTheBus()
-    }
-    func testIndicationsArriveInOrder() throws { try bodies().indicationsArriveInOrder() }
-    func testAnUpdateOfNoBytesIsOneOfThem() throws { try bodies().anUpdateOfNoBytesIsOneOfThem() }
-    func testUpdatesWaitForASubscriber() throws { try bodies().updatesWaitForASubscriber() }
-    func testSubscribersComeAndGo() throws { try bodies().subscribersComeAndGo() }
-    func testAServiceThatComesAndGoesLeavesTheOthersAlone() throws {
-        try bodies().aServiceThatComesAndGoesLeavesTheOthersAlone()
-    }
-    func testAllComesBackAfterTheDaemonsDeath() throws { try bodies().allComesBackAfterTheDaemonsDeath() }
 }
 
 /// The same with `bleak` as the central; it takes its time to connect, so these are those that issues ask for.

@@ -21,10 +21,7 @@ final class RadioSubscriberTests: XCTestCase {
         spare = nil
     }
 
-    private func bodies() throws -> PeripheralBodies {
-        let stage = try RadioStage()
-        return PeripheralBodies(on: stage, central: OwnCentral(on: stage))
-    }
+    private func bodies() throws -> PeripheralBodies { PeripheralBodies(on: try RadioStage()) }
 
     func testTwoSubscribersReceiveEachValueOnceInOrder() throws {
         try bodies().twoSubscribersReceiveEachValueOnceInOrder(with: try second())

@@ -13,14 +13,6 @@ final class AdvertisingTests: XCTestCase {
         return (simulator, ServingProgram(simulator, [ServingProgram.advertisement(properties)]))
     }
 
-    /// The bytes of the advertisement and the scan response, or the error's text.
-    private func sentBytes(_ properties: [(String, BusValue)]) -> String {
-        let (simulator, program) = scene([("Type", .string("peripheral"))] + properties)
-        if let error = program.advertise() { return error.message }
-        let sent = simulator.advertisements[0]
-        return Hexadecimal.text(sent.data) + " " + Hexadecimal.text(sent.scanResponse)
-    }
-
     private let long = "f000aa00-0451-4000-b000-000000000001"
     private let parse = "Failed to parse advertisement."
     private let register = "Failed to register advertisement"
@@ -110,12 +102,7 @@ final class AdvertisingTests: XCTestCase {
             let (simulator, program) = scene(
                 [("Type", .string("peripheral")), ("ServiceUUIDs", .strings(["180d"]))],
                 isLowEnergyOnly: isLowEnergyOnly)
-            XCTAssertNil(
-                program.client.error(of: "Set", on: "org.freedesktop.DBus.Properties") { writer in
-                    writer.string("org.bluez.Adapter1")
-                    writer.string("Discoverable")
-                    writer.variant("b") { $0.bool(true) }
-                })
+            XCTAssertNil(program.client.set("Discoverable", .bool(true)))
             XCTAssertNil(program.advertise())
             XCTAssertEqual(Hexadecimal.text(simulator.advertisements[0].data), flags + "03030d18")
         }
@@ -136,9 +123,7 @@ final class AdvertisingTests: XCTestCase {
     func testThereIsRoomForThree() {
         let (simulator, program) = scene([])
         for path: ObjectPath in ["/a", "/b", "/c"] { XCTAssertNil(program.advertise(path)) }
-        XCTAssertEqual(
-            program.advertise("/d"),
-            DBusError(name: "org.bluez.Error.NotPermitted", message: "Maximum advertisements reached"))
+        XCTAssertEqual(program.advertise("/d"), .bluez("NotPermitted", "Maximum advertisements reached"))
         // If no property can be read, BlueZ continues without any: an empty broadcast.
         XCTAssertEqual(simulator.advertisements.map(\.isConnectable), [false, false, false])
         XCTAssertNil(program.stopAdvertising("/b"))

@@ -21,12 +21,7 @@ final class AttenuationTests: XCTestCase {
     }
 
     private func scan(_ client: BusClient, _ adapter: Int) {
-        let path = ObjectPath(stringLiteral: "/org/bluez/hci\(adapter)")
-        XCTAssertNil(
-            client.error(of: "SetDiscoveryFilter", at: path) { writer in
-                writer.dictionary(key: "s", value: "v") { $0.entry("Transport", variant: "s") { $0.string("le") } }
-            })
-        XCTAssertNil(client.error(of: "StartDiscovery", at: path))
+        client.startScanning(on: ObjectPath(stringLiteral: "/org/bluez/hci\(adapter)"))
     }
 
     private func path(_ adapter: Int) -> ObjectPath {
@@ -34,7 +29,7 @@ final class AttenuationTests: XCTestCase {
     }
 
     private func strength(_ client: BusClient, _ adapter: Int) -> String? {
-        client.property("RSSI", of: device, at: path(adapter))
+        client.property("RSSI", at: path(adapter))
     }
 
     func testEachAdapterReceivesItsOwnStrength() {
@@ -78,15 +73,15 @@ final class AttenuationTests: XCTestCase {
         simulator.simulateAttenuation(of: Self.address, by: 0, adapter: 0)
         for adapter in 0..<2 { scan(client, adapter) }
         simulator.advance(by: 2)
-        XCTAssertNil(client.error(of: "Connect", on: device, at: path(0)))
+        XCTAssertNil(client.error(of: "Connect", at: path(0)))
         simulator.simulateAttenuation(of: Self.address, by: 100, adapter: 1)
         simulator.advance(by: 1)
         XCTAssertEqual(simulator.links.map(\.adapter), [0], "another adapter's loss ends no link")
-        let second = client.begin("Connect", on: device, at: path(1))
+        let second = client.begin("Connect", at: path(1))
         simulator.simulateAttenuation(of: Self.address, by: 41, adapter: 0)
         simulator.advance(by: 5)
         XCTAssertEqual(simulator.links.map(\.adapter), [])
-        XCTAssertEqual(client.property("Connected", of: device, at: path(0)), "false")
+        XCTAssertEqual(client.property("Connected", at: path(0)), "false")
         XCTAssertNil(second.succeeded)
         simulator.simulateAttenuation(of: Self.address, by: 20, adapter: 1)
         simulator.advance(by: 1)
@@ -99,9 +94,9 @@ final class AttenuationTests: XCTestCase {
         for adapter in 0..<2 { scan(client, adapter) }
         simulator.advance(by: 2)
         simulator.simulateAttenuation(of: Self.address, by: 60, adapter: 0)
-        let first = client.begin("Connect", on: device, at: path(0))
+        let first = client.begin("Connect", at: path(0))
         simulator.advance(by: 1)
-        XCTAssertNil(client.error(of: "Connect", on: device, at: path(1)))
+        XCTAssertNil(client.error(of: "Connect", at: path(1)))
         simulator.advance(by: 40)
         XCTAssertEqual(first.error?.message, "le-connection-abort-by-local")
         XCTAssertEqual(simulator.links.map(\.adapter), [1])
@@ -122,13 +117,13 @@ final class AttenuationTests: XCTestCase {
             let (simulator, client) = scene { $0.advertisesWhileConnected = advertises }
             scan(client, 0)
             simulator.advance(by: 2)
-            XCTAssertNil(client.error(of: "Connect", on: device, at: path(0)))
+            XCTAssertNil(client.error(of: "Connect", at: path(0)))
             scan(client, 1)
             simulator.advance(by: 5)
             XCTAssertEqual(strength(client, 1), advertises ? "-60" : nil)
             // With one link it takes no other.
             guard advertises else { continue }
-            let second = client.begin("Connect", on: device, at: path(1))
+            let second = client.begin("Connect", at: path(1))
             simulator.advance(by: 5)
             XCTAssertNil(second.succeeded)
             XCTAssertEqual(simulator.links.map(\.adapter), [0])
@@ -143,12 +138,12 @@ final class AttenuationTests: XCTestCase {
         for adapter in 0..<3 { scan(client, adapter) }
         simulator.advance(by: 2)
         for adapter in 0..<2 {
-            XCTAssertNil(client.error(of: "Connect", on: device, at: path(adapter)))
+            XCTAssertNil(client.error(of: "Connect", at: path(adapter)))
             simulator.advance(by: 1)
             let rate = ObjectPath(stringLiteral: path(adapter).rawValue + "/service000a/char000b")
-            XCTAssertNil(client.error(of: "StartNotify", on: "org.bluez.GattCharacteristic1", at: rate))
+            XCTAssertNil(client.error(of: "StartNotify", at: rate))
         }
-        let third = client.begin("Connect", on: device, at: path(2))
+        let third = client.begin("Connect", at: path(2))
         simulator.advance(by: 1)
         XCTAssertNil(third.succeeded)
         _ = client.takeLog()
@@ -177,6 +172,4 @@ final class AttenuationTests: XCTestCase {
             XCTAssertTrue("\($0)".contains("linkLimit: 17 is not a whole number from 1 to 16"), "\($0)")
         }
     }
-
-    private let device = "org.bluez.Device1"
 }

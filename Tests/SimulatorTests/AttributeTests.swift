@@ -11,27 +11,27 @@ final class AttributeTests: XCTestCase {
     func testEachKindOfObjectHasThePropertiesOfTheRadioLab() {
         let (_, client) = GattCast.scene()
         XCTAssertEqual(
-            client.properties(of: "org.bluez.GattService1", at: "/org/bluez/hci0/dev_C0_00_00_00_00_01/service000a"),
+            client.properties(at: "/org/bluez/hci0/dev_C0_00_00_00_00_01/service000a"),
             [
                 "UUID=0000180d-0000-1000-8000-00805f9b34fb", "Device=/org/bluez/hci0/dev_C0_00_00_00_00_01",
                 "Primary=true", "Includes=ao",
             ])
         XCTAssertEqual(
-            client.properties(of: characteristic, at: GattCast.rate),
+            client.properties(at: GattCast.rate),
             [
                 "UUID=00002a37-0000-1000-8000-00805f9b34fb",
                 "Service=/org/bluez/hci0/dev_C0_00_00_00_00_01/service000a", "Value=", "Notifying=false",
                 "Flags=notify,indicate", "NotifyAcquired=false", "MTU=247",
             ])
         XCTAssertEqual(
-            client.properties(of: characteristic, at: GattCast.control),
+            client.properties(at: GattCast.control),
             [
                 "UUID=00002a39-0000-1000-8000-00805f9b34fb",
                 "Service=/org/bluez/hci0/dev_C0_00_00_00_00_01/service000a", "Value=",
                 "Flags=read,write-without-response,write", "WriteAcquired=false", "MTU=247",
             ])
         XCTAssertEqual(
-            client.properties(of: descriptor, at: GattCast.controlText),
+            client.properties(at: GattCast.controlText),
             [
                 "UUID=00002901-0000-1000-8000-00805f9b34fb",
                 "Characteristic=/org/bluez/hci0/dev_C0_00_00_00_00_01/service000a/char0010", "Value=",
@@ -62,15 +62,15 @@ final class AttributeTests: XCTestCase {
         client.expectLog("char000e Value=00000304")
         XCTAssertEqual(client.read(GattCast.place), [1, 2, 3, 4])
         XCTAssertEqual(
-            client.error(of: "ReadValue", on: characteristic, at: GattCast.place) { $0.options(offset: 5) },
-            DBusError(name: "org.bluez.Error.InvalidArguments", message: "Invalid offset"))
+            client.error(of: "ReadValue", at: GattCast.place) { $0.options(offset: 5) },
+            .bluez("InvalidArguments", "Invalid offset"))
     }
 
     func testReadsOfTheSameAreOneRequest() {
         let (simulator, client) = GattCast.scene()
-        let first = client.begin("ReadValue", on: characteristic, at: GattCast.place) { $0.options() }
-        let second = client.begin("ReadValue", on: characteristic, at: GattCast.place) { $0.options() }
-        let other = client.begin("ReadValue", on: characteristic, at: GattCast.place) { $0.options(offset: 1) }
+        let first = client.begin("ReadValue", at: GattCast.place)
+        let second = client.begin("ReadValue", at: GattCast.place)
+        let other = client.begin("ReadValue", at: GattCast.place) { $0.options(offset: 1) }
         simulator.advance(by: 1)
         XCTAssertEqual(first.bytes, [1])
         XCTAssertEqual(second.bytes, [1])
@@ -80,9 +80,7 @@ final class AttributeTests: XCTestCase {
 
     func testWhatCannotBeReadIsNotPermitted() {
         let (_, client) = GattCast.scene()
-        XCTAssertEqual(
-            client.error(of: "ReadValue", on: characteristic, at: GattCast.rate) { $0.options() },
-            DBusError(name: "org.bluez.Error.NotPermitted", message: "Read not permitted"))
+        XCTAssertEqual(client.error(of: "ReadValue", at: GattCast.rate), .bluez("NotPermitted", "Read not permitted"))
     }
 
     // MARK: Writing
@@ -99,7 +97,7 @@ final class AttributeTests: XCTestCase {
 
     func testOneWriteIsUnderWayAtATime() {
         let (simulator, client) = GattCast.scene()
-        let first = client.begin("WriteValue", on: characteristic, at: GattCast.control) { writer in
+        let first = client.begin("WriteValue", at: GattCast.control) { writer in
             writer.bytes([1])
             writer.options()
         }
@@ -111,26 +109,11 @@ final class AttributeTests: XCTestCase {
     func testErrorsOfWritesHaveBlueZsNamesAndTexts() {
         let (_, client) = GattCast.scene()
         let table: [(ObjectPath, Int, String?, DBusError)] = [
-            (
-                GattCast.place, 1, "request",
-                DBusError(name: "org.bluez.Error.NotPermitted", message: "Write not permitted")
-            ),
-            (
-                GattCast.place, 1, nil,
-                DBusError(name: "org.bluez.Error.NotSupported", message: "Operation is not supported")
-            ),
-            (
-                GattCast.control, 1, "loud",
-                DBusError(name: "org.bluez.Error.NotSupported", message: "Operation is not supported")
-            ),
-            (
-                GattCast.control, 245, "command",
-                DBusError(name: "org.bluez.Error.Failed", message: "Failed to initiate write")
-            ),
-            (
-                GattCast.control, 513, "request",
-                DBusError(name: "org.bluez.Error.InvalidArguments", message: "Invalid Length")
-            ),
+            (GattCast.place, 1, "request", .bluez("NotPermitted", "Write not permitted")),
+            (GattCast.place, 1, nil, .bluez("NotSupported", "Operation is not supported")),
+            (GattCast.control, 1, "loud", .bluez("NotSupported", "Operation is not supported")),
+            (GattCast.control, 245, "command", .bluez("Failed", "Failed to initiate write")),
+            (GattCast.control, 513, "request", .bluez("InvalidArguments", "Invalid Length")),
         ]
         for (path, count, type, error) in table {
             XCTAssertEqual(client.write(Array(repeating: 0, count: count), to: path, type: type), error)
@@ -139,14 +122,9 @@ final class AttributeTests: XCTestCase {
 
     func testADescriptorIsReadAndTheOneForSubscriptionsIsNotWritten() {
         let (_, client) = GattCast.scene()
-        XCTAssertEqual(client.read(GattCast.controlText, on: descriptor), Array("Control".utf8))
-        let error = client.error(
-            of: "WriteValue", on: descriptor, at: "/org/bluez/hci0/dev_C0_00_00_00_00_01/service000a/char000b/desc000d"
-        ) { writer in
-            writer.bytes([1, 0])
-            writer.options()
-        }
-        XCTAssertEqual(error, DBusError(name: "org.bluez.Error.NotPermitted", message: "Write not permitted"))
+        XCTAssertEqual(client.read(GattCast.controlText), Array("Control".utf8))
+        let path: ObjectPath = "/org/bluez/hci0/dev_C0_00_00_00_00_01/service000a/char000b/desc000d"
+        XCTAssertEqual(client.write([1, 0], to: path), .bluez("NotPermitted", "Write not permitted"))
     }
 
     // MARK: Subscriptions
@@ -154,7 +132,7 @@ final class AttributeTests: XCTestCase {
     func testNotificationsComeAsChangesOfTheValueEachOneAndInOrder() {
         let (simulator, client) = GattCast.scene()
         XCTAssertFalse(simulator.notify(GattCast.strap.address, characteristic: "2A37", value: [0]))
-        XCTAssertNil(client.error(of: "StartNotify", on: characteristic, at: GattCast.rate))
+        XCTAssertNil(client.error(of: "StartNotify", at: GattCast.rate))
         client.expectLog("char000b Notifying=true")
         for number: UInt8 in 1...5 {
             XCTAssertTrue(simulator.notify(GattCast.strap.address, characteristic: "2A37", value: [0, number / 2]))
@@ -162,7 +140,7 @@ final class AttributeTests: XCTestCase {
         client.expectLog(
             "char000b Value=0000", "char000b Value=0001", "char000b Value=0001", "char000b Value=0002",
             "char000b Value=0002")
-        XCTAssertNil(client.error(of: "StopNotify", on: characteristic, at: GattCast.rate))
+        XCTAssertNil(client.error(of: "StopNotify", at: GattCast.rate))
         client.expectLog("char000b Notifying=false")
         simulator.advance(by: 1)
         XCTAssertFalse(simulator.notify(GattCast.strap.address, characteristic: "2A37", value: [0]))
@@ -171,9 +149,9 @@ final class AttributeTests: XCTestCase {
     func testASessionBelongsToItsClientAndEndsWithIt() {
         let (simulator, client) = GattCast.scene()
         let other = BusClient(simulator)
-        XCTAssertNil(client.error(of: "StartNotify", on: characteristic, at: GattCast.rate))
-        XCTAssertNil(client.error(of: "StartNotify", on: characteristic, at: GattCast.rate))
-        XCTAssertNil(other.error(of: "StartNotify", on: characteristic, at: GattCast.rate))
+        XCTAssertNil(client.error(of: "StartNotify", at: GattCast.rate))
+        XCTAssertNil(client.error(of: "StartNotify", at: GattCast.rate))
+        XCTAssertNil(other.error(of: "StartNotify", at: GattCast.rate))
         XCTAssertEqual(simulator.subscriptions(to: "2A37", at: GattCast.strap.address), [client.name, other.name])
         XCTAssertEqual(simulator.links.first?.requests, 1, "one configuration serves both")
         _ = other.takeLog()
@@ -187,13 +165,12 @@ final class AttributeTests: XCTestCase {
 
     func testSessionsComeBackWithTheLinkAndMayBeginWithoutOne() {
         let (simulator, client) = GattCast.scene()
-        XCTAssertNil(client.error(of: "StartNotify", on: characteristic, at: GattCast.rate))
+        XCTAssertNil(client.error(of: "StartNotify", at: GattCast.rate))
         simulator.simulateLinkLoss(of: GattCast.strap.address)
         simulator.run()
-        XCTAssertNil(client.error(of: "StartNotify", on: characteristic, at: GattCast.alarm))
-        XCTAssertEqual(
-            client.error(of: "StartNotify", on: characteristic, at: GattCast.rate)?.name, "org.bluez.Error.InProgress")
-        XCTAssertNil(client.error(of: "Connect", on: "org.bluez.Device1", at: GattCast.path))
+        XCTAssertNil(client.error(of: "StartNotify", at: GattCast.alarm))
+        XCTAssertEqual(client.error(of: "StartNotify", at: GattCast.rate)?.name, "org.bluez.Error.InProgress")
+        XCTAssertNil(client.error(of: "Connect", at: GattCast.path))
         simulator.advance(by: 1)
         XCTAssertEqual(
             simulator.links.first?.subscriptions,
@@ -204,69 +181,18 @@ final class AttributeTests: XCTestCase {
         var strap = GattCast.strap
         strap.services[0].characteristics[0].notifications = .counter(size: 2, every: 0.5)
         let (simulator, client) = GattCast.scene(strap)
-        XCTAssertNil(client.error(of: "StartNotify", on: characteristic, at: GattCast.rate))
+        XCTAssertNil(client.error(of: "StartNotify", at: GattCast.rate))
         simulator.advance(by: 1.6)
         client.expectLog("char000b Notifying=true", "char000b Value=0000", "char000b Value=0100", "char000b Value=0200")
     }
 
     func testWithoutALinkAndWithoutASessionBlueZSaysSo() {
         let (simulator, client) = GattCast.scene()
-        XCTAssertEqual(
-            client.error(of: "StopNotify", on: characteristic, at: GattCast.rate),
-            DBusError(name: "org.bluez.Error.Failed", message: "No notify session started"))
-        XCTAssertEqual(
-            client.error(of: "StartNotify", on: characteristic, at: GattCast.place)?.name,
-            "org.bluez.Error.NotSupported")
+        XCTAssertEqual(client.error(of: "StopNotify", at: GattCast.rate), .bluez("Failed", "No notify session started"))
+        XCTAssertEqual(client.error(of: "StartNotify", at: GattCast.place)?.name, "org.bluez.Error.NotSupported")
         simulator.simulateLinkLoss(of: GattCast.strap.address)
         simulator.run()
-        XCTAssertEqual(
-            client.error(of: "ReadValue", on: characteristic, at: GattCast.place) { $0.options() },
-            DBusError(name: "org.bluez.Error.Failed", message: "Not connected"))
-    }
-
-    private let characteristic = "org.bluez.GattCharacteristic1"
-    private let descriptor = "org.bluez.GattDescriptor1"
-}
-
-extension MessageWriter {
-    /// The dictionary of `ReadValue` and `WriteValue`.
-    mutating func options(offset: UInt16? = nil, type: String? = nil) {
-        dictionary(key: "s", value: "v") { dictionary in
-            if let offset { dictionary.entry("offset", variant: "q") { $0.uint16(offset) } }
-            if let type { dictionary.entry("type", variant: "s") { $0.string(type) } }
-        }
-    }
-}
-
-extension BusClient {
-    func read(
-        _ path: ObjectPath, on interface: String = "org.bluez.GattCharacteristic1", offset: UInt16? = nil
-    ) -> [UInt8]? {
-        guard
-            case .success(let reply)? = call("ReadValue", on: interface, at: path, body: { $0.options(offset: offset) })
-        else { return nil }
-        var reader = reply.reader
-        return reader.bytes()
-    }
-
-    func write(_ bytes: [UInt8], to path: ObjectPath, type: String? = nil) -> DBusError? {
-        error(of: "WriteValue", on: "org.bluez.GattCharacteristic1", at: path) { writer in
-            writer.bytes(bytes)
-            writer.options(type: type)
-        }
-    }
-
-    /// All properties of an interface, `Name=value`, in their order.
-    func properties(of interface: String, at path: ObjectPath) -> [String] {
-        let result = call("GetAll", on: "org.freedesktop.DBus.Properties", at: path) { $0.string(interface) }
-        guard case .success(let reply)? = result else { return [] }
-        var reader = reply.reader
-        var lines: [String] = []
-        reader.dictionary { entry in
-            let name = entry.string() ?? ""
-            lines.append(name + "=" + (entry.variant { BusClient.text(of: &$0) } ?? ""))
-        }
-        return lines
+        XCTAssertEqual(client.error(of: "ReadValue", at: GattCast.place), .bluez("Failed", "Not connected"))
     }
 }
 

@@ -21,7 +21,7 @@ final class CallFaultTests: XCTestCase {
         simulator.simulateRefusedCalls(of: "StartDiscovery", error: .bluez("NotReady", "Not now"))
         XCTAssertEqual(client.property("Powered"), "true")
         let error = client.error(of: "StartDiscovery")
-        XCTAssertEqual(error, DBusError(name: "org.bluez.Error.NotReady", message: "Not now"))
+        XCTAssertEqual(error, .bluez("NotReady", "Not now"))
         XCTAssertNil(client.error(of: "StartDiscovery"))
     }
 
@@ -47,18 +47,18 @@ final class CallFaultTests: XCTestCase {
         let (simulator, client) = scene()
         client.startScanning()
         simulator.advance(by: 1.5)
-        XCTAssertNil(client.error(of: "Connect", on: "org.bluez.Device1", at: path))
+        XCTAssertNil(client.error(of: "Connect", at: path))
         XCTAssertEqual(simulator.links.map(\.address), [address])
 
         simulator.simulateOutOfRange(of: address)
         simulator.advance(by: 1)
         XCTAssertEqual(simulator.links, [])
-        XCTAssertEqual(client.property("Connected", of: "org.bluez.Device1", at: path), "false")
+        XCTAssertEqual(client.property("Connected", at: path), "false")
         let received = simulator.statistics.sightings
         simulator.advance(by: 10)
         XCTAssertEqual(simulator.statistics.sightings, received)
 
-        let attempt = client.begin("Connect", on: "org.bluez.Device1", at: path)
+        let attempt = client.begin("Connect", at: path)
         simulator.advance(by: 10)
         XCTAssertNil(attempt.succeeded)
         simulator.simulateOutOfRange(false, of: address)

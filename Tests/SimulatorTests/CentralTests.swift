@@ -21,8 +21,7 @@ final class CentralTests: XCTestCase {
     func testACentralIsADeviceOfTheServingAdapter() {
         let simulator = Simulator.inProcess(room: .empty, bluez: .v5_66)
         let program = ServingProgram(simulator, ServingProgram.heart + [ServingProgram.connectable])
-        XCTAssertNil(program.register())
-        XCTAssertNil(program.advertise())
+        program.serve()
         _ = program.client.takeLog()
         let link = simulator.connect(phone)
         XCTAssertEqual(link.state, .connecting)
@@ -59,7 +58,7 @@ final class CentralTests: XCTestCase {
     func testTheServerEndsALinkTwoSecondsAfterItWasAsked() {
         let (simulator, program, link) = scene()
         let path: ObjectPath = "/org/bluez/hci0/dev_C0_FF_EE_00_CE_01"
-        XCTAssertNil(program.client.error(of: "Disconnect", on: "org.bluez.Device1", at: path))
+        XCTAssertNil(program.client.error(of: "Disconnect", at: path))
         simulator.run()
         XCTAssertEqual(link.state, .disconnected)
     }
@@ -254,14 +253,14 @@ final class CentralTests: XCTestCase {
         program.expectCalls(
             "c4 WriteValue  {link=LE prepare-authorize=true mtu=23}",
             "c4 WriteValue \(Hexadecimal.text(value)) {link=LE mtu=23}")
-        program.answer("WriteValue") { .error(to: $0, DBusError(name: "org.bluez.Error.NotAuthorized", message: "")) }
+        program.answer("WriteValue") { .error(to: $0, .bluez("NotAuthorized", "")) }
         XCTAssertEqual(simulator.done(link.write(value, to: "2A3B")).failure, .attribute(0x08))
         program.expectCalls("c4 WriteValue  {link=LE prepare-authorize=true mtu=23}")
     }
 
     func testWhereCommandsAreTakenRequestsSucceedUnasked() {
         let (simulator, program, link) = scene()
-        program.answer("WriteValue") { .error(to: $0, DBusError(name: "org.bluez.Error.Failed", message: "0x80")) }
+        program.answer("WriteValue") { .error(to: $0, .bluez("Failed", "0x80")) }
         let (both, request) = (link.write([1], to: "2A3A"), link.write([1], to: "2A39"))
         simulator.run()
         XCTAssertEqual(both.bytes, [])

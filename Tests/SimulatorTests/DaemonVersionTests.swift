@@ -108,8 +108,7 @@ final class DaemonVersionTests: XCTestCase {
         for bluez in [version(68), version(69)] {
             let (simulator, client) = GattCast.scene(bluez: bluez)
             for path in [GattCast.rate, GattCast.controlText] {
-                let interface = path == GattCast.rate ? "org.bluez.GattCharacteristic1" : "org.bluez.GattDescriptor1"
-                let handle = client.property("Handle", of: interface, at: path)
+                let handle = client.property("Handle", at: path)
                 XCTAssertEqual(handle, bluez < version(69) ? nil : path == GattCast.rate ? "11" : "18", "\(bluez)")
             }
             simulator.run()
@@ -186,12 +185,7 @@ final class DaemonVersionTests: XCTestCase {
         for (bluez, dies) in [(version(86), false), (.v5_87, true), (version(88), false)] {
             let simulator = Simulator.inProcess(room: Room(peripherals: [GattCast.strap]), bluez: bluez)
             let client = BusClient(simulator)
-            XCTAssertNil(
-                client.error(of: "SetDiscoveryFilter") { writer in
-                    writer.dictionary(key: "s", value: "v") {
-                        $0.entry("UUIDs", variant: "as") { $0.strings([ServiceUUID.long("180d")!]) }
-                    }
-                })
+            XCTAssertNil(client.setFilter(["UUIDs": .strings([ServiceUUID.long("180d")!])]))
             XCTAssertNil(client.error(of: "StartDiscovery"))
             simulator.advance(by: 2)
             XCTAssertEqual(client.takeLog().contains("gone"), dies, "\(bluez)")
@@ -307,9 +301,7 @@ final class DaemonVersionTests: XCTestCase {
         XCTAssertEqual(
             values([79, 80]) { bluez -> String? in
                 let (simulator, client) = GattCast.scene(bluez: bluez)
-                let error = client.error(
-                    of: "AcquireNotify", on: "org.bluez.GattCharacteristic1", at: GattCast.alarm
-                ) { $0.options() }
+                let error = client.error(of: "AcquireNotify", at: GattCast.alarm)
                 simulator.run()
                 return error?.name
             }, ["org.bluez.Error.NotSupported", nil])
@@ -328,9 +320,7 @@ final class DaemonVersionTests: XCTestCase {
     func test587DiesOfRemovingAConnectedDevice() {
         for (bluez, dies) in [(version(86), false), (.v5_87, true), (version(88), false)] {
             let (simulator, client) = GattCast.scene(bluez: bluez)
-            let removal = client.begin("RemoveDevice", on: "org.bluez.Adapter1", at: "/org/bluez/hci0") {
-                $0.objectPath(GattCast.path)
-            }
+            let removal = client.begin("RemoveDevice") { $0.objectPath(GattCast.path) }
             simulator.advance(by: 5)
             XCTAssertEqual(client.takeLog().contains("gone"), dies, "\(bluez)")
             XCTAssertEqual(removal.succeeded == true, !dies, "\(bluez)")

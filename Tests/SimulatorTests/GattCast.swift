@@ -46,7 +46,7 @@ enum GattCast {
         simulator.advance(by: 1)
         XCTAssertNil(client.error(of: "StopDiscovery"))
         if isConnected {
-            XCTAssertNil(client.error(of: "Connect", on: "org.bluez.Device1", at: path))
+            XCTAssertNil(client.error(of: "Connect", at: path))
             simulator.advance(by: 1)
         }
         simulator.run()

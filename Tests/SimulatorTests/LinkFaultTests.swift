@@ -1,6 +1,6 @@
 import BlueCapDBus
 import BlueCapFutures
-import TestRandomness
+import TestBasics
 import XCTest
 
 @testable import BlueZSimulator
@@ -8,11 +8,11 @@ import XCTest
 /// The faults of links: each verb, and its effects for a client.
 final class LinkFaultTests: RandomTestCase {
     private func connect(_ client: BusClient) -> DBusError? {
-        client.error(of: "Connect", on: device, at: GattCast.path)
+        client.error(of: "Connect", at: GattCast.path)
     }
 
     private func read(_ client: BusClient) -> PendingCall {
-        client.begin("ReadValue", on: characteristic, at: GattCast.place) { $0.options() }
+        client.begin("ReadValue", at: GattCast.place)
     }
 
     // MARK: Connections
@@ -45,13 +45,13 @@ final class LinkFaultTests: RandomTestCase {
         simulator.simulateUntoldConnections(of: GattCast.strap.address)
         XCTAssertNil(connect(client))
         client.expectLog()
-        XCTAssertEqual(client.property("Connected", of: device, at: GattCast.path), "true")
+        XCTAssertEqual(client.property("Connected", at: GattCast.path), "true")
     }
 
     func testADeviceThatIsRemovedNeverAnswersWhoConnects() {
         let (simulator, client) = GattCast.scene(isConnected: false)
         simulator.remove(GattCast.strap.address)
-        let call = client.begin("Connect", on: device, at: GattCast.path)
+        let call = client.begin("Connect", at: GattCast.path)
         simulator.simulateDeviceRemoval(of: GattCast.strap.address)
         simulator.advance(by: 60)
         XCTAssertNil(call.succeeded)
@@ -110,9 +110,7 @@ final class LinkFaultTests: RandomTestCase {
         XCTAssertEqual(client.read(GattCast.place), [1])
         let second = read(client)
         simulator.advance(by: 1)
-        XCTAssertEqual(
-            second.error,
-            DBusError(name: "org.bluez.Error.Failed", message: "Operation failed with ATT error: 0x0e"))
+        XCTAssertEqual(second.error, .bluez("Failed", "Operation failed with ATT error: 0x0e"))
         XCTAssertEqual(simulator.links, [])
     }
 
@@ -129,7 +127,7 @@ final class LinkFaultTests: RandomTestCase {
         let (simulator, client) = GattCast.scene()
         simulator.simulateSilence(of: GattCast.strap.address)
         let first = read(client)
-        let second = client.begin("ReadValue", on: characteristic, at: GattCast.control) { $0.options() }
+        let second = client.begin("ReadValue", at: GattCast.control)
         simulator.advance(by: 29)
         XCTAssertNil(first.succeeded)
         simulator.advance(by: 2)
@@ -205,7 +203,7 @@ final class LinkFaultTests: RandomTestCase {
                 + "00001801-0000-1000-8000-00805f9b34fb,0000180f-0000-1000-8000-00805f9b34fb ServicesResolved=true",
             "+ dev_C0_00_00_00_00_01")
         XCTAssertEqual(
-            client.error(of: "ReadValue", on: characteristic, at: GattCast.place) { $0.options() }?.name,
+            client.error(of: "ReadValue", at: GattCast.place)?.name,
             "org.freedesktop.DBus.Error.UnknownObject")
     }
 
@@ -214,7 +212,7 @@ final class LinkFaultTests: RandomTestCase {
         strap.services.append(VirtualService("180A", appearsAfter: 3))
         strap.services.append(VirtualService("1809", appearsAfter: 5, isAnnounced: false))
         let (simulator, client) = GattCast.scene(strap)
-        let uuids = client.property("UUIDs", of: device, at: GattCast.path) ?? ""
+        let uuids = client.property("UUIDs", at: GattCast.path) ?? ""
         XCTAssertTrue(uuids.contains("0000180a"))
         XCTAssertFalse(uuids.contains("00001809"))
         simulator.advance(by: 5)
@@ -244,7 +242,7 @@ final class LinkFaultTests: RandomTestCase {
         XCTAssertNil(connect(client))
         simulator.advance(by: 0.3)
         XCTAssertEqual(client.takeLog().suffix(2), ["+ service0006", "+ char0007"])
-        XCTAssertEqual(client.property("ServicesResolved", of: device, at: GattCast.path), "true")
+        XCTAssertEqual(client.property("ServicesResolved", at: GattCast.path), "true")
         XCTAssertEqual(client.takeLog().last, "+ desc0015")
     }
 
@@ -302,21 +300,21 @@ final class LinkFaultTests: RandomTestCase {
         simulator.simulateRandomFaults(seed: random.next(), share: 0.7, of: strap.address)
         for _ in 0..<300 {
             let calls = [
-                client.begin("Connect", on: device, at: GattCast.path),
-                client.begin("StartNotify", on: characteristic, at: GattCast.alarm),
+                client.begin("Connect", at: GattCast.path),
+                client.begin("StartNotify", at: GattCast.alarm),
             ]
             simulator.advance(by: Double(random.below(4)) * 0.1)
             let more = [
-                client.begin("AcquireNotify", on: characteristic, at: GattCast.rate) { $0.options() },
-                client.begin("ReadValue", on: characteristic, at: GattCast.place) { $0.options() },
-                client.begin("WriteValue", on: characteristic, at: GattCast.control) { writer in
+                client.begin("AcquireNotify", at: GattCast.rate),
+                client.begin("ReadValue", at: GattCast.place),
+                client.begin("WriteValue", at: GattCast.control) { writer in
                     writer.bytes([1])
                     writer.options(type: "request")
                 },
             ]
             simulator.advance(by: Double(random.below(4)) * 0.1)
             if random.below(4) == 0 { simulator.simulateLinkLoss(of: strap.address) }
-            let end = client.begin("Disconnect", on: device, at: GattCast.path)
+            let end = client.begin("Disconnect", at: GattCast.path)
             simulator.advance(by: 35)
             for call in calls + more + [end] { XCTAssertNotNil(call.succeeded) }
             XCTAssertEqual(simulator.links, [])
@@ -337,7 +335,4 @@ final class LinkFaultTests: RandomTestCase {
         }
         XCTAssertEqual(simulator.stage.wire.withLock { $0.sockets.count + $0.watches.count }, 0)
     }
-
-    private let device = "org.bluez.Device1"
-    private let characteristic = "org.bluez.GattCharacteristic1"
 }

@@ -8,9 +8,9 @@ import XCTest
 final class LinkTests: XCTestCase {
     func testAFirstConnectionSignalsTheLinkThenOneObjectAfterAnotherAndThenTheUUIDs() {
         let (simulator, client) = GattCast.scene(isConnected: false)
-        XCTAssertNil(client.error(of: "Connect", on: device, at: GattCast.path))
+        XCTAssertNil(client.error(of: "Connect", at: GattCast.path))
         client.expectLog("dev_C0_00_00_00_00_01 Connected=true")
-        XCTAssertEqual(client.property("ServicesResolved", of: device, at: GattCast.path), "false")
+        XCTAssertEqual(client.property("ServicesResolved", at: GattCast.path), "false")
         simulator.advance(by: 1)
         client.expectLog(
             "+ service0006", "+ char0007", "+ desc0009", "+ service000a", "+ char000b", "+ desc000d", "+ char000e",
@@ -23,29 +23,27 @@ final class LinkTests: XCTestCase {
 
     func testASecondConnectIsAlreadyInProgressAndOneWhileConnectedIsFine() {
         let (simulator, client) = GattCast.scene(isConnected: false)
-        let first = client.begin("Connect", on: device, at: GattCast.path)
+        let first = client.begin("Connect", at: GattCast.path)
         XCTAssertEqual(
-            client.error(of: "Connect", on: device, at: GattCast.path),
-            DBusError(name: "org.bluez.Error.Failed", message: "Operation already in progress"))
+            client.error(of: "Connect", at: GattCast.path),
+            .bluez("Failed", "Operation already in progress"))
         simulator.advance(by: 1)
         XCTAssertEqual(first.succeeded, true)
-        XCTAssertNil(client.error(of: "Connect", on: device, at: GattCast.path))
+        XCTAssertNil(client.error(of: "Connect", at: GattCast.path))
     }
 
     func testWhoIsNotThereIsTriedForFortySeconds() {
         let (simulator, client) = GattCast.scene(isConnected: false)
         simulator.remove(GattCast.strap.address)
         let begin = simulator.seconds
-        XCTAssertEqual(
-            client.error(of: "Connect", on: device, at: GattCast.path),
-            DBusError(name: "org.bluez.Error.Failed", message: "le-connection-abort-by-local"))
+        XCTAssertEqual(client.error(of: "Connect", at: GattCast.path), .bluez("Failed", "le-connection-abort-by-local"))
         XCTAssertEqual(simulator.seconds - begin, 40, accuracy: 0.01)
     }
 
     func testWhoComesInTimeIsConnectedTo() {
         let (simulator, client) = GattCast.scene(isConnected: false)
         simulator.remove(GattCast.strap.address)
-        let call = client.begin("Connect", on: device, at: GattCast.path)
+        let call = client.begin("Connect", at: GattCast.path)
         simulator.advance(by: 10)
         XCTAssertNil(call.succeeded)
         simulator.add(GattCast.strap)
@@ -55,10 +53,9 @@ final class LinkTests: XCTestCase {
 
     func testADisconnectCancelsAConnectionThatIsBeingTried() {
         let (simulator, client) = GattCast.scene(isConnected: false)
-        let call = client.begin("Connect", on: device, at: GattCast.path)
-        XCTAssertNil(client.error(of: "Disconnect", on: device, at: GattCast.path))
-        XCTAssertEqual(
-            call.error, DBusError(name: "org.bluez.Error.Failed", message: "br-connection-canceled"))
+        let call = client.begin("Connect", at: GattCast.path)
+        XCTAssertNil(client.error(of: "Disconnect", at: GattCast.path))
+        XCTAssertEqual(call.error, .bluez("Failed", "br-connection-canceled"))
         simulator.advance(by: 30)
         XCTAssertEqual(simulator.links, [])
     }
@@ -78,7 +75,7 @@ final class LinkTests: XCTestCase {
     func testADisconnectTakesTwoSecondsAndKeepsTheObjects() {
         let (simulator, client) = GattCast.scene()
         let begin = simulator.seconds
-        XCTAssertNil(client.error(of: "Disconnect", on: device, at: GattCast.path))
+        XCTAssertNil(client.error(of: "Disconnect", at: GattCast.path))
         XCTAssertEqual(simulator.seconds - begin, 2, accuracy: 0.01)
         client.expectLog("dev_C0_00_00_00_00_01 ServicesResolved=false", "dev_C0_00_00_00_00_01 Connected=false")
         XCTAssertTrue(client.objects().contains { $0.hasSuffix("service000a") }, "objects are kept")
@@ -86,9 +83,9 @@ final class LinkTests: XCTestCase {
 
     func testAConnectWithinTheTwoSecondsSucceedsAndTheLinkFallsAllTheSame() {
         let (simulator, client) = GattCast.scene()
-        let call = client.begin("Disconnect", on: device, at: GattCast.path)
+        let call = client.begin("Disconnect", at: GattCast.path)
         simulator.advance(by: 1)
-        XCTAssertNil(client.error(of: "Connect", on: device, at: GattCast.path))
+        XCTAssertNil(client.error(of: "Connect", at: GattCast.path))
         simulator.advance(by: 2)
         XCTAssertEqual(call.succeeded, true)
         XCTAssertEqual(simulator.links, [])
@@ -105,7 +102,7 @@ final class LinkTests: XCTestCase {
         simulator.simulateLinkLoss(of: GattCast.strap.address)
         simulator.run()
         _ = client.takeLog()
-        XCTAssertNil(client.error(of: "Connect", on: device, at: GattCast.path))
+        XCTAssertNil(client.error(of: "Connect", at: GattCast.path))
         simulator.advance(by: 1)
         client.expectLog("dev_C0_00_00_00_00_01 Connected=true", "dev_C0_00_00_00_00_01 ServicesResolved=true")
     }
@@ -153,16 +150,16 @@ final class LinkTests: XCTestCase {
         XCTAssertEqual(simulator.links, [])
         simulator.simulateDaemonReturn()
         simulator.run()
-        XCTAssertEqual(client.property("Connected", of: device, at: GattCast.path), "false")
+        XCTAssertEqual(client.property("Connected", at: GattCast.path), "false")
         XCTAssertEqual(client.objects().count, 3)
-        XCTAssertNil(client.error(of: "Connect", on: device, at: GattCast.path))
+        XCTAssertNil(client.error(of: "Connect", at: GattCast.path))
     }
 
     func testAPeripheralThatIsSwitchedOffLosesItsLink() {
         var strap = GattCast.strap
         strap.disappearsAfter = 10
         let (simulator, client) = GattCast.scene(strap, isConnected: false)
-        XCTAssertNil(client.error(of: "Connect", on: device, at: GattCast.path))
+        XCTAssertNil(client.error(of: "Connect", at: GattCast.path))
         simulator.advance(by: 8)
         XCTAssertEqual(simulator.links.count, 1)
         simulator.advance(by: 2)
@@ -184,8 +181,8 @@ final class LinkTests: XCTestCase {
             room: Room(peripherals: [GattCast.known]), adapters: [VirtualAdapter(), VirtualAdapter(index: 1)],
             bluez: .v5_66)
         let client = BusClient(simulator)
-        XCTAssertNil(client.error(of: "Connect", on: device, at: GattCast.path))
-        let second = client.begin("Connect", on: device, at: "/org/bluez/hci1/dev_C0_00_00_00_00_01")
+        XCTAssertNil(client.error(of: "Connect", at: GattCast.path))
+        let second = client.begin("Connect", at: "/org/bluez/hci1/dev_C0_00_00_00_00_01")
         simulator.advance(by: 5)
         XCTAssertNil(second.succeeded)
         simulator.simulateLinkLoss(of: GattCast.strap.address)
@@ -193,6 +190,4 @@ final class LinkTests: XCTestCase {
         XCTAssertEqual(second.succeeded, true)
         XCTAssertEqual(simulator.links.map(\.adapter), [1])
     }
-
-    private let device = "org.bluez.Device1"
 }

@@ -5,7 +5,7 @@ import XCTest
 @testable import BlueZSimulator
 
 /// A program with a pairing agent, which records the calls of BlueZ.
-final class PairingProgram: Sendable {
+final class PairingProgram: CalledProgram, Sendable {
     /// The reply of the agent.
     enum Reply: Sendable {
         case accept
@@ -17,7 +17,7 @@ final class PairingProgram: Sendable {
 
     let client: BusClient
     private let simulator: Simulator
-    private let log = Locked<[String]>([])
+    let log = Locked<[String]>([])
     private let reply: Locked<Reply>
     private let open = Locked<Message?>(nil)
     /// The number that was displayed or was to be compared.
@@ -34,20 +34,6 @@ final class PairingProgram: Sendable {
         _ = client.takeLog()
     }
 
-    /// Returns the calls of BlueZ since the last call of this function.
-    func takeCalls() -> [String] {
-        log.withLock { log in
-            defer { log = [] }
-            return log
-        }
-    }
-
-    /// Lets happen what is due, and compares the calls since the last call.
-    func expectCalls(_ lines: String..., note: String = "", file: StaticString = #filePath, line: UInt = #line) {
-        simulator.run()
-        XCTAssertEqual(takeCalls(), lines, note, file: file, line: line)
-    }
-
     var number: UInt32? { seen.withLock { $0 } }
 
     func setReply(_ reply: Reply) { self.reply.withLock { $0 = reply } }
@@ -61,20 +47,18 @@ final class PairingProgram: Sendable {
     // MARK: Calls
 
     func register(_ capability: String) -> DBusError? {
-        client.error(of: "RegisterAgent", on: "org.bluez.AgentManager1", at: "/org/bluez") { writer in
+        client.error(of: "RegisterAgent", at: "/org/bluez") { writer in
             writer.objectPath("/agent")
             writer.string(capability)
         }
     }
 
     func unregister() -> DBusError? {
-        client.error(of: "UnregisterAgent", on: "org.bluez.AgentManager1", at: "/org/bluez") { $0.objectPath("/agent") }
+        client.error(of: "UnregisterAgent", at: "/org/bluez") { $0.objectPath("/agent") }
     }
 
     func requestDefault() -> DBusError? {
-        client.error(of: "RequestDefaultAgent", on: "org.bluez.AgentManager1", at: "/org/bluez") {
-            $0.objectPath("/agent")
-        }
+        client.error(of: "RequestDefaultAgent", at: "/org/bluez") { $0.objectPath("/agent") }
     }
 
     /// Scans until BlueZ has found everything.
@@ -87,11 +71,11 @@ final class PairingProgram: Sendable {
     }
 
     func device(_ member: String, _ path: ObjectPath) -> DBusError? {
-        client.error(of: member, on: "org.bluez.Device1", at: path)
+        client.error(of: member, at: path)
     }
 
     func begin(_ member: String, _ path: ObjectPath) -> PendingCall {
-        client.begin(member, on: "org.bluez.Device1", at: path)
+        client.begin(member, at: path)
     }
 
     /// `Paired` and `Bonded`.
@@ -120,9 +104,7 @@ final class PairingProgram: Sendable {
         switch reply {
         case .accept: client.connection.send(.reply(to: message))
         case .passkey(let passkey): client.connection.send(.reply(to: message) { $0.uint32(passkey) })
-        case .reject:
-            client.connection.send(
-                .error(to: message, DBusError(name: "org.bluez.Error.Rejected", message: "no")))
+        case .reject: client.connection.send(.error(to: message, .bluez("Rejected", "no")))
         case .later: break
         }
     }

@@ -1,5 +1,5 @@
 import BlueCapDBus
-import TestRandomness
+import TestBasics
 import XCTest
 
 @testable import BlueZSimulator
@@ -45,7 +45,7 @@ final class PairingSoakTests: RandomTestCase {
             simulator.advance(by: 80)
             let place = "round \(round) \(bluez) \(ours) \(theirs) accepts \(accepts)"
             XCTAssertNotNil(pair.succeeded, place)
-            let isBonded = program.client.property("Bonded", of: "org.bluez.Device1", at: path) == "true"
+            let isBonded = program.client.property("Bonded", at: path) == "true"
             if !accepts { XCTAssertFalse(isBonded, place) }
             if pair.succeeded == true { XCTAssertTrue(isBonded || simulator.devices.isEmpty, place) }
         }

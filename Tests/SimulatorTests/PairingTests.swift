@@ -41,17 +41,15 @@ final class PairingTests: XCTestCase {
     }
 
     private func read(_ program: PairingProgram, _ characteristic: ObjectPath) -> PendingCall {
-        program.client.begin("ReadValue", on: "org.bluez.GattCharacteristic1", at: characteristic) { $0.options() }
+        program.client.begin("ReadValue", at: characteristic)
     }
 
     private func acquireNotify(_ program: PairingProgram) -> PendingCall {
-        program.client.begin("AcquireNotify", on: "org.bluez.GattCharacteristic1", at: notifying) { $0.options() }
+        program.client.begin("AcquireNotify", at: notifying)
     }
 
     private func beginRemoval(_ program: PairingProgram) -> PendingCall {
-        program.client.begin("RemoveDevice", on: "org.bluez.Adapter1", at: "/org/bluez/hci0") {
-            $0.objectPath(self.path)
-        }
+        program.client.begin("RemoveDevice") { $0.objectPath(self.path) }
     }
 
     /// The program and the lock compare a number.
@@ -131,7 +129,7 @@ final class PairingTests: XCTestCase {
             simulator.simulateAdapterAddition()
             simulator.advance(by: 1)
             XCTAssertEqual(program.state(path), ["true", "true"], "\(bluez)")
-            let again = program.client.begin("Pair", on: "org.bluez.Device1", at: path)
+            let again = program.begin("Pair", path)
             simulator.advance(by: 30)
             XCTAssertEqual(again.succeeded, false, "\(bluez)")
             let removal = beginRemoval(program)
@@ -148,7 +146,7 @@ final class PairingTests: XCTestCase {
             for isRemoved in [false, true] {
                 let (simulator, program) = scene(bluez)
                 simulator.simulateOutOfRange(of: address)
-                let pair = program.client.begin("Pair", on: "org.bluez.Device1", at: path)
+                let pair = program.begin("Pair", path)
                 simulator.advance(by: 1)
                 XCTAssertNil(pair.succeeded)
                 if isRemoved { simulator.simulateAdapterRemoval() } else { simulator.simulatePowerOff() }
@@ -298,22 +296,12 @@ final class PairingTests: XCTestCase {
 
     func testKeysOfAnAdapterThatIsNotPairableAreForOneLink() {
         let (simulator, program) = scene()
-        XCTAssertNil(set("Pairable", program) { $0.variant("b") { $0.bool(false) } })
+        XCTAssertNil(program.client.set("Pairable", .bool(false)))
         XCTAssertNil(program.device("Pair", path))
         XCTAssertEqual(program.state(path), ["true", "false"])
         XCTAssertNil(program.device("Disconnect", path))
         simulator.run()
         XCTAssertEqual(program.state(path), ["false", "false"])
-    }
-
-    private func set(
-        _ name: String, _ program: PairingProgram, _ value: (inout MessageWriter) -> Void
-    ) -> DBusError? {
-        program.client.error(of: "Set", on: "org.freedesktop.DBus.Properties") { writer in
-            writer.string("org.bluez.Adapter1")
-            writer.string(name)
-            value(&writer)
-        }
     }
 
     // MARK: CancelPairing
@@ -367,7 +355,7 @@ final class PairingTests: XCTestCase {
         program.client.connection.close()
         simulator.advance(by: 1)
         XCTAssertEqual(simulator.links, [])
-        XCTAssertEqual(other.property("Bonded", of: "org.bluez.Device1", at: path), "false")
+        XCTAssertEqual(other.property("Bonded", at: path), "false")
         XCTAssertEqual(other.property("Pairable"), "false")
     }
 
@@ -422,10 +410,7 @@ final class PairingTests: XCTestCase {
 
             XCTAssertNil(program.device("Disconnect", path))
             simulator.advance(by: 3)
-            XCTAssertNil(
-                program.client.error(of: "RemoveDevice", on: "org.bluez.Adapter1", at: "/org/bluez/hci0") { writer in
-                    writer.objectPath(path)
-                })
+            XCTAssertNil(program.client.error(of: "RemoveDevice") { $0.objectPath(self.path) })
             program.scan()
             connect(simulator, program)
             let last = read(program, encrypted)
@@ -456,13 +441,9 @@ final class PairingTests: XCTestCase {
     func testWritesAndSubscriptionsPairOnDemandToo() {
         let (simulator, program) = scene()
         connect(simulator, program)
-        XCTAssertNil(program.client.error(of: "StartNotify", on: "org.bluez.GattCharacteristic1", at: notifying))
+        XCTAssertNil(program.client.error(of: "StartNotify", at: notifying))
         program.expectCalls("RequestAuthorization 0A")
-        XCTAssertNil(
-            program.client.error(of: "WriteValue", on: "org.bluez.GattCharacteristic1", at: encrypted) { writer in
-                writer.bytes([9])
-                writer.options()
-            })
+        XCTAssertNil(program.client.write([9], to: encrypted))
         XCTAssertEqual(simulator.value(of: "B002", at: address), [9])
         program.expectCalls()
     }
@@ -505,8 +486,7 @@ final class PairingTests: XCTestCase {
 
             // Repair.
             guard bluez != BlueZVersion(5, 87) else { continue }
-            XCTAssertNil(
-                program.client.error(of: "RemoveDevice") { $0.objectPath(path) })
+            XCTAssertNil(program.client.error(of: "RemoveDevice") { $0.objectPath(self.path) })
             program.scan()
             XCTAssertNil(program.device("Pair", path))
         }
@@ -515,7 +495,7 @@ final class PairingTests: XCTestCase {
     func testRemovingADeviceDeletesItsKeysHereAndNotThere() {
         let (simulator, program) = scene()
         XCTAssertNil(program.device("Pair", path))
-        XCTAssertNil(program.client.error(of: "RemoveDevice") { $0.objectPath(path) })
+        XCTAssertNil(program.client.error(of: "RemoveDevice") { $0.objectPath(self.path) })
         program.scan()
         XCTAssertEqual(program.state(path), ["false", "false"])
         XCTAssertEqual(program.device("Pair", path)?.name, Self.failed, "the peripheral has keys, and takes no others")

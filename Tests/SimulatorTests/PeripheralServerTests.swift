@@ -20,7 +20,7 @@ final class PeripheralServerTests: XCTestCase {
     }
 
     private func connect(_ client: BusClient, _ path: ObjectPath = GattCast.path) -> DBusError? {
-        client.error(of: "Connect", on: "org.bluez.Device1", at: path)
+        client.error(of: "Connect", at: path)
     }
 
     // MARK: Tables
@@ -120,7 +120,7 @@ final class PeripheralServerTests: XCTestCase {
         XCTAssertEqual(client.read(GattCast.place), [1])
         XCTAssertNil(client.write([1, 2], to: GattCast.control, type: "request"))
         XCTAssertNil(client.write([3], to: GattCast.control, type: "command"))
-        XCTAssertNil(client.error(of: "StartNotify", on: characteristic, at: GattCast.rate))
+        XCTAssertNil(client.error(of: "StartNotify", at: GattCast.rate))
         simulator.simulateLinkLoss(of: strap.address)
         simulator.run()
         XCTAssertEqual(
@@ -139,15 +139,14 @@ final class PeripheralServerTests: XCTestCase {
         XCTAssertNil(connect(client))
         simulator.advance(by: 1)
         func error() -> DBusError? {
-            client.error(of: "ReadValue", on: characteristic, at: GattCast.place) { $0.options() }
+            client.error(of: "ReadValue", at: GattCast.place)
         }
         XCTAssertEqual(client.read(GattCast.place), [7, 7])
-        XCTAssertEqual(
-            error(), DBusError(name: "org.bluez.Error.Failed", message: "Operation failed with ATT error: 0x81"))
+        XCTAssertEqual(error(), .bluez("Failed", "Operation failed with ATT error: 0x81"))
         let begin = simulator.seconds
         XCTAssertEqual(client.read(GattCast.place), [8])
         XCTAssertEqual(simulator.seconds - begin, 2.005, accuracy: 0.001)
-        XCTAssertEqual(error(), DBusError(name: "org.bluez.Error.NotPermitted", message: "Not paired"))
+        XCTAssertEqual(error(), .bluez("NotPermitted", "Not paired"))
         XCTAssertEqual(error()?.message, "Operation failed with ATT error: 0x0e")
         XCTAssertEqual(simulator.links, [])
     }
@@ -177,7 +176,7 @@ final class PeripheralServerTests: XCTestCase {
         bell.simulator.withLock { $0 = simulator }
         XCTAssertNil(connect(client))
         simulator.advance(by: 1)
-        XCTAssertNil(client.error(of: "StartNotify", on: characteristic, at: GattCast.rate))
+        XCTAssertNil(client.error(of: "StartNotify", at: GattCast.rate))
         _ = client.takeLog()
         XCTAssertNil(client.write([1, 2], to: GattCast.control, type: "request"))
         client.expectLog("char000b Value=0201")
@@ -243,7 +242,7 @@ final class PeripheralServerTests: XCTestCase {
         let service = "/org/bluez/hci0/dev_C0_00_00_00_00_01/service000a"
         let rate = ObjectPath(validating: service + "/char000c") ?? .root
         let control = ObjectPath(validating: service + "/char000f") ?? .root
-        XCTAssertNil(client.error(of: "StartNotify", on: characteristic, at: rate))
+        XCTAssertNil(client.error(of: "StartNotify", at: rate))
         _ = client.takeLog()
         XCTAssertNil(client.write([5, 6], to: control, type: "request"))
         client.expectLog("char000c Value=0506")
@@ -266,6 +265,4 @@ final class PeripheralServerTests: XCTestCase {
         simulator.run()
         XCTAssertTrue(client.takeLog().contains("dev_C0_5A_17_00_18_0D Percentage=86"))
     }
-
-    private let characteristic = "org.bluez.GattCharacteristic1"
 }

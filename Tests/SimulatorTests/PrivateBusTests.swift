@@ -1,7 +1,7 @@
 import BlueCapDBus
 import BlueCapFutures
 import BlueCapReactor
-import TestPrograms
+import TestBasics
 import XCTest
 
 @testable import BlueZSimulator

@@ -147,8 +147,7 @@ final class ServedApplicationTests: XCTestCase {
 
     func testADaemonThatIsKilledForgetsWhatWasRegistered() {
         let (simulator, program) = scene(ServingProgram.heart + [ServingProgram.connectable])
-        XCTAssertNil(program.register())
-        XCTAssertNil(program.advertise())
+        program.serve()
         simulator.simulateDaemonDeath()
         simulator.advance(by: 1)
         simulator.simulateDaemonReturn()
@@ -161,8 +160,7 @@ final class ServedApplicationTests: XCTestCase {
 
     func testWhatStaysRegisteredWhileAnAdapterIsOff() {
         let (simulator, program) = scene(ServingProgram.heart + [ServingProgram.connectable])
-        XCTAssertNil(program.register())
-        XCTAssertNil(program.advertise())
+        program.serve()
         simulator.simulatePowerOff()
         simulator.advance(by: 1)
         XCTAssertEqual(simulator.applications.count, 1)

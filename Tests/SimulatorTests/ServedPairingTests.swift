@@ -36,8 +36,7 @@ final class ServedPairingTests: XCTestCase {
         let simulator = Simulator.inProcess(room: .empty, bluez: bluez)
         let agent = PairingProgram(simulator, capability, reply: reply)
         let server = ServingProgram(simulator, Self.protected + [ServingProgram.connectable])
-        XCTAssertNil(server.register())
-        XCTAssertNil(server.advertise())
+        server.serve()
         let link = simulator.connect(VirtualCentral(address, name: "Phone", isBonded: isBonded, security: phone))
         simulator.advance(by: 1)
         XCTAssertEqual(link.state, .connected)
@@ -113,12 +112,7 @@ final class ServedPairingTests: XCTestCase {
 
     func testPairableEndsAfterItsTimeout() {
         let scene = scene()
-        XCTAssertNil(
-            scene.agent.client.error(of: "Set", on: "org.freedesktop.DBus.Properties") { writer in
-                writer.string("org.bluez.Adapter1")
-                writer.string("PairableTimeout")
-                writer.variant("u") { $0.uint32(20) }
-            })
+        XCTAssertNil(scene.agent.client.set("PairableTimeout", .uint32(20)))
         scene.simulator.advance(by: 19)
         XCTAssertEqual(scene.agent.client.property("Pairable"), "true")
         scene.simulator.advance(by: 2)
@@ -178,7 +172,7 @@ final class ServedPairingTests: XCTestCase {
         scene.simulator.advance(by: 1)
         scene.phone.disconnect()
         scene.simulator.run()
-        XCTAssertNil(scene.agent.client.error(of: "RemoveDevice") { $0.objectPath(path) })
+        XCTAssertNil(scene.agent.client.error(of: "RemoveDevice") { $0.objectPath(self.path) })
         let again = scene.simulator.connect(scene.phone.central)
         scene.simulator.advance(by: 1)
         XCTAssertEqual(again.state, .disconnected, "the central has keys that the adapter lacks")
@@ -200,8 +194,7 @@ final class ServedPairingTests: XCTestCase {
             let responder = PairingProgram(simulator, "DisplayYesNo")
             let initiator = PairingProgram(simulator, "DisplayYesNo")
             let server = ServingProgram(simulator, Self.protected + [ServingProgram.connectable])
-            XCTAssertNil(server.register(on: "/org/bluez/hci1"))
-            XCTAssertNil(server.advertise(on: "/org/bluez/hci1"))
+            server.serve(on: "/org/bluez/hci1")
             initiator.scan()
             let there: ObjectPath = "/org/bluez/hci0/dev_00_AA_01_01_00_01"
             let here: ObjectPath = "/org/bluez/hci1/dev_00_AA_01_01_00_00"
@@ -219,8 +212,7 @@ final class ServedPairingTests: XCTestCase {
         let simulator = Simulator.inProcess(room: .empty, adapters: [VirtualAdapter(), VirtualAdapter(index: 1)])
         let program = PairingProgram(simulator, "DisplayYesNo")
         let server = ServingProgram(simulator, Self.protected + [ServingProgram.connectable])
-        XCTAssertNil(server.register(on: "/org/bluez/hci1"))
-        XCTAssertNil(server.advertise(on: "/org/bluez/hci1"))
+        server.serve(on: "/org/bluez/hci1")
         program.scan()
         XCTAssertNil(program.device("Pair", "/org/bluez/hci0/dev_00_AA_01_01_00_01"))
         program.expectCalls("RequestConfirmation 00")

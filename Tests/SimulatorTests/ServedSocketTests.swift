@@ -61,8 +61,7 @@ final class ServedSocketTests: XCTestCase {
                 }
             }
         }
-        XCTAssertNil(program.register())
-        XCTAssertNil(program.advertise())
+        program.serve()
         let link = simulator.connect(VirtualCentral("C0:FF:EE:00:CE:01", mtu: 100, isBonded: isBonded))
         simulator.advance(by: 1)
         _ = program.takeCalls()
@@ -233,7 +232,7 @@ final class ServedSocketTests: XCTestCase {
     func testAProgramThatGivesNoSocketReceivesStartNotify() {
         let (_, program, link, _) = scene()
         program.answer("AcquireNotify") {
-            .error(to: $0, DBusError(name: "org.bluez.Error.NotSupported", message: "no"))
+            .error(to: $0, .bluez("NotSupported", "no"))
         }
         link.subscribe(to: "2A37")
         program.expectCalls("c0 AcquireNotify {link=LE mtu=100}", "c0 StartNotify")

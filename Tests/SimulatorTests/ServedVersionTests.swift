@@ -11,20 +11,6 @@ final class ServedVersionTests: XCTestCase {
 
     // MARK: Advertisements
 
-    /// The bytes of the advertisement and the scan response, or the error's text.
-    private func sentBytes(
-        _ properties: [(String, BusValue)], type: String = "peripheral", isLowEnergyOnly: Bool = false,
-        _ bluez: BlueZVersion
-    ) -> String {
-        let simulator = Simulator.inProcess(
-            room: .empty, adapters: [VirtualAdapter(isLowEnergyOnly: isLowEnergyOnly)], bluez: bluez)
-        let program = ServingProgram(
-            simulator, [ServingProgram.advertisement([("Type", .string(type))] + properties)])
-        if let error = program.advertise() { return error.message }
-        let sent = simulator.advertisements[0]
-        return Hexadecimal.text(sent.data) + " " + Hexadecimal.text(sent.scanResponse)
-    }
-
     private let parse = "Failed to parse advertisement."
     private let register = "Failed to register advertisement"
 

@@ -6,12 +6,12 @@ import XCTest
 
 /// A program that serves attributes and advertises. It records each call: the calls of BlueZ with their options, and the
 /// replies.
-final class ServingProgram: Sendable {
+final class ServingProgram: CalledProgram, Sendable {
     typealias Handler = @Sendable (Message) -> Message?
 
     let client: BusClient
     private let simulator: Simulator
-    private let log = Locked<[String]>([])
+    let log = Locked<[String]>([])
     private let objects = Locked<[ObjectState]>([])
     private let handlers = Locked<[String: Handler]>([:])
 
@@ -21,20 +21,6 @@ final class ServingProgram: Sendable {
         self.objects.withLock { $0 = objects }
         client.connection.answerCalls { [weak self] in self?.received($0) }
         simulator.run()
-    }
-
-    /// Returns the calls of BlueZ since the last call of this function.
-    func takeCalls() -> [String] {
-        log.withLock { log in
-            defer { log = [] }
-            return log
-        }
-    }
-
-    /// Lets happen what is due, and compares the calls since the last call.
-    func expectCalls(_ lines: String..., note: String = "", file: StaticString = #filePath, line: UInt = #line) {
-        simulator.run()
-        XCTAssertEqual(takeCalls(), lines, note, file: file, line: line)
     }
 
     /// Sets the reply to a member; nil for none.
@@ -51,8 +37,7 @@ final class ServingProgram: Sendable {
     ) -> (Simulator, ServingProgram, CentralLink) {
         let simulator = Simulator.inProcess(room: .empty, bluez: bluez)
         let program = ServingProgram(simulator, objects + [connectable])
-        XCTAssertNil(program.register())
-        XCTAssertNil(program.advertise())
+        program.serve()
         let link = simulator.connect(central)
         simulator.advance(by: 1)
         XCTAssertEqual(link.state, .connected)
@@ -62,6 +47,12 @@ final class ServingProgram: Sendable {
     }
 
     // MARK: Registering
+
+    /// Registers the application and the advertisement.
+    func serve(on adapter: ObjectPath = "/org/bluez/hci0") {
+        XCTAssertNil(register(on: adapter))
+        XCTAssertNil(advertise(on: adapter))
+    }
 
     func register(
         _ path: ObjectPath = "/app", on adapter: ObjectPath = "/org/bluez/hci0", file: StaticString = #filePath,
@@ -223,6 +214,21 @@ final class ServingProgram: Sendable {
         ("Discoverable", .bool(true)),
     ])
 }
+
+/// The bytes of the advertisement and the scan response, or the error's text.
+func sentBytes(
+    _ properties: [(String, BusValue)], type: String = "peripheral", isLowEnergyOnly: Bool = false,
+    _ bluez: BlueZVersion = .v5_66
+) -> String {
+    let simulator = Simulator.inProcess(
+        room: .empty, adapters: [VirtualAdapter(isLowEnergyOnly: isLowEnergyOnly)], bluez: bluez)
+    let program = ServingProgram(simulator, [ServingProgram.advertisement([("Type", .string(type))] + properties)])
+    if let error = program.advertise() { return error.message }
+    let sent = simulator.advertisements[0]
+    return Hexadecimal.text(sent.data) + " " + Hexadecimal.text(sent.scanResponse)
+}
+
+// MARK: Registering
 
 extension BusValue {
     /// The `ManufacturerData` of an advertisement.

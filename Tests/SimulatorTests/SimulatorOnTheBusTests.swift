@@ -23,10 +23,8 @@ final class SimulatorOnTheBusTests: XCTestCase {
             client.objects(), ["/org/bluez", "/org/bluez/hci0", "/org/bluez/hci0/dev_C0_00_00_00_00_02"])
         XCTAssertEqual(client.property("Powered"), "true")
         XCTAssertEqual(client.property("Roles"), "central,peripheral")
-        XCTAssertEqual(
-            client.property("Name", of: "org.bluez.Device1", at: "/org/bluez/hci0/dev_C0_00_00_00_00_02"), "Tag")
-        XCTAssertNil(
-            client.property("RSSI", of: "org.bluez.Device1", at: "/org/bluez/hci0/dev_C0_00_00_00_00_02"))
+        XCTAssertEqual(client.property("Name", at: "/org/bluez/hci0/dev_C0_00_00_00_00_02"), "Tag")
+        XCTAssertNil(client.property("RSSI", at: "/org/bluez/hci0/dev_C0_00_00_00_00_02"))
     }
 
     func testAScanReportsWhoComesAndEveryAdvertisementUntilItStops() {
@@ -66,13 +64,7 @@ final class SimulatorOnTheBusTests: XCTestCase {
         let client = BusClient(simulator)
         client.startScanning()
         XCTAssertNil(
-            client.error(of: "SetDiscoveryFilter") { writer in
-                writer.dictionary(key: "s", value: "v") { dictionary in
-                    dictionary.entry("RSSI", variant: "n") { $0.int16(-70) }
-                    dictionary.entry("UUIDs", variant: "as") { $0.strings(["180d"]) }
-                    dictionary.entry("DuplicateData", variant: "b") { $0.bool(true) }
-                }
-            })
+            client.setFilter(["RSSI": .int16(-70), "UUIDs": .strings(["180d"]), "DuplicateData": .bool(true)]))
         let statistics = simulator.statistics
         XCTAssertEqual(statistics.count(of: "StartDiscovery"), 1)
         XCTAssertEqual(statistics.count(of: "StopDiscovery"), 0)
@@ -87,41 +79,29 @@ final class SimulatorOnTheBusTests: XCTestCase {
 
     func testErrorsHaveBlueZsNamesAndTexts() {
         let client = BusClient(room())
-        XCTAssertEqual(
-            client.error(of: "StopDiscovery"),
-            DBusError(name: "org.bluez.Error.Failed", message: "No discovery started"))
+        XCTAssertEqual(client.error(of: "StopDiscovery"), .bluez("Failed", "No discovery started"))
         XCTAssertNil(client.error(of: "StartDiscovery"))
+        XCTAssertEqual(client.error(of: "StartDiscovery"), .bluez("InProgress", "Operation already in progress"))
         XCTAssertEqual(
-            client.error(of: "StartDiscovery"),
-            DBusError(name: "org.bluez.Error.InProgress", message: "Operation already in progress"))
-        XCTAssertEqual(
-            client.error(of: "SetDiscoveryFilter") { writer in
-                writer.dictionary(key: "s", value: "v") { $0.entry("Colour", variant: "s") { $0.string("blue") } }
-            }, DBusError(name: "org.bluez.Error.InvalidArguments", message: "Invalid arguments in method call"))
+            client.setFilter(["Colour": .string("blue")]),
+            .bluez("InvalidArguments", "Invalid arguments in method call"))
         XCTAssertEqual(
             client.error(of: "RemoveDevice") { $0.objectPath("/org/bluez/hci0/dev_00") }?.name,
             "org.bluez.Error.DoesNotExist")
         XCTAssertEqual(client.error(of: "Fly")?.name, "org.freedesktop.DBus.Error.UnknownMethod")
         XCTAssertEqual(
-            client.error(of: "Connect", on: "org.bluez.Device1", at: "/org/bluez/hci0/dev_00")?.name,
+            client.error(of: "Connect", at: "/org/bluez/hci0/dev_00")?.name,
             "org.freedesktop.DBus.Error.UnknownObject")
     }
 
     func testPropertiesAreSetAndSignalled() {
         let client = BusClient(room())
-        func set(_ name: String, _ signature: String, _ value: @escaping (inout MessageWriter) -> Void) -> DBusError? {
-            client.error(of: "Set", on: "org.freedesktop.DBus.Properties") { writer in
-                writer.string("org.bluez.Adapter1")
-                writer.string(name)
-                writer.variant(signature, value)
-            }
-        }
-        XCTAssertNil(set("Alias", "s") { $0.string("Mine") })
-        XCTAssertNil(set("Powered", "b") { $0.bool(false) })
+        XCTAssertNil(client.set("Alias", .string("Mine")))
+        XCTAssertNil(client.set("Powered", .bool(false)))
         client.expectLog("hci0 Alias=Mine", "hci0 Powered=false Discovering=false Class=0")
         XCTAssertEqual(client.error(of: "StartDiscovery")?.name, "org.bluez.Error.NotReady")
-        XCTAssertEqual(set("Powered", "s") { $0.string("on") }?.name, "org.freedesktop.DBus.Error.InvalidSignature")
-        XCTAssertEqual(set("Address", "s") { $0.string("x") }?.name, "org.freedesktop.DBus.Error.PropertyReadOnly")
+        XCTAssertEqual(client.set("Powered", .string("on"))?.name, "org.freedesktop.DBus.Error.InvalidSignature")
+        XCTAssertEqual(client.set("Address", .string("x"))?.name, "org.freedesktop.DBus.Error.PropertyReadOnly")
     }
 
     func testIntrospectionListsInterfacesAndChildren() throws {

@@ -15,7 +15,7 @@ final class SocketTests: XCTestCase {
 
     private func acquire(_ member: String, _ client: BusClient) throws -> (OwnedDescriptor, UInt16) {
         let path = member == "AcquireWrite" ? GattCast.control : GattCast.rate
-        let reply = try XCTUnwrap(client.call(member, on: characteristic, at: path) { $0.options() }).get()
+        let reply = try XCTUnwrap(client.call(member, at: path)).get()
         var reader = reply.reader
         let descriptor = try XCTUnwrap(reader.descriptor())
         return (descriptor, try XCTUnwrap(reader.uint16()))
@@ -48,24 +48,19 @@ final class SocketTests: XCTestCase {
         let (simulator, client) = scene()
         let (socket, _) = try acquire("AcquireNotify", client)
         let other = BusClient(simulator)
-        let acquired = DBusError(name: "org.bluez.Error.NotPermitted", message: "Notify acquired")
-        XCTAssertEqual(other.error(of: "StartNotify", on: characteristic, at: GattCast.rate), acquired)
-        XCTAssertEqual(
-            other.error(of: "AcquireNotify", on: characteristic, at: GattCast.rate) { $0.options() }, acquired)
-        XCTAssertNil(client.error(of: "StopNotify", on: characteristic, at: GattCast.rate))
+        let acquired = DBusError.bluez("NotPermitted", "Notify acquired")
+        XCTAssertEqual(other.error(of: "StartNotify", at: GattCast.rate), acquired)
+        XCTAssertEqual(other.error(of: "AcquireNotify", at: GattCast.rate), acquired)
+        XCTAssertNil(client.error(of: "StopNotify", at: GattCast.rate))
         client.expectLog("char000b NotifyAcquired=true", "char000b NotifyAcquired=false")
         XCTAssertTrue(isHungUp(try XCTUnwrap(socket.rawValue)))
-        XCTAssertNil(other.error(of: "StartNotify", on: characteristic, at: GattCast.rate))
-        XCTAssertEqual(
-            client.error(of: "AcquireNotify", on: characteristic, at: GattCast.rate) { $0.options() },
-            DBusError(name: "org.bluez.Error.InProgress", message: "In Progress"))
+        XCTAssertNil(other.error(of: "StartNotify", at: GattCast.rate))
+        XCTAssertEqual(client.error(of: "AcquireNotify", at: GattCast.rate), .bluez("InProgress", "In Progress"))
     }
 
     func testIndicationsAreNotGivenAway() {
         let (_, client) = scene()
-        XCTAssertEqual(
-            client.error(of: "AcquireNotify", on: characteristic, at: GattCast.alarm) { $0.options() }?.name,
-            "org.bluez.Error.NotSupported")
+        XCTAssertEqual(client.error(of: "AcquireNotify", at: GattCast.alarm)?.name, "org.bluez.Error.NotSupported")
     }
 
     func testEachPacketIsAWriteCommandAndWhatDoesNotFitIsDropped() throws {
@@ -80,7 +75,7 @@ final class SocketTests: XCTestCase {
         XCTAssertEqual(simulator.value(of: "2A39", at: GattCast.strap.address), [7, 7, 7])
         XCTAssertEqual(
             client.write([1], to: GattCast.control, type: "request"),
-            DBusError(name: "org.bluez.Error.NotPermitted", message: "Write acquired"))
+            .bluez("NotPermitted", "Write acquired"))
         socket.close()
         client.expectLog("char0010 WriteAcquired=false")
         XCTAssertNil(client.write([1], to: GattCast.control, type: "request"))
@@ -110,10 +105,8 @@ final class SocketTests: XCTestCase {
         var last: [UInt8] = []
         _ = buffer.receive(try XCTUnwrap(notify.rawValue)) { if !$0.isEmpty { last = Array($0) } }
         XCTAssertEqual(last, [9], "what was sent before is still there")
-        XCTAssertEqual(
-            client.error(of: "AcquireWrite", on: characteristic, at: GattCast.control) { $0.options() }?.message,
-            "Not connected")
-        XCTAssertNil(client.error(of: "Connect", on: "org.bluez.Device1", at: GattCast.path))
+        XCTAssertEqual(client.error(of: "AcquireWrite", at: GattCast.control)?.message, "Not connected")
+        XCTAssertNil(client.error(of: "Connect", at: GattCast.path))
         simulator.advance(by: 1)
         XCTAssertEqual(simulator.links.first?.subscriptions, [])
     }
@@ -138,7 +131,7 @@ final class SocketTests: XCTestCase {
 
     func testAFloodOfSignalsLosesNothing() {
         let (simulator, client) = scene()
-        XCTAssertNil(client.error(of: "StartNotify", on: characteristic, at: GattCast.rate))
+        XCTAssertNil(client.error(of: "StartNotify", at: GattCast.rate))
         _ = client.takeLog()
         simulator.simulateNotifications(count: 5000, size: 2, of: GattCast.strap.address, characteristic: "2A37")
         simulator.run()
@@ -146,8 +139,6 @@ final class SocketTests: XCTestCase {
             client.takeLog(),
             (0..<5000).map { "char000b Value=" + Hexadecimal.text(NotificationSource.number($0, size: 2)) })
     }
-
-    private let characteristic = "org.bluez.GattCharacteristic1"
 }
 
 extension Simulator {

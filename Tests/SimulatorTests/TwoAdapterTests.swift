@@ -13,8 +13,7 @@ final class TwoAdapterTests: XCTestCase {
         let simulator = Simulator.inProcess(
             room: .empty, adapters: [VirtualAdapter(), VirtualAdapter(index: 1)], bluez: .v5_66)
         let program = ServingProgram(simulator, ServingProgram.heart + [ServingProgram.connectable])
-        XCTAssertNil(program.register(on: "/org/bluez/hci1"))
-        XCTAssertNil(program.advertise(on: "/org/bluez/hci1"))
+        program.serve(on: "/org/bluez/hci1")
         let client = BusClient(simulator)
         client.startScanning()
         _ = program.client.takeLog()
@@ -26,7 +25,7 @@ final class TwoAdapterTests: XCTestCase {
     private func connected() -> (Simulator, ServingProgram, BusClient) {
         let (simulator, program, client) = scene()
         XCTAssertNil(client.error(of: "StopDiscovery"))
-        XCTAssertNil(client.error(of: "Connect", on: "org.bluez.Device1", at: device))
+        XCTAssertNil(client.error(of: "Connect", at: device))
         simulator.advance(by: 1)
         _ = client.takeLog()
         _ = program.takeCalls()
@@ -35,18 +34,11 @@ final class TwoAdapterTests: XCTestCase {
 
     private func path(_ tail: String) -> ObjectPath { ObjectPath(validating: device.rawValue + "/" + tail)! }
 
-    private func read(_ client: BusClient, _ tail: String) -> [UInt8]? {
-        let result = client.call("ReadValue", on: "org.bluez.GattCharacteristic1", at: path(tail)) { $0.options() }
-        guard case .success(let reply)? = result else { return nil }
-        var reader = reply.reader
-        return reader.bytes()
-    }
-
     func testTheAdvertisementOfOneAdapterIsReceivedByTheOther() {
         let (simulator, program, client) = scene()
         XCTAssertEqual(simulator.devices, [device.rawValue])
-        XCTAssertEqual(client.property("Name", of: "org.bluez.Device1", at: device), "Strap")
-        XCTAssertEqual(client.property("UUIDs", of: "org.bluez.Device1", at: device), ServiceUUID.long("180d"))
+        XCTAssertEqual(client.property("Name", at: device), "Strap")
+        XCTAssertEqual(client.property("UUIDs", at: device), ServiceUUID.long("180d"))
         XCTAssertEqual(simulator.peripherals, [])
         XCTAssertNil(program.stopAdvertising(on: "/org/bluez/hci1"))
         simulator.advance(by: 32)
@@ -55,9 +47,9 @@ final class TwoAdapterTests: XCTestCase {
 
     func testBothSidesHaveADeviceOnceTheyAreConnected() {
         let (simulator, program, client) = connected()
-        XCTAssertEqual(client.property("ServicesResolved", of: "org.bluez.Device1", at: device), "true")
+        XCTAssertEqual(client.property("ServicesResolved", at: device), "true")
         let other = ObjectPath(validating: "/org/bluez/hci1/" + central)!
-        XCTAssertEqual(client.property("Connected", of: "org.bluez.Device1", at: other), "true")
+        XCTAssertEqual(client.property("Connected", at: other), "true")
         XCTAssertEqual(
             client.objects().filter { $0.hasPrefix(device.rawValue + "/") }.map { $0.dropFirst(device.rawValue.count) },
             [
@@ -67,49 +59,43 @@ final class TwoAdapterTests: XCTestCase {
                 "/service0015/char001b", "/service0015/char001b/desc001d", "/service0015/char001b/desc001e",
                 "/service0015/char001f",
             ])
-        XCTAssertNil(client.error(of: "Disconnect", on: "org.bluez.Device1", at: device))
+        XCTAssertNil(client.error(of: "Disconnect", at: device))
         simulator.run()
-        XCTAssertEqual(client.property("Connected", of: "org.bluez.Device1", at: other), "false")
+        XCTAssertEqual(client.property("Connected", at: other), "false")
         withExtendedLifetime(program) {}
     }
 
     func testReadsAndWritesGoToTheProgram() {
         let (_, program, client) = connected()
         program.answer("ReadValue") { message in .reply(to: message) { $0.bytes([1, 2, 3] as [UInt8]) } }
-        XCTAssertEqual(read(client, "service0015/char0019"), [1, 2, 3])
-        XCTAssertNil(
-            client.error(of: "WriteValue", on: "org.bluez.GattCharacteristic1", at: path("service0015/char001b")) {
-                $0.bytes([7] as [UInt8])
-                $0.dictionary(key: "s", value: "v") { $0.entry("type", variant: "s") { $0.string("request") } }
-            })
+        XCTAssertEqual(client.read(path("service0015/char0019")), [1, 2, 3])
+        XCTAssertNil(client.write([7], to: path("service0015/char001b"), type: "request"))
         program.expectCalls("c1 ReadValue {link=LE mtu=517}", "c2 WriteValue 07 {link=LE mtu=517}")
-        program.answer("ReadValue") { .error(to: $0, DBusError(name: "org.bluez.Error.Failed", message: "0x85")) }
+        program.answer("ReadValue") { .error(to: $0, .bluez("Failed", "0x85")) }
         XCTAssertEqual(
-            client.error(of: "ReadValue", on: "org.bluez.GattCharacteristic1", at: path("service0015/char0019")) {
-                $0.options()
-            },
-            DBusError(name: "org.bluez.Error.Failed", message: "Operation failed with ATT error: 0x85"))
+            client.error(of: "ReadValue", at: path("service0015/char0019")),
+            .bluez("Failed", "Operation failed with ATT error: 0x85"))
     }
 
     func testALongValueComesInSeveralReads() {
         let (_, program, client) = connected()
         let value = [UInt8](repeating: 9, count: 512)
         program.answer("ReadValue") { message in .reply(to: message) { $0.bytes(value) } }
-        XCTAssertEqual(read(client, "service0015/char0019"), value)
+        XCTAssertEqual(client.read(path("service0015/char0019")), value)
         program.expectCalls("c1 ReadValue {link=LE mtu=517}")
     }
 
     func testSubscriptionsCarryTheProgramsValues() {
         let (simulator, program, client) = connected()
         let characteristic = path("service0015/char0016")
-        XCTAssertNil(client.error(of: "StartNotify", on: "org.bluez.GattCharacteristic1", at: characteristic))
+        XCTAssertNil(client.error(of: "StartNotify", at: characteristic))
         program.expectCalls("c0 StartNotify")
         XCTAssertEqual(simulator.links.map(\.subscriptions), [[ServiceUUID.long("2a37") ?? ""]])
         _ = client.takeLog()
         program.notify("/app/s0/c0", [1])
         program.notify("/app/s0/c0", [1])
         client.expectLog("char0016 Value=01", "char0016 Value=01")
-        XCTAssertNil(client.error(of: "StopNotify", on: "org.bluez.GattCharacteristic1", at: characteristic))
+        XCTAssertNil(client.error(of: "StopNotify", at: characteristic))
         simulator.advance(by: 1)
         program.expectCalls("c0 StopNotify")
     }
@@ -125,8 +111,7 @@ final class TwoAdapterTests: XCTestCase {
                         changed: [NamedValue(name: "Value", value: .bytes([7]))], invalidated: [])))
             return nil
         }
-        XCTAssertNil(
-            client.error(of: "StartNotify", on: "org.bluez.GattCharacteristic1", at: path("service0015/char0016")))
+        XCTAssertNil(client.error(of: "StartNotify", at: path("service0015/char0016")))
         simulator.advance(by: 1)
         client.expectLog("char0016 Notifying=true", "char0016 Value=07")
     }
@@ -145,7 +130,7 @@ final class TwoAdapterTests: XCTestCase {
         let (simulator, _, client) = connected()
         simulator.simulatePowerOff(adapter: 1)
         simulator.advance(by: 1)
-        XCTAssertEqual(client.property("Connected", of: "org.bluez.Device1", at: device), "false")
+        XCTAssertEqual(client.property("Connected", at: device), "false")
         XCTAssertEqual(simulator.links, [])
     }
 
@@ -155,7 +140,7 @@ final class TwoAdapterTests: XCTestCase {
         client.expectLog(
             "\(device.lastElement) ServicesResolved=false Connected=false",
             "\(central) ServicesResolved=false Connected=false")
-        XCTAssertNil(client.error(of: "Connect", on: "org.bluez.Device1", at: device))
+        XCTAssertNil(client.error(of: "Connect", at: device))
         withExtendedLifetime(program) {}
     }
 
@@ -173,8 +158,7 @@ final class TwoAdapterTests: XCTestCase {
         XCTAssertEqual(address.value >> 46, 0)
         XCTAssertEqual(simulator.devices, ["/org/bluez/hci0/dev_" + address.written(separator: UInt8(ascii: "_"))])
         XCTAssertEqual(
-            client.property(
-                "AddressType", of: "org.bluez.Device1", at: ObjectPath(validating: simulator.devices[0]) ?? "/"),
+            client.property("AddressType", at: ObjectPath(validating: simulator.devices[0]) ?? "/"),
             "random")
     }
 
@@ -190,7 +174,7 @@ final class TwoAdapterTests: XCTestCase {
     func testWhoDoesNotAdvertiseIsTriedFor() {
         let (simulator, program, client) = scene()
         XCTAssertNil(program.stopAdvertising(on: "/org/bluez/hci1"))
-        let connect = client.begin("Connect", on: "org.bluez.Device1", at: device)
+        let connect = client.begin("Connect", at: device)
         simulator.advance(by: 20)
         XCTAssertNil(connect.succeeded)
         XCTAssertNil(program.advertise(on: "/org/bluez/hci1"))
@@ -201,7 +185,7 @@ final class TwoAdapterTests: XCTestCase {
     func testThePeripheralEndsALinkAsItEndsEveryOther() {
         let (simulator, program, client) = connected()
         let other = ObjectPath(validating: "/org/bluez/hci1/" + central)!
-        XCTAssertNil(program.client.error(of: "Disconnect", on: "org.bluez.Device1", at: other))
+        XCTAssertNil(program.client.error(of: "Disconnect", at: other))
         simulator.run()
         XCTAssertEqual(client.takeLog().suffix(1), ["dev_00_AA_01_01_00_01 ServicesResolved=false Connected=false"])
     }

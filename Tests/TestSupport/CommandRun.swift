@@ -1,5 +1,5 @@
 public import Foundation
-import TestPrograms
+import TestBasics
 
 /// A program that is run to its end, within a time limit.
 public enum CommandRun {

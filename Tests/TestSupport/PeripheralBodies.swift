@@ -10,9 +10,10 @@ public struct PeripheralBodies: StagePlayer {
     public let limit: TimeInterval = 60
     public var ground: any ScanStage { stage }
 
-    public init(on stage: any PeripheralStage, central: any StageCentral) {
+    /// - Parameter central: `nil` for one of ours.
+    public init(on stage: any PeripheralStage, central: (any StageCentral)? = nil) {
         self.stage = stage
-        self.central = central
+        self.central = central ?? OwnCentral(on: stage)
     }
 
     // MARK: Steps

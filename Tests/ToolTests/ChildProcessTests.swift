@@ -1,5 +1,5 @@
 import Foundation
-import TestPrograms
+import TestBasics
 import XCTest
 
 @testable import bluecap

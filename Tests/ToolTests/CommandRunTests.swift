@@ -1,5 +1,5 @@
 import Foundation
-import TestPrograms
+import TestBasics
 import TestSupport
 import XCTest
 

@@ -1,5 +1,5 @@
 import Foundation
-import TestPrograms
+import TestBasics
 import XCTest
 
 /// Options of the same name have the same meaning in every command, and so the same help text, default and form.

@@ -1,6 +1,6 @@
 import BlueZSimulator
 import Foundation
-import TestPrograms
+import TestBasics
 import XCTest
 
 /// The example that continues after it was killed, as processes.
@@ -10,10 +10,10 @@ final class FollowExampleTests: XCTestCase, StartsPrograms {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let bench = try RemoteBench()
         let script = """
-            export DBUS_SYSTEM_BUS_ADDRESS='\(bench.simulator.address)' XDG_STATE_HOME='\(folder)'
+            export XDG_STATE_HOME='\(folder)'
             exec stdbuf -oL "$(dirname "$BLUECAP")/FollowExample"
             """
-        let first = try ToolRun(script: script)
+        let first = try bench.start(script: script)
         _ = try first.line { $0.hasPrefix("new") }
         let file = folder + "/bluecap/central/us.gnos.BlueCap.follow.json"
         XCTAssertTrue(
@@ -23,7 +23,7 @@ final class FollowExampleTests: XCTestCase, StartsPrograms {
         first.signal(SIGKILL)
         XCTAssertTrue(try first.finish().wasKilled)
 
-        let second = try ToolRun(script: script)
+        let second = try bench.start(script: script)
         _ = try second.line { $0.hasPrefix("restored 2 bytes") }
         XCTAssertEqual(bench.simulator.links.count, 1)
         second.signal(SIGKILL)

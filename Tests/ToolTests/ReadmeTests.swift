@@ -1,5 +1,5 @@
 import Foundation
-import TestPrograms
+import TestBasics
 import XCTest
 
 /// Builds and runs the programs of README and guide, and compares them with the code on those pages.

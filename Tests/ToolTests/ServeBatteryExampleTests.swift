@@ -1,16 +1,12 @@
 import BlueZSimulator
-import TestPrograms
+import TestBasics
 import XCTest
 
 /// The README's peripheral.
 final class ServeBatteryExampleTests: XCTestCase, StartsPrograms {
     func testTheExampleIsAPeripheral() throws {
         let bench = try ServingBench()
-        let run = try ToolRun(
-            script: """
-                export DBUS_SYSTEM_BUS_ADDRESS='\(bench.simulator.address)'
-                exec "$(dirname "$BLUECAP")/ServeBatteryExample"
-                """)
+        let run = try bench.start(script: #"exec "$(dirname "$BLUECAP")/ServeBatteryExample""#)
         let phone = bench.central()
         XCTAssertNoThrow(try bench.result(phone.subscribe(to: "2A19"))?.get())
         bench.wait("no updates") { phone.values.count >= 2 }

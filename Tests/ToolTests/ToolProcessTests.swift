@@ -1,7 +1,7 @@
 import ArgumentParser
 import BlueZSimulator
 import Foundation
-import TestPrograms
+import TestBasics
 import XCTest
 
 @testable import bluecap
@@ -71,16 +71,15 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
 
     func testCtrlCPrintsTheSummaryAndLeavesNoDiscovery() throws {
         let bench = try ToolBench(room: .furnished)
-        let simulator = bench.simulator
         let run = try bench.start("scan")
         _ = try run.line()
-        XCTAssertTrue(isDiscovering(simulator))
+        XCTAssertTrue(bench.isDiscovering)
 
         let result = try run.end()
         XCTAssertEqual(result.errors, [])
         let summary = try XCTUnwrap(result.lines.last)
         XCTAssertNotNil(summary.wholeMatch(of: /\d+ peripherals? in \d+\.\d s/), summary)
-        XCTAssertFalse(isDiscovering(simulator))
+        XCTAssertFalse(bench.isDiscovering)
     }
 
     func testCtrlCBeforeTheAdapterIsKnownPrintsAnEmptySummary() throws {
@@ -96,21 +95,19 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
 
     func testAScanThatBlueZRefusesIsAFailureAfterTheSummary() throws {
         let bench = try ToolBench()
-        let simulator = bench.simulator
         let failure = DaemonError(name: "org.bluez.Error.NotSupported", message: "No such thing")
-        simulator.simulateStartDiscoveryFailures(1_000, error: failure)
+        bench.simulator.simulateStartDiscoveryFailures(1_000, error: failure)
         let result = try bench.start("scan").finish(status: 1)
         XCTAssertEqual(result.lines.map { $0.hasPrefix("0 peripherals in ") }, [true], "\(result)")
         XCTAssertEqual(result.errors.count, 1, "\(result)")
-        XCTAssertFalse(isDiscovering(simulator))
+        XCTAssertFalse(bench.isDiscovering)
     }
 
     func testASecondCtrlCEndsAtOnceAlsoWhereBlueZDoesNotAnswer() throws {
         let bench = try ToolBench(room: .furnished)
-        let simulator = bench.simulator
         let run = try bench.start("scan", "--verbose")
         _ = try run.line()
-        simulator.simulateSlowReplies(by: 3600)
+        bench.simulator.simulateSlowReplies(by: 3600)
 
         run.signal(SIGINT)
         try run.errorLine { $0.contains("scan stopped") }
@@ -123,14 +120,13 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
 
     func testAScanOutlivesBluetoothd() throws {
         let bench = try ToolBench(room: .furnished)
-        let simulator = bench.simulator
         let run = try bench.start("scan", "--duplicates")
         _ = try run.line { $0.hasPrefix("updated") }
 
-        simulator.simulateDaemonDeath()
+        bench.simulator.simulateDaemonDeath()
         try run.errorLine { $0.hasSuffix("The command continues when Bluetooth is back.") }
         let printed = run.lineCount
-        simulator.simulateDaemonReturn()
+        bench.simulator.simulateDaemonReturn()
         try run.errorLine { $0.hasSuffix("Bluetooth is back.") && !$0.contains("continues") }
         try run.waitForLines(printed + 5)
 
@@ -165,12 +161,11 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
 
     func testAReaderThatLeavesEndsTheScanQuietly() throws {
         let bench = try ToolBench(room: .furnished)
-        let simulator = bench.simulator
         let result = try bench.run("scan --json", into: "head -n 1")
         XCTAssertEqual(result.status, 0)
         XCTAssertEqual(result.lines.count, 1)
         XCTAssertEqual(result.errors, [])
-        XCTAssertFalse(isDiscovering(simulator))
+        XCTAssertFalse(bench.isDiscovering)
     }
 
     func testStatisticsAreTheLastJSONLine() throws {
@@ -183,8 +178,6 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
         XCTAssertEqual(object["sightings"] as? Int, peripherals.reduce(0) { $0 + ($1["sightings"] as? Int ?? 0) })
     }
 }
-
-private func isDiscovering(_ simulator: Simulator) -> Bool { simulator.adapters.contains(where: \.isDiscovering) }
 
 /// The time is not compared: on a busy machine half a second is printed as 0.6 s.
 private func assertEmptySummary(_ result: ToolRun.Result, file: StaticString = #filePath, line: UInt = #line) {
@@ -284,8 +277,7 @@ final class ToolFailureTests: XCTestCase, StartsPrograms {
 
     func testWithTheAdapterOffOneLineSaysSo() throws {
         let bench = try ToolBench()
-        let simulator = bench.simulator
-        simulator.simulatePowerOff()
+        bench.simulator.simulatePowerOff()
         let result = try bench.start("scan").finish()
         assertOneLine(result)
         XCTAssertTrue(result.errors.first?.contains("power") == true, "\(result.errors)")
@@ -293,17 +285,15 @@ final class ToolFailureTests: XCTestCase, StartsPrograms {
 
     func testWithoutPermissionOneLineSaysSo() throws {
         let bench = try ToolBench()
-        let simulator = bench.simulator
-        simulator.simulateAccessDenied()
+        bench.simulator.simulateAccessDenied()
         assertOneLine(try bench.start("scan").finish())
     }
 
     func testWithoutAnAdapterOrADaemonOneLineSaysSo() throws {
         let bench = try ToolBench()
-        let simulator = bench.simulator
-        simulator.simulateAdapterRemoval()
+        bench.simulator.simulateAdapterRemoval()
         assertOneLine(try bench.start("scan").finish())
-        simulator.simulateDaemonDeath()
+        bench.simulator.simulateDaemonDeath()
         assertOneLine(try bench.start("scan").finish())
     }
 
@@ -355,12 +345,7 @@ final class ToolFailureTests: XCTestCase, StartsPrograms {
     }
 
     private func assertOneLine(_ result: ToolRun.Result, file: StaticString = #filePath, line: UInt = #line) {
-        XCTAssertEqual(result.status, 1, file: file, line: line)
-        XCTAssertEqual(result.lines, [], file: file, line: line)
-        XCTAssertEqual(result.errors.count, 1, "\(result.errors)", file: file, line: line)
-        let text = result.errors.first ?? ""
-        XCTAssertTrue(text.hasPrefix("bluecap: "), text, file: file, line: line)
-        XCTAssertTrue(text.contains("bluecap scan --simulated"), text, file: file, line: line)
+        ToolTests.assertOneLine(result, "bluecap scan --simulated", file: file, line: line)
     }
 }
 

@@ -1,7 +1,7 @@
 import ArgumentParser
 import BlueZSimulator
 import Foundation
-import TestPrograms
+import TestBasics
 import XCTest
 
 @testable import bluecap
@@ -206,10 +206,15 @@ class ToolBench {
         try ToolRun(arguments, environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address])
     }
 
+    /// Starts `bash` with a script whose programs use the bus.
+    func start(script: String) throws -> ToolRun { try ToolRun(script: "export \(bus)\n" + script) }
+
     /// Runs `bluecap` with a program that reads its output, and fails if one of them does.
     func run(_ arguments: String, into reader: String) throws -> ToolRun.Result {
-        try ToolRun(script: "set -o pipefail; export \(bus); \"$BLUECAP\" \(arguments) | \(reader)").finish()
+        try start(script: "set -o pipefail; \"$BLUECAP\" \(arguments) | \(reader)").finish()
     }
+
+    var isDiscovering: Bool { simulator.adapters.contains(where: \.isDiscovering) }
 
     /// The state of a manager of this process changes without a turn of the simulator, so that the condition is also evaluated
     /// in between.

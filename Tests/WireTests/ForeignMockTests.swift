@@ -2,7 +2,7 @@ import BlueCapKit
 import BlueCapDBus
 import Foundation
 import BlueCapReactor
-import TestPrograms
+import TestBasics
 import TestSupport
 import XCTest
 

@@ -1,5 +1,5 @@
 import Foundation
-import TestPrograms
+import TestBasics
 import XCTest
 
 /// A `dbus-daemon` with a policy of the test. It can be killed and started again at the same address.

@@ -1,5 +1,5 @@
 import BlueZSimulator
-import TestRandomness
+import TestBasics
 import TestSupport
 import XCTest
 

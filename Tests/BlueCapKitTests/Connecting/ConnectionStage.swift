@@ -1,6 +1,6 @@
 import BlueCapKit
 import BlueZSimulator
-import TestRandomness
+import TestBasics
 import TestSupport
 import XCTest
 

@@ -1,5 +1,5 @@
 import BlueCapBlueZ
-import TestRandomness
+import TestBasics
 @testable import BlueCapKit
 
 /// Plays a `ConnectionMachine` at random, as a world that keeps its own rules, and notes where the machine breaks one.

@@ -1,4 +1,4 @@
-import TestRandomness
+import TestBasics
 import XCTest
 
 @testable import BlueCapKit

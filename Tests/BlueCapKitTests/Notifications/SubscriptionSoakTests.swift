@@ -1,7 +1,7 @@
 import BlueCapKit
 import BlueZSimulator
 import BlueCapFutures
-import TestRandomness
+import TestBasics
 import XCTest
 
 /// An hour of random faults with five peripherals: after each of them values flow again.

@@ -2,7 +2,7 @@ import BlueZSimulator
 import Foundation
 import BlueCapFutures
 import BlueCapReactor
-import TestRandomness
+import TestBasics
 import TestSupport
 import XCTest
 

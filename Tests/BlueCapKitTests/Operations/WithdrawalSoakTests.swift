@@ -1,6 +1,6 @@
 import BlueCapReactor
 import BlueZSimulator
-import TestRandomness
+import TestBasics
 import XCTest
 
 @testable import BlueCapKit

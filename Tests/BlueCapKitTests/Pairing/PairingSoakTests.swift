@@ -1,6 +1,6 @@
 import BlueZSimulator
 import BlueCapFutures
-import TestRandomness
+import TestBasics
 import XCTest
 
 @testable import BlueCapKit

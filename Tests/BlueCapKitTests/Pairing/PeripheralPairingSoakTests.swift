@@ -3,7 +3,7 @@ import BlueZSimulator
 import Foundation
 import BlueCapFutures
 import BlueCapReactor
-import TestRandomness
+import TestBasics
 import XCTest
 
 @testable import BlueCapKit

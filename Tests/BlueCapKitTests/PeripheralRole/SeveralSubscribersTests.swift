@@ -1,7 +1,7 @@
 import BlueZSimulator
 import Foundation
 import BlueCapFutures
-import TestRandomness
+import TestBasics
 import XCTest
 
 @testable import BlueCapKit

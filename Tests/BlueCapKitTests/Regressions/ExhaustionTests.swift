@@ -4,7 +4,7 @@ import BlueCapDBus
 import Foundation
 import BlueCapFutures
 import BlueCapReactor
-import TestPrograms
+import TestBasics
 import TestSupport
 import XCTest
 

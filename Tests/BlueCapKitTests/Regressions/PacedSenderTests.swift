@@ -1,6 +1,6 @@
 import BlueCapKit
 import BlueZSimulator
-import TestPrograms
+import TestBasics
 import TestSupport
 import XCTest
 

@@ -1,5 +1,5 @@
 import Foundation
-import TestRandomness
+import TestBasics
 import XCTest
 
 @testable import BlueCapGATT

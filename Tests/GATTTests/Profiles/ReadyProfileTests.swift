@@ -1,7 +1,7 @@
 import Foundation
 import BlueCapGATT
 import BlueCapProfiles
-import TestRandomness
+import TestBasics
 import XCTest
 
 /// Laws that hold for every ready-made profile, checked with random bytes.

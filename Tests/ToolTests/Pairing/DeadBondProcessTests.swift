@@ -1,5 +1,5 @@
 import Foundation
-import TestPrograms
+import TestBasics
 import XCTest
 
 /// Commands with a peripheral that has lost the keys of its bond, each a process of its own, with four versions of BlueZ. Up to

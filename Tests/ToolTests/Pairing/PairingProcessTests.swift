@@ -1,7 +1,7 @@
 import ArgumentParser
 import BlueZSimulator
 import Foundation
-import TestPrograms
+import TestBasics
 import XCTest
 
 @testable import bluecap

@@ -2,7 +2,7 @@ import ArgumentParser
 import BlueCapKit
 import BlueZSimulator
 import Foundation
-import TestPrograms
+import TestBasics
 import XCTest
 
 @testable import bluecap
@@ -10,12 +10,6 @@ import XCTest
 /// `bluecap serve --secure`, and the pairings of centrals.
 final class SecureServingTests: XCTestCase, StartsPrograms {
     private static let address = "C0:FF:EE:00:CE:01"
-
-    private func phone(_ bench: ServingBench, _ security: VirtualSecurity) -> CentralLink {
-        let link = bench.simulator.connect(VirtualCentral("C0:FF:EE:00:CE:01", name: "Phone", security: security))
-        bench.wait("no link") { link.state == .connected }
-        return link
-    }
 
     private func code(_ result: Result<[UInt8], CentralLinkError>?) -> UInt8? {
         guard case .failure(.attribute(let code))? = result else { return nil }
@@ -26,7 +20,7 @@ final class SecureServingTests: XCTestCase, StartsPrograms {
         let bench = try ServingBench()
         let run = try bench.start("serve", "battery", "--secure", "--pair", "just-works", "--json")
         _ = try run.line { $0.contains(#""event":"serving""#) }
-        let phone = phone(bench, VirtualSecurity(.noInputNoOutput))
+        let phone = bench.central(VirtualSecurity(.noInputNoOutput))
         XCTAssertEqual(code(bench.result(phone.read("2A19"))), 0x0F)
         XCTAssertEqual(code(bench.result(phone.subscribe(to: "2A19"))), 0x0F)
         XCTAssertNoThrow(try bench.result(phone.pair())?.get())
@@ -43,7 +37,7 @@ final class SecureServingTests: XCTestCase, StartsPrograms {
         let bench = try ServingBench()
         let run = try bench.start("serve", "battery", "--secure")
         try run.errorLine { $0.contains("Serving Battery") }
-        let phone = phone(bench, VirtualSecurity(.displayYesNo))
+        let phone = bench.central(VirtualSecurity(.displayYesNo))
         guard case .failure(.pairing)? = bench.result(phone.pair()) else { return XCTFail("it was paired") }
         _ = try run.line { $0.hasSuffix("\(Self.address)  wants to pair, and shows a number to compare") }
         try run.errorLine { $0.contains("bluecap: \(Self.address) shows a number") && $0.contains("--yes") }
@@ -55,7 +49,7 @@ final class SecureServingTests: XCTestCase, StartsPrograms {
         let bench = try ServingBench()
         let run = try bench.start("serve", "battery", "--secure", "--passkey", "-", "--json", "-vv")
         _ = try run.line { $0.contains(#""event":"serving""#) }
-        let phone = phone(bench, VirtualSecurity(.displayOnly, user: VirtualUser(displays: 264_811)))
+        let phone = bench.central(VirtualSecurity(.displayOnly, user: VirtualUser(displays: 264_811)))
         let pairing = phone.pair()
         let line = try run.line { $0.contains(#""event":"pairing-requested""#) }
         XCTAssertTrue(line.hasSuffix(#""needs":"enter"}"#), line)
@@ -71,7 +65,7 @@ final class SecureServingTests: XCTestCase, StartsPrograms {
         let bench = try ServingBench()
         let run = try ToolRun(onTerminal: "serve battery --secure", bench.bus)
         try run.waitForText("Serving Battery")
-        let phone = phone(bench, VirtualSecurity(.displayYesNo))
+        let phone = bench.central(VirtualSecurity(.displayYesNo))
         let pairing = phone.pair()
         try run.waitForText("Does \(Self.address) show the number ")
         try run.waitForText("? [y/N] ")
@@ -86,7 +80,7 @@ final class SecureServingTests: XCTestCase, StartsPrograms {
         let bench = try ServingBench()
         let run = try bench.start("serve", "battery", "--pair", "just-works", "--pairable", "1")
         try run.errorLine { $0.contains("Serving Battery") }
-        let phone = phone(bench, VirtualSecurity(.noInputNoOutput))
+        let phone = bench.central(VirtualSecurity(.noInputNoOutput))
         // Without a number of seconds in the test: the pairing is refused as soon as the time is over.
         bench.wait("still pairable") { bench.simulator.adapters.first?.isPairable == false }
         guard case .failure(.pairing)? = bench.result(phone.pair()) else { return XCTFail("it was paired") }

@@ -1,6 +1,6 @@
 import BlueZSimulator
 import Foundation
-import TestPrograms
+import TestBasics
 import XCTest
 
 @testable import bluecap
@@ -58,18 +58,9 @@ final class MonitorProcessTests: XCTestCase, StartsPrograms {
 
     func testALostLinkIsAGapAndComesBack() throws {
         let bench = try RemoteBench()
-        let run = try bench.start(
-            "monitor", RemoteBench.text, "2A37", "--interval", "0.1", "--json")
-        try run.waitForLines(2)
-        bench.simulator.simulateLinkLoss(of: RemoteBench.address)
-        try run.errorLine { $0.contains("trying to bring it back") }
-        _ = try run.line { $0.contains(#""event":"gap""#) }
-        try run.errorLine { $0.contains("The link is back.") }
-        let count = run.lineCount
-        try run.waitForLines(count + 3)
-        let result = try run.end()
-        XCTAssertTrue(result.lines.last?.contains("finished") == true)
-        XCTAssertTrue(bench.simulator.links.isEmpty)
+        let run = try bench.start("monitor", RemoteBench.text, "2A37", "--interval", "0.1", "--json")
+        let result = try bench.expectGap(in: run)
+        XCTAssertTrue(result.errors.contains { $0.contains("The link is back.") }, "\(result.errors)")
     }
 
     func testWhatThePeripheralDoesNotHaveIsOneLine() throws {
@@ -86,15 +77,15 @@ final class MonitorProcessTests: XCTestCase, StartsPrograms {
         let objects = try result.objects()
         XCTAssertEqual(Set(objects.dropLast().compactMap { $0["series"] as? String }), ["RSSI"])
         XCTAssertEqual(objects.first?["unit"] as? String, "dBm")
-        bench.wait("a scan") { !bench.simulator.adapters.contains(where: \.isDiscovering) }
+        bench.wait("a scan") { !bench.isDiscovering }
     }
 
     func testOnATerminalThePlotsAreDrawnAndFitItAlsoWhenItIsResized() throws {
         let bench = try RemoteBench()
-        let run = try ToolRun(
+        let run = try bench.start(
             script: """
                 unset NO_COLOR
-                export TERM=xterm LC_ALL=C DBUS_SYSTEM_BUS_ADDRESS='\(bench.simulator.address)'
+                export TERM=xterm LC_ALL=C
                 script -qec 'stty cols 50 rows 20; tty; exec "$BLUECAP" monitor \(RemoteBench.text) 2A37' /dev/null
                 """)
         try run.waitForText("Heart Rate")
@@ -114,9 +105,9 @@ final class MonitorProcessTests: XCTestCase, StartsPrograms {
     func testColoursAndPlotsAreLeftOutAsTheEnvironmentAsks() throws {
         let bench = try RemoteBench()
         func output(_ variables: String) throws -> String {
-            let result = try ToolRun(
+            let result = try bench.start(
                 script: """
-                    export DBUS_SYSTEM_BUS_ADDRESS='\(bench.simulator.address)' \(variables)
+                    export \(variables)
                     script -qec "exec $BLUECAP monitor \(RemoteBench.text) --count 3" /dev/null
                     """
             ).finish()

@@ -1,6 +1,6 @@
 import BlueZSimulator
 import Foundation
-import TestPrograms
+import TestBasics
 import XCTest
 
 @testable import bluecap
@@ -60,7 +60,23 @@ final class RemoteBench: ToolBench {
         let result = try run.finish(file: file, line: line)
         XCTAssertTrue(simulator.links.isEmpty, "a link was left behind", file: file, line: line)
         // The tool's last message may still be on the bus when its process has ended.
-        wait("a scan", file: file, line: line) { !simulator.adapters.contains(where: \.isDiscovering) }
+        wait("a scan", file: file, line: line) { !isDiscovering }
+        return result
+    }
+
+    /// The link is lost and comes back while a command prints values as JSON; then the command is ended.
+    @discardableResult
+    func expectGap(
+        in run: ToolRun, file: StaticString = #filePath, line: UInt = #line
+    ) throws -> ToolRun.Result {
+        try run.waitForLines(2, file: file, line: line)
+        simulator.simulateLinkLoss(of: Self.address)
+        try run.errorLine(where: { $0.contains("trying to bring it back") }, file: file, line: line)
+        _ = try run.line(where: { $0.contains(#""event":"gap""#) }, file: file, line: line)
+        try run.waitForLines(run.lineCount + 3, file: file, line: line)
+        let result = try run.end(file: file, line: line)
+        XCTAssertTrue(result.lines.last?.contains("finished") == true, file: file, line: line)
+        XCTAssertTrue(simulator.links.isEmpty, file: file, line: line)
         return result
     }
 
@@ -232,18 +248,13 @@ final class ExploreProcessTests: XCTestCase, StartsPrograms {
     func testASignalEndsTheSearch() throws {
         let bench = try RemoteBench()
         let run = try bench.start("explore", "Kitchen", "--verbose")
-        bench.wait("no scan") { bench.simulator.adapters.contains(where: \.isDiscovering) }
+        bench.wait("no scan") { bench.isDiscovering }
         try run.end(SIGTERM, status: 128 + SIGTERM)
     }
 
     func testOutputThatCannotBeWrittenIsAFailure() throws {
         let bench = try RemoteBench()
-        let result = try ToolRun(
-            script: """
-                export DBUS_SYSTEM_BUS_ADDRESS='\(bench.simulator.address)'
-                "$BLUECAP" explore \(RemoteBench.text) > /dev/full
-                """
-        ).finish()
+        let result = try bench.start(script: "\"$BLUECAP\" explore \(RemoteBench.text) > /dev/full").finish()
         assertOneLine(result, "No space left")
         XCTAssertTrue(bench.simulator.links.isEmpty)
     }
@@ -369,16 +380,7 @@ final class NotifyProcessTests: XCTestCase, StartsPrograms {
 
     func testALostLinkComesBackWithTheSubscriptionAndSaysThatThereWasAGap() throws {
         let bench = try RemoteBench()
-        let run = try bench.start("notify", RemoteBench.text, "2A37", "--json")
-        try run.waitForLines(2)
-        bench.simulator.simulateLinkLoss(of: RemoteBench.address)
-        try run.errorLine { $0.contains("trying to bring it back") }
-        _ = try run.line { $0.contains(#""event":"gap""#) }
-        let count = run.lineCount
-        try run.waitForLines(count + 3)
-        let result = try run.end()
-        XCTAssertTrue(result.lines.last?.contains("finished") == true)
-        XCTAssertTrue(bench.simulator.links.isEmpty)
+        try bench.expectGap(in: bench.start("notify", RemoteBench.text, "2A37", "--json"))
     }
 
     func testAReaderThatLeavesEndsItQuietly() throws {
@@ -411,11 +413,8 @@ final class NotifyProcessTests: XCTestCase, StartsPrograms {
         for (first, second) in [(SIGINT, SIGINT), (SIGTERM, SIGTERM), (SIGHUP, SIGHUP), (SIGTERM, SIGHUP)] {
             let bench = try RemoteBench()
             // These tests may run with `nohup`.
-            let run = try ToolRun(
-                script: """
-                    export DBUS_SYSTEM_BUS_ADDRESS='\(bench.simulator.address)'
-                    exec env --default-signal=HUP "$BLUECAP" notify \(RemoteBench.text) 2A37
-                    """)
+            let run = try bench.start(
+                script: "exec env --default-signal=HUP \"$BLUECAP\" notify \(RemoteBench.text) 2A37")
             try run.waitForLines(2)
             run.signal(first)
             run.signal(second)

@@ -1,7 +1,7 @@
 import BlueCapKit
 import BlueZSimulator
 import Foundation
-import TestRandomness
+import TestBasics
 import XCTest
 
 @testable import bluecap

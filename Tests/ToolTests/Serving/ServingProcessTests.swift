@@ -1,6 +1,6 @@
 import BlueZSimulator
 import Foundation
-import TestPrograms
+import TestBasics
 import XCTest
 
 @testable import bluecap
@@ -14,8 +14,10 @@ final class ServingBench: ToolBench {
     }
 
     /// A central that has connected.
-    func central(file: StaticString = #filePath, line: UInt = #line) -> CentralLink {
-        let link = simulator.connect(VirtualCentral("C0:FF:EE:00:CE:01", name: "Phone"))
+    func central(
+        _ security: VirtualSecurity = VirtualSecurity(), file: StaticString = #filePath, line: UInt = #line
+    ) -> CentralLink {
+        let link = simulator.connect(VirtualCentral("C0:FF:EE:00:CE:01", name: "Phone", security: security))
         wait("no link", file: file, line: line) { link.state == .connected }
         return link
     }

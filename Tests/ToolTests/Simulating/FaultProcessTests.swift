@@ -1,6 +1,6 @@
 import BlueZSimulator
 import Foundation
-import TestPrograms
+import TestBasics
 import XCTest
 
 @testable import bluecap

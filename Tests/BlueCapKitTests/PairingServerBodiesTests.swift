@@ -1,17 +1,8 @@
-import BlueCapKit
 import TestSupport
 import XCTest
 
-/// Ring 4: our peripheral on `hci1` pairs with our central on `hci0`. One `bluetoothd` serves both, so each has a connection to
-/// the bus of its own, with an agent of its own: a second spelling of the bus's address makes one.
-final class RadioPairingServerTests: XCTestCase {
-    private func bodies() throws -> PairingServerBodies {
-        let stage = try RadioStage()
-        let central = OwnCentral(
-            on: stage, busAddress: "unix:path=/run/dbus/system_bus_socket")
-        return PairingServerBodies(on: stage, central: central)
-    }
-
+/// ``PairingServerBodies``; RadioTests has a link to this file.
+extension PairingServerBodiesTests {
     func testAnUnpairedCentralIsRefused() throws { try bodies().anUnpairedCentralIsRefused() }
     func testAPairedCentralUsesWhatItsPairingAllows() throws { try bodies().aPairedCentralUsesWhatItsPairingAllows() }
     func testABondedCentralReadsAfterItReturnsWithoutAQuestion() throws {

@@ -17,7 +17,7 @@ public enum TestProgram {
     /// Under `run-tests`, a test fails when it calls this and its class is not declared as ``StartsPrograms``.
     public static func process() -> Process {
         if ProcessInfo.processInfo.environment["BLUECAP_STARTS_NO_PROGRAMS"] != nil {
-            XCTFail("This test starts a program: declare its class as StartsPrograms (Tests/TestPrograms).")
+            XCTFail("This test starts a program: declare its class as StartsPrograms (Tests/TestBasics).")
         }
         return Process()
     }

@@ -1,0 +1,1 @@
+../DBusTests/BusBodiesTests.swift

@@ -1,0 +1,1 @@
+../BlueCapKitTests/StageBodiesTests.swift
