@@ -56,7 +56,7 @@ extension Bluejay {
 
     /// Reads a value. Services and characteristics are discovered if necessary.
     ///
-    /// - Parameter completion: Called once: with the value; or with ``BluejayError/notConnected``,
+    /// - `completion`: Called once: with the value; or with ``BluejayError/notConnected``,
     ///   ``BluejayError/missingService(_:)``, ``BluejayError/missingCharacteristic(_:)``, BlueCapKit's
     ///   `CharacteristicError` if the peripheral refuses, or an error that `R` throws.
     public func read<R: Receivable>(
@@ -78,12 +78,11 @@ extension Bluejay {
     /// Listens to a characteristic: the peripheral sends its value after each change, until
     /// ``endListen(to:error:completion:)`` or the end of the connection.
     ///
-    /// - Parameters:
-    ///   - option: Whether another listen to the same characteristic replaces this one.
-    ///   - completion: Called with each value, and with the failure that ends the listen: ``BluejayError/notConnected`` if
-    ///     the connection is lost, ``BluejayError/explicitDisconnect`` after `disconnect`. Two failures do not end the
-    ///     listen: that of bytes that are no `R`, and `CharacteristicError.notificationsInterrupted` if values may have
-    ///     been missed.
+    /// - `option`: Whether another listen to the same characteristic replaces this one.
+    /// - `completion`: Called with each value, and with the failure that ends the listen: ``BluejayError/notConnected`` if
+    ///   the connection is lost, ``BluejayError/explicitDisconnect`` after `disconnect`. Two failures do not end the
+    ///   listen: that of bytes that are no `R`, and `CharacteristicError.notificationsInterrupted` if values may have
+    ///   been missed.
     public func listen<R: Receivable>(
         to characteristicIdentifier: CharacteristicIdentifier,
         multipleListenOption option: MultipleListenOption = .trap,
@@ -94,7 +93,7 @@ extension Bluejay {
 
     /// Ends a listen. Succeeds also if there is none.
     ///
-    /// - Parameter error: The last failure that the listen's own closure receives; `nil` for none.
+    /// - `error`: The last failure that the listen's own closure receives; `nil` for none.
     public func endListen(
         to characteristicIdentifier: CharacteristicIdentifier, error: (any Error)? = nil,
         completion: ((WriteResult) -> Void)? = nil
@@ -149,7 +148,7 @@ extension Bluejay {
     ///
     /// The peripheral keeps its keys, and may refuse a new pairing until its user removes them too.
     ///
-    /// - Parameter completion: Called once; with ``BluejayError/unexpectedPeripheral(_:)``, or
+    /// - `completion`: Called once; with ``BluejayError/unexpectedPeripheral(_:)``, or
     ///   ``BluejayError/pairingFailed(_:)``.
     public func unpair(
         _ peripheralIdentifier: PeripheralIdentifier, completion: ((PairingResult) -> Void)? = nil

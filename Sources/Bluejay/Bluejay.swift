@@ -126,10 +126,9 @@ public final class Bluejay: Swift.Sendable {
     /// connection or an attempt. If the previous connection is still ending, the request waits for that. A running scan is
     /// stopped.
     ///
-    /// - Parameters:
-    ///   - peripheralIdentifier: The identifier of a discovery, or of a peripheral that BlueZ knows.
-    ///   - timeout: From the beginning of the attempt; then ``BluejayError/connectionTimedOut``.
-    ///   - warningOptions: Have no effect on Linux.
+    /// - `peripheralIdentifier`: The identifier of a discovery, or of a peripheral that BlueZ knows.
+    /// - `timeout`: From the beginning of the attempt; then ``BluejayError/connectionTimedOut``.
+    /// - `warningOptions`: Have no effect on Linux.
     public func connect(
         _ peripheralIdentifier: PeripheralIdentifier, timeout: Timeout = .none, warningOptions: WarningOptions? = nil,
         completion: @escaping (ConnectionResult) -> Void

@@ -9,7 +9,7 @@ public protocol BackgroundRestorer: AnyObject {
     /// Called when the connection did not come back within 15 seconds, or the attempt was ended by the application. Bluejay
     /// does not try again.
     ///
-    /// - Parameter error: ``BluejayError/connectionTimedOut``; ``BluejayError/bluetoothUnavailable`` if Bluetooth is
+    /// - `error`: ``BluejayError/connectionTimedOut``; ``BluejayError/bluetoothUnavailable`` if Bluetooth is
     ///   off; ``BluejayError/explicitDisconnect`` or ``BluejayError/stopped`` if the application ended the attempt.
     func didFailToRestoreConnection(
         to peripheral: PeripheralIdentifier, error: any Error

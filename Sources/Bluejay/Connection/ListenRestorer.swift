@@ -77,7 +77,7 @@ extension ListenRestorer {
     /// Asks a restorer of either spelling whether a listen stays: the call on `any ListenRestorer`, for example of a restorer
     /// that forwards to another one. `true` if it implements only ``didReceiveUnhandledListen(from:on:with:)``.
     ///
-    /// - Parameter unused: Omitted by the caller. With it the method is no default of the requirement.
+    /// - `unused`: Omitted by the caller. With it the method is no default of the requirement.
     public func willRestoreListen(on characteristic: CharacteristicIdentifier, _ unused: Void = ()) -> Bool {
         let decision: ListenDecision = willRestoreListen(on: characteristic)
         return decision as? Bool ?? true
@@ -86,7 +86,7 @@ extension ListenRestorer {
     /// Reports a value to a restorer of either spelling: the call on `any ListenRestorer`. Returns
     /// ``ListenRestoreAction/promiseRestoration`` if it implements only ``willRestoreListen(on:)``.
     ///
-    /// - Parameter unused: Omitted by the caller.
+    /// - `unused`: Omitted by the caller.
     public func didReceiveUnhandledListen(
         from peripheral: PeripheralIdentifier, on characteristic: CharacteristicIdentifier, with value: Data?,
         _ unused: Void = ()

@@ -36,7 +36,7 @@ extension DisconnectHandler {
     /// Calls a handler of either spelling: the call on `any DisconnectHandler`, such as a handler makes that forwards
     /// to another one.
     ///
-    /// - Parameter unused: Omitted by the caller. With it the method is no default of the requirement.
+    /// - `unused`: Omitted by the caller. With it the method is no default of the requirement.
     public func didDisconnect(
         from peripheral: Peripheral, with error: (any Error)?, willReconnect autoReconnect: Bool, _ unused: Void = ()
     ) -> AutoReconnectMode {

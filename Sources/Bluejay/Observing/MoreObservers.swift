@@ -9,7 +9,7 @@ public protocol RSSIObserver: AnyObject {
     /// Called once for each call of ``Bluejay/readRSSI()``, with the signal strength in dBm; 127 if it could not be
     /// read.
     ///
-    /// - Parameter error: Why it could not be read. BlueZ has no signal strength of a connected peripheral that does
+    /// - `error`: Why it could not be read. BlueZ has no signal strength of a connected peripheral that does
     ///   not advertise: `PeripheralError.rssiUnavailable`.
     func didReadRSSI(from peripheral: PeripheralIdentifier, RSSI: NSNumber, error: (any Error)?)
 }

@@ -57,9 +57,8 @@ public final class SynchronizedPeripheral: @unchecked Swift.Sendable {
 
     /// Listens until `completion` returns ``ListenAction/done``.
     ///
-    /// - Parameters:
-    ///   - timeout: From the beginning of the listen; then ``BluejayError/listenTimedOut``.
-    ///   - completion: Called with each value.
+    /// - `timeout`: From the beginning of the listen; then ``BluejayError/listenTimedOut``.
+    /// - `completion`: Called with each value.
     /// - Throws: The failure that ends the listen, and the errors of `R`.
     public func listen<R: Receivable>(
         to characteristicIdentifier: CharacteristicIdentifier, timeout: Timeout = .none,
