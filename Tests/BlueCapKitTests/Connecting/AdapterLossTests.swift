@@ -3,20 +3,23 @@ import BlueZSimulator
 import TestSupport
 import XCTest
 
-/// Links, attempts and requests when the daemon or the adapter disappears: behaviours F1 to F3.
-final class AdapterLossTests: ConnectionStage {
-    private typealias Loss = (name: String, go: (Simulator) -> Void, back: (Simulator) -> Void)
+/// The ways in which an adapter, or all of them, can disappear and come back.
+enum AdapterLoss {
+    typealias Loss = (name: String, go: @Sendable (Simulator) -> Void, back: @Sendable (Simulator) -> Void)
 
-    private let losses: [Loss] = [
+    static let all: [Loss] = [
         ("the daemon", { $0.simulateDaemonDeath() }, { $0.simulateDaemonReturn() }),
         ("the power", { $0.simulatePowerOff() }, { $0.simulatePowerOn() }),
         ("rfkill", { $0.simulateRfkill(true) }, { $0.simulateRfkill(false) }),
         ("the adapter", { $0.simulateAdapterRemoval() }, { $0.simulateAdapterAddition() }),
     ]
+}
 
+/// Links, attempts and requests when the daemon or the adapter disappears: behaviours F1 to F3.
+final class AdapterLossTests: ConnectionStage {
     /// A fresh room for each loss; the peripheral in the phase that is tried.
-    private func each(_ body: (Loss, Peripheral, Journal) -> Void) {
-        for loss in losses {
+    private func each(_ body: (AdapterLoss.Loss, Peripheral, Journal) -> Void) {
+        for loss in AdapterLoss.all {
             simulator = Simulator.inProcess(room: .empty)
             body(loss, strap(link: VirtualLink(connectLatency: 1)), Journal())
         }

@@ -8,14 +8,6 @@ import XCTest
 /// begun a try by then, which ended with a second `.disconnect`: one power-off was counted twice against
 /// `disconnectRetries`.
 final class OnePowerOffTests: XCTestCase {
-    private typealias Loss = (name: String, go: (Simulator) -> Void, back: (Simulator) -> Void)
-
-    private let losses: [Loss] = [
-        ("the daemon", { $0.simulateDaemonDeath() }, { $0.simulateDaemonReturn() }),
-        ("the power", { $0.simulatePowerOff() }, { $0.simulatePowerOn() }),
-        ("rfkill", { $0.simulateRfkill(true) }, { $0.simulateRfkill(false) }),
-        ("the adapter", { $0.simulateAdapterRemoval() }, { $0.simulateAdapterAddition() }),
-    ]
     private let address: VirtualAddress = "C0:00:00:00:00:01"
 
     private struct Scene {
@@ -44,7 +36,7 @@ final class OnePowerOffTests: XCTestCase {
     }
 
     func testOneLossIsOneDisconnectAlsoIfTheProgramReconnectsInIt() throws {
-        for loss in losses {
+        for loss in AdapterLoss.all {
             let scene = try scene(disconnectRetries: 1)
             loss.go(scene.simulator)
             scene.simulator.advance(by: 30)
@@ -58,7 +50,7 @@ final class OnePowerOffTests: XCTestCase {
     }
 
     func testEachLossCountsOnceAgainstTheRetries() throws {
-        for loss in losses {
+        for loss in AdapterLoss.all {
             let scene = try scene(disconnectRetries: 2)
             for _ in 1...3 {
                 loss.go(scene.simulator)
@@ -74,7 +66,7 @@ final class OnePowerOffTests: XCTestCase {
 
     /// The try of the run that was next ended with a second `.disconnect`, which was one too many.
     func testOneLossIsOneDisconnectAlsoIfTheNextRunConnectsBetweenItsSignals() throws {
-        for loss in losses {
+        for loss in AdapterLoss.all {
             for pause in [0, 0.5] {
                 let scene = try scene(disconnectRetries: 1, reconnects: false)
                 let runs = (0..<2).map { _ in
@@ -102,7 +94,7 @@ final class OnePowerOffTests: XCTestCase {
 
     /// A loss that was reported long ago hid each later loss of the adapter.
     func testAnAdapterThatGoesLongAfterTheLinkIsALossOfItsOwn() throws {
-        for loss in losses {
+        for loss in AdapterLoss.all {
             let scene = try scene(disconnectRetries: 2)
             scene.simulator.remove(address)
             XCTAssertTrue(
@@ -118,7 +110,7 @@ final class OnePowerOffTests: XCTestCase {
     }
 
     func testTheTryThatWaitsForTheAdapterRunsOut() throws {
-        for loss in losses {
+        for loss in AdapterLoss.all {
             let scene = try scene(disconnectRetries: .max, timeout: 10)
             loss.go(scene.simulator)
             scene.simulator.advance(by: 9)
