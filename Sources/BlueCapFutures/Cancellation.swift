@@ -103,6 +103,7 @@ final class CancellableHandler<T>: @unchecked Sendable {
     @usableFromInline
     func dispatch(_ outcome: Try<T>) {
         guard let context else { return run(outcome) }
+        // Passed on once, as in ``Handler/dispatched(on:)``.
         nonisolated(unsafe) let outcome = outcome
         context.execute { self.run(outcome) }
     }

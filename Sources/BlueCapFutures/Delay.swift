@@ -61,6 +61,7 @@ extension Future {
 
     package func delay(_ seconds: Double, clock: any DelayClock) -> Future<T> {
         derive(ImmediateContext(), .uncancellable) { delayed, outcome in
+            // A future locks itself, and the outcome is passed on once.
             nonisolated(unsafe) let (delayed, outcome) = (delayed, outcome)
             clock.after(seconds) { delayed.complete(outcome) }
         }
@@ -112,6 +113,7 @@ package func retry<T>(
     times: Int, backoff: Backoff, clock: any DelayClock, _ task: @escaping @Sendable () throws -> Future<T>
 ) -> Future<T> {
     precondition(times >= 0, "retry(times:) tries once and then up to `times` times more, so 0 is the least.")
+    // A future locks itself.
     nonisolated(unsafe) let retried = Future<T>()
     @Sendable func tryOnce(_ attempt: Int) {
         let tried: Future<T>

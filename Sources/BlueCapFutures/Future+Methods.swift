@@ -25,6 +25,7 @@ public func future<T>(_ task: @autoclosure () -> T) -> Future<T> {
 public func future<T>(
     context: any ExecutionContext = QueueContext.futuresDefault, _ task: @escaping @Sendable () throws -> T
 ) -> Future<T> {
+    // A future locks itself.
     nonisolated(unsafe) let future = Future<T>()
     context.execute { future.complete(Try(task)) }
     return future
@@ -64,6 +65,7 @@ public func future<T>(method: (@escaping (T) -> Void) -> Void) -> Future<T> {
 public func futureStream<T>(
     context: any ExecutionContext = QueueContext.futuresDefault, _ task: @escaping @Sendable () throws -> T
 ) -> FutureStream<T> {
+    // A stream locks itself.
     nonisolated(unsafe) let stream = FutureStream<T>()
     context.execute { stream.complete(Try(task)) }
     return stream

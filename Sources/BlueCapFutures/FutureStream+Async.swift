@@ -95,6 +95,7 @@ public struct FutureStreamOutcomes<T>: AsyncSequence {
         let (elements, continuation) = AsyncStream.makeStream(
             of: Try<T>.self, bufferingPolicy: .bufferingNewest(limit))
         let token = CancelToken()
+        // A stream locks itself, and an element is passed on once.
         nonisolated(unsafe) weak let source = stream
         continuation.onTermination = { _ in _ = source?.cancel(token) }
         let handler = Handler<T>.completion { element in

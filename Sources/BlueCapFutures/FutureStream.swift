@@ -232,6 +232,7 @@ public final class FutureStream<T> {
     ) {
         add(handler, context: context)
         guard lastReaderEnded != nil else { return }
+        // They lock themselves.
         nonisolated(unsafe) weak let (source, result, handler) = (self, result, handler)
         result?.lastReaderEnded = {
             result?.finish()

@@ -27,6 +27,8 @@ enum Handler<T> {
     /// The same handler, run by `context`.
     func dispatched(on context: any ExecutionContext) -> Handler<T> {
         .completion { outcome in
+            // The handler is the caller's `@Sendable` closure or one of this module. The outcome is passed on once: by choosing the
+            // context the caller has decided that it may go there, as ``Future`` documents.
             nonisolated(unsafe) let (handler, outcome) = (self, outcome)
             context.execute { handler(outcome) }
         }

@@ -46,6 +46,7 @@ extension Sequence where Element: Futurable {
     private func first(_ isWanted: @escaping @Sendable (Try<Element.T>) -> Bool) -> Future<Element.T> {
         let futures = Array(self)
         if futures.isEmpty { return Future(error: FuturesError.noSuchElement) }
+        // A future locks itself.
         nonisolated(unsafe) let first = Future<Element.T>()
         let open = Locked(futures.count)
         for future in futures {
@@ -71,6 +72,7 @@ extension Sequence {
         context: any ExecutionContext = QueueContext.futuresDefault,
         mapping: @escaping @Sendable (Element) throws -> Future<U>
     ) -> Future<[U]> {
+        // The elements are read one after another, and a future locks itself.
         nonisolated(unsafe) let (elements, traversed) = (Array(self), Future<[U]>())
         context.execute { traversed.follow { try elements.map(mapping).sequence(context: context) } }
         return traversed
