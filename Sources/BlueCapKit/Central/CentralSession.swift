@@ -429,3 +429,12 @@ extension FutureStream {
         return promise.stream
     }
 }
+
+extension CentralSession {
+    /// Ends an operation whose caller no longer waits. Returns false if its outcome is about to be delivered.
+    func withdraw(_ id: OperationID, of key: PeripheralKey) -> Bool {
+        var isUnsettled = false
+        decideIfUsed(key) { isUnsettled = $0.withdraw(id, into: &$1) }
+        return isUnsettled
+    }
+}

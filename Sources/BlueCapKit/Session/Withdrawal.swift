@@ -1,7 +1,7 @@
 import BlueCapFutures
 import Foundation
 
-/// Awaits an operation of a central manager, for the functions that are `async`.
+/// Awaits an operation of a manager, for the functions that are `async`.
 ///
 /// If the task is cancelled, an operation that BlueZ does not execute yet is withdrawn from its queue. One that BlueZ executes
 /// continues, and only the wait ends. Either way this throws `CancellationError` at once, unless the operation has completed:
@@ -21,17 +21,8 @@ func awaiting<T: Sendable>(_ start: () throws -> Future<T>) async throws -> T {
     }
 }
 
-extension CentralSession {
-    /// Ends an operation whose caller no longer waits. Returns false if its outcome is about to be delivered.
-    func withdraw(_ id: OperationID, of key: PeripheralKey) -> Bool {
-        var isUnsettled = false
-        decideIfUsed(key) { isUnsettled = $0.withdraw(id, into: &$1) }
-        return isUnsettled
-    }
-}
-
-/// The cancellation of a call that waits for operations. `CentralSession.operation` registers each operation that is started
-/// while this is the current one.
+/// The cancellation of a call that waits for operations. A session registers each operation that is
+/// started while this is the current one.
 final class Withdrawal: Sendable {
     @TaskLocal static var current: Withdrawal?
 
