@@ -91,10 +91,13 @@ if !isDependency {
             swiftSettings: module == "CoreBluetooth" ? [.swiftLanguageMode(.v5)] : strict)
     }
     package.targets += [
+        // The tool contains ncurses, so that it needs no library of the terminal where it is installed.
+        .target(
+            name: "CBlueCapTerminal", linkerSettings: [.linkedLibrary(":libncursesw.a"), .linkedLibrary(":libtinfo.a")]),
         .executableTarget(
             name: "bluecap",
             dependencies: [
-                "BlueCapKit", "BlueZSimulator",
+                "BlueCapKit", "BlueZSimulator", "CBlueCapTerminal",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],

@@ -9,8 +9,9 @@ struct BlueCapTool: AsyncParsableCommand {
         abstract: "Bluetooth LE from the command line, over BlueZ or without any radio.",
         discussion: """
             Examples:
+              bluecap                               everything, on the whole screen
+              bluecap --simulated                   the same without a radio
               bluecap scan                          the peripherals that advertise
-              bluecap scan --simulated              the same in simulation
               bluecap scan --service 180D --json    heart rate monitors, as JSON
               bluecap explore "Pulse Strap 7F"      its services and their values
               bluecap read C0:5A:17:00:18:0D 2A19   one value
@@ -36,7 +37,7 @@ struct BlueCapTool: AsyncParsableCommand {
         Output.holdClosedDescriptors()
         do {
             try Output.checkOpenFiles()
-            var command = try await asyncParseAsRoot()
+            var command = try await asyncParseAsRoot(arguments)
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
             } else {
@@ -47,6 +48,16 @@ struct BlueCapTool: AsyncParsableCommand {
         } catch {
             Foundation.exit(report(error).rawValue)
         }
+    }
+
+    /// The arguments of the process. On a terminal, options without a command are those of the full-screen program.
+    private static var arguments: [String] {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        let isCommand = arguments.first.map { !$0.hasPrefix("-") } ?? false
+        let isQuestion =
+            arguments.contains { ["-h", "--help", "--version", "--experimental-dump-help"].contains($0) }
+            || arguments.first?.hasPrefix("--generate-completion-script") == true
+        return isCommand || isQuestion || !ExploreCommand.hasScreen ? arguments : ["explore"] + arguments
     }
 
     /// Prints the argument parser's message for an error, and returns the exit status.

@@ -1,12 +1,17 @@
 import ArgumentParser
 import BlueCapKit
+import Foundation
 
 struct ExploreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "explore",
-        abstract: "Show what a peripheral offers.",
+        abstract: "Explore peripherals on the whole screen, or print what one offers.",
         discussion: """
-            It connects, and prints the peripheral's services, characteristics and descriptors as a tree, each with its \
+            Without a peripheral it fills the terminal, as `bluecap` without a command does: with a table of what \
+            advertises, and of the one that is selected what its advertisement contains. Enter connects, and shows the \
+            services with their values; ? shows all keys. It leaves the terminal as it was, and ends the links that it made.
+
+            With a peripheral it connects, and prints the peripheral's services, characteristics and descriptors as a tree, each with its \
             name, its UUID and its handle; a characteristic with its properties; and all values that can be read: by \
             profile if one decodes the value, in quotes if it reads as text, else in hexadecimal digits. A value that may \
             need a pairing has the reason in its place: then the status is 1, or 4 if BlueZ says so, and standard error names \
@@ -19,39 +24,66 @@ struct ExploreCommand: AsyncParsableCommand {
             not known is null.
 
             Examples:
+              bluecap explore --simulated
               bluecap explore "Pulse Strap 7F" --simulated
               bluecap explore C0:5A:17:00:18:0D --json | jq '.services[].name'
 
             \(RemoteOptions.statuses)
             """)
 
-    @Flag(inversion: .prefixedNo, help: "Read the values.")
+    @Argument(help: ArgumentHelp("Its address, its name, or the beginning of its name.", valueName: "peripheral"))
+    var peripheral: PeripheralArgument?
+
+    @Flag(inversion: .prefixedNo, help: "Read the values of the peripheral.")
     var values = true
 
     @OptionGroup var json: JSONOption
 
-    @OptionGroup var remote: RemoteOptions
+    @OptionGroup var link: LinkOptions
 
     @OptionGroup var pairing: PairingOptions
 
-    func run() async throws {
-        try await remote.run(pairing.plan) { [self] remote in
-            let name = remote.peripheral.name
-            await remote.console.stage("Discovering the services of \(name) …")
-            var directory = try await remote.discover()
-            directory.tree.name = remote.name ?? directory.tree.name
-            var failure: (any Error)?
-            if values {
-                await remote.console.stage("Reading the values of \(name) …")
-                failure = try await directory.readValues(over: remote)
-                // A value may have needed a pairing.
-                directory.tree.isPaired = remote.peripheral.isPaired
-                directory.tree.isBonded = remote.peripheral.isBonded
-            }
-            let text = TreeText(page: Terminal.present.page)
-            let lines = json.isOn ? [directory.tree.json.text] : text.lines(directory.tree).map(\.text)
-            try await remote.console.write(lines.joined(separator: "\n"))
-            if let failure { throw failure }
+    /// Whether the full-screen program can run: it needs a keyboard and a screen.
+    static var hasScreen: Bool { Terminal.present.canRedraw && isatty(STDIN_FILENO) == 1 }
+
+    func validate() throws {
+        guard peripheral == nil else { return }
+        guard !json.isOn, values, pairing.mode == nil, !pairing.answers.isGiven else {
+            throw ValidationError("--json, --no-values and the options of pairing need a peripheral: name one.")
         }
+        guard Self.hasScreen else {
+            throw ValidationError(
+                "Without a terminal, name the peripheral to print: `bluecap scan` lists those in range.")
+        }
+    }
+
+    func run() async throws {
+        guard let peripheral else {
+            return try await link.radio.run(link.common) { [timeout = link.timeout] radio in
+                try await Explorer(radio: radio, timeout: timeout).run()
+            }
+        }
+        try await link.withSession(peripheral, pairing.plan) { [self] session in
+            try await session.run { try await show($0) }
+        }
+    }
+
+    private func show(_ remote: Remote) async throws {
+        let name = remote.peripheral.name
+        await remote.console.stage("Discovering the services of \(name) …")
+        var directory = try await remote.discover()
+        directory.tree.name = remote.name ?? directory.tree.name
+        var failure: (any Error)?
+        if values {
+            await remote.console.stage("Reading the values of \(name) …")
+            failure = try await directory.readValues(over: remote)
+            // A value may have needed a pairing.
+            directory.tree.isPaired = remote.peripheral.isPaired
+            directory.tree.isBonded = remote.peripheral.isBonded
+        }
+        let text = TreeText(page: Terminal.present.page)
+        let lines = json.isOn ? [directory.tree.json.text] : text.lines(directory.tree).map(\.text)
+        try await remote.console.write(lines.joined(separator: "\n"))
+        if let failure { throw failure }
     }
 }

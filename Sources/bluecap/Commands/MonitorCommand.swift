@@ -56,7 +56,7 @@ struct MonitorCommand: AsyncParsableCommand {
     @OptionGroup var pairing: PairingOptions
 
     func run() async throws {
-        let format = json.format(drawingUnless: remote.common)
+        let format = json.format(drawingUnless: remote.link.common)
         try await remote.withSession(pairing.plan, isPersistent: true) { [self] session in
             try await Monitor(
                 session: session, interval: interval, window: window, count: count.values, duration: duration.seconds,

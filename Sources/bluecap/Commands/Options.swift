@@ -163,11 +163,8 @@ struct RadioOptions: ParsableArguments {
     }
 }
 
-/// The options of every command that uses one peripheral.
-struct RemoteOptions: ParsableArguments {
-    @Argument(help: ArgumentHelp("Its address, its name, or the beginning of its name.", valueName: "peripheral"))
-    var peripheral: PeripheralArgument
-
+/// The options of every command that connects to peripherals.
+struct LinkOptions: ParsableArguments {
     @OptionGroup var radio: RadioOptions
 
     @Option(
@@ -178,6 +175,28 @@ struct RemoteOptions: ParsableArguments {
     var timeout = 30.0
 
     @OptionGroup var common: CommonOptions
+
+    /// Does the work with a session that is not begun, for a peripheral.
+    ///
+    /// - Parameter isPersistent: Whether a lost link is restored.
+    func withSession(
+        _ peripheral: PeripheralArgument, _ pairing: PairingPlan, isPersistent: Bool = false,
+        _ work: @escaping @Sendable (RemoteSession) async throws -> Void
+    ) async throws {
+        try await radio.run(common) { [self] radio in
+            try await work(
+                RemoteSession(
+                    radio: radio, argument: peripheral, timeout: timeout, isPersistent: isPersistent, pairing: pairing))
+        }
+    }
+}
+
+/// The options of every command that uses one peripheral.
+struct RemoteOptions: ParsableArguments {
+    @Argument(help: ArgumentHelp("Its address, its name, or the beginning of its name.", valueName: "peripheral"))
+    var peripheral: PeripheralArgument
+
+    @OptionGroup var link: LinkOptions
 
     /// The end of the help of each of them.
     static let statuses = """
@@ -198,11 +217,7 @@ struct RemoteOptions: ParsableArguments {
         _ pairing: PairingPlan, isPersistent: Bool = false,
         _ work: @escaping @Sendable (RemoteSession) async throws -> Void
     ) async throws {
-        try await radio.run(common) { [self] radio in
-            try await work(
-                RemoteSession(
-                    radio: radio, argument: peripheral, timeout: timeout, isPersistent: isPersistent, pairing: pairing))
-        }
+        try await link.withSession(peripheral, pairing, isPersistent: isPersistent, work)
     }
 }
 

@@ -37,11 +37,16 @@ struct LiveScreen: Sendable {
     }
 
     /// Calls `body` when the terminal has another size, and when the process continues after it was stopped.
-    static func watchTerminal(_ body: @escaping @Sendable (ScreenEvent) -> Void) {
+    ///
+    /// - Parameter close: Leaves the terminal as it was.
+    static func watchTerminal(
+        close: @escaping @Sendable () -> Void = { try? LiveScreen.close() },
+        _ body: @escaping @Sendable (ScreenEvent) -> Void
+    ) {
         Signals.watch([SIGWINCH]) { _ in body(.resized) }
         Signals.watch([SIGTSTP]) { _ in
             // Ctrl-Z: the shell needs its cursor, and what it writes must not be drawn over.
-            try? close()
+            close()
             kill(getpid(), SIGSTOP)
             body(.resumed)
         }
@@ -70,7 +75,7 @@ struct LiveScreen: Sendable {
 /// Decides when to draw the next frame: soon after a change, but not too often, and every second for the ages.
 struct RedrawPace: Sendable {
     /// The least number of seconds between two frames.
-    static let shortest = 0.15
+    let shortest: Double
     /// The greatest number of seconds between two frames.
     static let longest = 1.0
 
@@ -78,9 +83,11 @@ struct RedrawPace: Sendable {
     /// When the timer fires that counts; `nil` if none runs.
     private var due: Double?
 
+    init(shortest: Double = 0.15) { self.shortest = shortest }
+
     /// Something to show has changed: returns the seconds until the frame that shows it, or `nil` if a timer that is early
     /// enough runs already.
-    mutating func changed(at now: Double) -> Double? { ask(for: max(now, lastFrame + Self.shortest), at: now) }
+    mutating func changed(at now: Double) -> Double? { ask(for: max(now, lastFrame + shortest), at: now) }
 
     /// Whether the timer that has just fired is the one that counts; then this is the moment to draw.
     mutating func rang(at now: Double) -> Bool {

@@ -17,8 +17,29 @@ struct Page: Sendable {
 
     func line(_ parts: [Part]) -> StyledLine {
         var line = StyledLine()
-        for (text, tints) in parts { line.append(text, tints, coloured: isColoured) }
+        line.isColoured = isColoured
+        for (text, tints) in parts { line.append(text, tints) }
         return line
+    }
+
+    /// The parts of a line, cut to the width of the page.
+    func fitted(_ parts: [Part]) -> [Part] {
+        var rest = width
+        return parts.compactMap { text, tints in
+            guard rest > 0 else { return nil }
+            let (cells, cut) = (DisplayText.width(text), self.cut(text, to: rest))
+            rest = cells > rest ? 0 : rest - cells
+            return (cut, tints)
+        }
+    }
+
+    /// The line of the entry that is selected, across the page.
+    func selected(_ parts: [Part]) -> StyledLine {
+        // Without colours, too, the entry is drawn in reverse: a terminal can do that.
+        let width = parts.reduce(0) { $0 + DisplayText.width($1.text) }
+        return line(
+            parts.map { ($0.text, $0.tints.filter { $0 == .bold } + [.reverse]) }
+                + [(String(repeating: " ", count: max(0, self.width - width)), [.reverse])])
     }
 
     /// The space for the body of a frame, whose last line is the status, and the one before it the notice if there is one.

@@ -165,7 +165,7 @@ struct PairingPlan: Sendable {
 
 extension PairingPeer {
     /// The device's name and its address, which the name could imitate; safe to print.
-    fileprivate var label: String {
+    var label: String {
         switch self {
         case .central(let central): central.address?.description ?? "a central"
         case .peripheral(let peripheral):

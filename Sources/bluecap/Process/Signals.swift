@@ -20,16 +20,22 @@ enum CommandRun {
     /// - Throws: `ExitCode`, ``ToolFailure``.
     static func run(_ work: @escaping @Sendable () async throws -> Void) async throws {
         ignoreBrokenPipes()
-        defer { try? LiveScreen.close() }
+        defer { closeScreens() }
         // A signal's number; `nil` for a reader that has left.
         let (ends, feed) = AsyncStream.makeStream(of: Int32?.self)
         Signals.watchRequests(to: Signals.endings) { signal, count in
             if count > 1 {
-                try? LiveScreen.close()
+                closeScreens()
                 Output.remark("A second signal has ended the command before it was finished.")
                 _exit(128 + signal)
             }
             feed.yield(signal)
+        }
+        // It keeps its meaning, an end at once with a core file, but the terminal must be left as it was.
+        Signals.watch([SIGQUIT]) { signal in
+            closeScreens()
+            Foundation.signal(signal, SIG_DFL)
+            kill(getpid(), signal)
         }
         Output.standard.whenReaderCloses { feed.yield(nil) }
         let task = Task {
@@ -47,6 +53,11 @@ enum CommandRun {
         } catch is CancellationError {
             if let signal { throw ExitCode(128 + signal) }
         }
+    }
+
+    private static func closeScreens() {
+        try? LiveScreen.close()
+        FullScreen.close()
     }
 
     /// Makes a write to a closed pipe fail instead of ending the process, so that the command can clean up.

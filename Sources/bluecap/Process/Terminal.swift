@@ -57,8 +57,12 @@ struct Terminal: Equatable, Sendable {
 struct Glyphs: Equatable, Sendable {
     /// From an empty cell of a bar to a full one.
     var bar: [String]
-    /// Marks a peripheral that is new.
+    /// From the lowest bar of a small plot to the highest.
+    var spark: [String]
+    /// Marks a peripheral that is new, or a value that is sent.
     var new: String
+    /// Marks a peripheral that is connected.
+    var link: String
     /// Replaces what was cut.
     var ellipsis: String
     /// Between the parts of the status line.
@@ -78,13 +82,15 @@ struct Glyphs: Equatable, Sendable {
     var hasBraille: Bool
 
     static let unicode = Glyphs(
-        bar: [" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"], new: "●", ellipsis: "…", separator: " · ",
+        bar: [" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"], spark: ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"],
+        new: "●", link: "⇄", ellipsis: "…", separator: " · ",
         branch: "├─ ", lastBranch: "└─ ", trunk: "│  ", tick: "┤", vertical: "│", corner: "└", horizontal: "─",
         gap: "░",
         hasBraille: true)
 
     static let ascii = Glyphs(
-        bar: ["-", "#"], new: "*", ellipsis: "~", separator: " - ", branch: "|- ",
+        bar: ["-", "#"], spark: ["_", ".", "-", "=", "#"], new: "*", link: "@", ellipsis: "~", separator: " - ",
+        branch: "|- ",
         lastBranch: "`- ", trunk: "|  ", tick: "+", vertical: "|", corner: "+", horizontal: "-", gap: "x",
         hasBraille: false)
 }
@@ -95,6 +101,7 @@ struct Glyphs: Equatable, Sendable {
 enum Tint: Int, Sendable {
     case bold = 1
     case dim = 2
+    case reverse = 7
     case red = 31
     case green = 32
     case yellow = 33
@@ -103,23 +110,34 @@ enum Tint: Int, Sendable {
 
 /// A line for a terminal, with the number of cells that it takes.
 struct StyledLine: Equatable, Sendable {
-    private(set) var text = ""
+    /// A text that is drawn in one way.
+    struct Part: Equatable, Sendable {
+        var text: String
+        var tints: [Tint]
+    }
+
+    private(set) var parts: [Part] = []
     private(set) var width = 0
+    var isColoured = false
 
     init() {}
 
     init(_ text: String, _ tints: Tint..., coloured: Bool) {
-        append(text, tints, coloured: coloured)
+        isColoured = coloured
+        append(text, tints)
     }
 
-    mutating func append(_ text: String, _ tints: [Tint] = [], coloured: Bool = false) {
+    mutating func append(_ text: String, _ tints: [Tint] = []) {
         guard !text.isEmpty else { return }
         width += DisplayText.width(text)
-        guard coloured, !tints.isEmpty, text.contains(where: { $0 != " " }) else {
-            self.text += text
-            return
-        }
-        let codes = tints.map { String($0.rawValue) }.joined(separator: ";")
-        self.text += "\u{1B}[\(codes)m\(text)\u{1B}[0m"
+        parts.append(Part(text: text, tints: tints))
+    }
+
+    /// The line as it is written to a terminal, with the sequences of its colours.
+    var text: String {
+        parts.map { part in
+            guard isColoured, !part.tints.isEmpty, part.text.contains(where: { $0 != " " }) else { return part.text }
+            return "\u{1B}[\(part.tints.map { String($0.rawValue) }.joined(separator: ";"))m\(part.text)\u{1B}[0m"
+        }.joined()
     }
 }

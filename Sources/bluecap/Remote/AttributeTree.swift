@@ -21,12 +21,17 @@ struct AttributeTree: Equatable, Sendable {
         var uuid: CBUUID
         var name: String?
         var properties: CBCharacteristicProperties
+        /// Whether a profile decodes its values.
+        var isDecoded = false
         var reading = Reading.none
         var descriptors: [Descriptor] = []
 
         /// The handles by which the characteristic is known: that of the declaration, and that of the value, which follows it
         /// immediately (Core Specification 5.4, volume 3, part G, 3.3.2).
         var handles: [UInt32] { handle < 0xFFFF ? [handle, handle + 1] : [handle] }
+
+        /// Whether it notifies or indicates.
+        var canSend: Bool { !properties.isDisjoint(with: [.notify, .indicate]) }
     }
 
     struct Descriptor: TreeAttribute, Equatable, Sendable {
@@ -59,6 +64,62 @@ struct AttributeTree: Equatable, Sendable {
     var isBonded = false
     /// In the order of their handles.
     var services: [Service]
+}
+
+extension AttributeTree {
+    enum Attribute: Equatable, Sendable {
+        case service(Service)
+        case characteristic(Characteristic)
+        case descriptor(Descriptor)
+    }
+
+    /// All attributes in their order, each with the handle of the one above it.
+    private var attributes: [(handle: UInt32, attribute: Attribute, parent: UInt32?)] {
+        services.flatMap { service in
+            [(service.handle, .service(service), nil)]
+                + service.characteristics.flatMap { entry in
+                    [(entry.handle, .characteristic(entry), service.handle)]
+                        + entry.descriptors.map { ($0.handle, .descriptor($0), entry.handle) }
+                }
+        }
+    }
+
+    /// The handles of all attributes except those in folded services.
+    func handles(folded: Set<UInt32>) -> [UInt32] {
+        services.flatMap { service in
+            let entries = folded.contains(service.handle) ? [] : service.characteristics
+            return [service.handle] + entries.flatMap { [$0.handle] + $0.descriptors.map(\.handle) }
+        }
+    }
+
+    func attribute(_ handle: UInt32) -> Attribute? { attributes.first { $0.handle == handle }?.attribute }
+
+    func parent(of handle: UInt32) -> UInt32? { attributes.first { $0.handle == handle }?.parent }
+
+    /// The handles of all attributes that can be read.
+    var readable: [UInt32] {
+        attributes.compactMap { handle, attribute, _ in
+            switch attribute {
+            case .service: nil
+            case .characteristic(let entry): entry.properties.contains(.read) ? handle : nil
+            case .descriptor: handle
+            }
+        }
+    }
+
+    mutating func setReading(_ reading: Reading, of handle: UInt32) {
+        for service in services.indices {
+            for place in services[service].characteristics.indices {
+                if services[service].characteristics[place].handle == handle {
+                    services[service].characteristics[place].reading = reading
+                }
+                let descriptors = services[service].characteristics[place].descriptors
+                if let descriptor = descriptors.firstIndex(where: { $0.handle == handle }) {
+                    services[service].characteristics[place].descriptors[descriptor].reading = reading
+                }
+            }
+        }
+    }
 }
 
 protocol TreeAttribute: Named {
@@ -134,7 +195,7 @@ struct AttributeDirectory: Sendable {
         return .init(
             handle: characteristic.number, uuid: characteristic.uuid,
             name: profile?.name ?? AssignedNumbers.characteristicName(characteristic.uuid),
-            properties: characteristic.properties,
+            properties: characteristic.properties, isDecoded: profile?.understandsValues == true,
             descriptors: characteristic.descriptors.map { descriptor in
                 readers[descriptor.number] = { timeout in
                     let read: Descriptor = try await descriptor.read(timeout: timeout).value
@@ -146,23 +207,24 @@ struct AttributeDirectory: Sendable {
             })
     }
 
-    /// Reads every value that can be read into the tree, one after the other in the order of their handles.
+    /// Reads values that can be read into the tree, one after the other.
     ///
     /// BlueZ often reports nothing if the link lacks the security that a value needs: the link ends, or BlueZ sends nothing else
     /// while it waits for a pairing. Such a value is not read again, and the rest is read over a new link.
     ///
+    /// - Parameters:
+    ///   - handles: Those of the values; `nil` for all that can be read, in the order of their handles.
+    ///   - progress: Called with each result.
     /// - Returns: The first failure that may be due to a lack of security; `nil` if there is none.
-    mutating func readValues(over remote: Remote) async throws -> (any Error)? {
+    mutating func readValues(
+        _ handles: [UInt32]? = nil, over remote: Remote,
+        progress: (UInt32, AttributeTree.Reading) -> Void = { _, _ in }
+    ) async throws -> (any Error)? {
         var reader = ValueReader(remote: remote, readers: readers)
-        for service in tree.services.indices {
-            for place in tree.services[service].characteristics.indices {
-                var entry = tree.services[service].characteristics[place]
-                if entry.properties.contains(.read) { entry.reading = try await reader.read(entry.handle) }
-                for place in entry.descriptors.indices {
-                    entry.descriptors[place].reading = try await reader.read(entry.descriptors[place].handle)
-                }
-                tree.services[service].characteristics[place] = entry
-            }
+        for handle in handles ?? tree.readable {
+            let reading = try await reader.read(handle)
+            tree.setReading(reading, of: handle)
+            progress(handle, reading)
         }
         return reader.failure
     }

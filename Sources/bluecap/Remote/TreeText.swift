@@ -15,7 +15,15 @@ import Foundation
 struct TreeText: Sendable {
     let page: Page
 
+    /// A line of the tree.
+    struct Entry {
+        /// That of the attribute; `nil` if there is none.
+        var handle: UInt32?
+        var parts: [Page.Part]
+    }
+
     private struct Node {
+        var handle: UInt32?
         var parts: [Page.Part]
         var children: [Node] = []
     }
@@ -24,41 +32,64 @@ struct TreeText: Sendable {
         let numbers = [tree.rssi.map { "  \($0) dBm" }, tree.mtu.map { "  MTU \($0)" }].compactMap { $0 }.joined()
         let pairing = tree.isBonded ? "  bonded" : tree.isPaired ? "  paired" : ""
         let head = "  \(tree.address)  \(tree.addressType)\(numbers)\(pairing)"
-        var lines = [page.line([(tree.name.map(DisplayText.name) ?? "(no name)", [.bold]), (head, [])])]
-        let names = Dictionary(tree.services.map { ($0.handle, DisplayText.safe($0.label)) }) { first, _ in first }
-        let nodes = tree.services.map { node($0, names) }
-        append(nodes.isEmpty ? [Node(parts: [("no services", [.dim])])] : nodes, below: "", to: &lines)
-        return lines
+        let first = page.line([(tree.name.map(DisplayText.name) ?? "(no name)", [.bold]), (head, [])])
+        return [first] + entries(tree).map { page.line($0.parts) }
     }
 
-    private func append(_ nodes: [Node], below trunk: String, to lines: inout [StyledLine]) {
+    /// Returns the lines of the attributes.
+    ///
+    /// - Parameters:
+    ///   - folded: The services without lines for their characteristics.
+    ///   - live: The characteristics that are marked, as their values are sent.
+    func entries(_ tree: AttributeTree, folded: Set<UInt32> = [], live: Set<UInt32> = []) -> [Entry] {
+        let names = Dictionary(tree.services.map { ($0.handle, DisplayText.safe($0.label)) }) { first, _ in first }
+        let nodes = tree.services.map { service in
+            guard folded.contains(service.handle) else { return node(service, names, live) }
+            var folded = service
+            folded.characteristics = []
+            let count = "  \(page.glyphs.ellipsis) \(Wording.count(service.characteristics.count, "characteristic"))"
+            var node = node(folded, names, live)
+            node.parts.append((count, [.dim]))
+            return node
+        }
+        var entries: [Entry] = []
+        append(nodes.isEmpty ? [Node(parts: [("no services", [.dim])])] : nodes, below: "", to: &entries)
+        return entries
+    }
+
+    private func append(_ nodes: [Node], below trunk: String, to entries: inout [Entry]) {
         for (index, node) in nodes.enumerated() {
             let isLast = index == nodes.count - 1
-            lines.append(
-                page.line([(trunk + (isLast ? page.glyphs.lastBranch : page.glyphs.branch), [.dim])] + node.parts))
-            append(node.children, below: trunk + (isLast ? "   " : page.glyphs.trunk), to: &lines)
+            let branch = trunk + (isLast ? page.glyphs.lastBranch : page.glyphs.branch)
+            entries.append(Entry(handle: node.handle, parts: [(branch, [.dim])] + node.parts))
+            append(node.children, below: trunk + (isLast ? "   " : page.glyphs.trunk), to: &entries)
         }
     }
 
     // MARK: Nodes
 
-    private func node(_ service: AttributeTree.Service, _ names: [UInt32: String]) -> Node {
+    private func node(_ service: AttributeTree.Service, _ names: [UInt32: String], _ live: Set<UInt32>) -> Node {
         var parts = opening(service, [.bold, .cyan])
         if !service.isPrimary { parts.append(("  secondary", [.dim])) }
         if !service.includes.isEmpty {
             let included = service.includes.map { names[$0] ?? AttributeArgument.text(of: $0) }
             parts.append(("  includes " + included.joined(separator: ", "), [.dim]))
         }
-        return Node(parts: parts, children: service.characteristics.map(node))
+        return Node(
+            handle: service.handle, parts: parts,
+            children: service.characteristics.map { node($0, isLive: live.contains($0.handle)) })
     }
 
-    private func node(_ characteristic: AttributeTree.Characteristic) -> Node {
+    private func node(_ characteristic: AttributeTree.Characteristic, isLive: Bool) -> Node {
         let names = characteristic.properties.names
         return Node(
-            parts: opening(characteristic, [.bold])
+            handle: characteristic.handle,
+            parts: (isLive ? [(page.glyphs.new + " ", [.green])] : []) + opening(characteristic, [.bold])
                 + (names.isEmpty ? [] : [("  " + names.joined(separator: " "), [.cyan])])
                 + parts(of: characteristic.reading),
-            children: characteristic.descriptors.map { Node(parts: opening($0, []) + parts(of: $0.reading)) })
+            children: characteristic.descriptors.map {
+                Node(handle: $0.handle, parts: opening($0, []) + parts(of: $0.reading))
+            })
     }
 
     /// Name, UUID, handle. Without a name, the UUID is printed once.

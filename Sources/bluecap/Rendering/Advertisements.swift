@@ -76,3 +76,22 @@ extension AdvertisingData {
         ]
     }
 }
+
+extension SensorReading {
+    /// The measurements on one line, safe to print: "temperature 21.5 °C, humidity 48 %".
+    var line: String {
+        guard !isEncrypted else { return "encrypted measurements" }
+        return values.map { "\($0.name.replacing("_", with: " ")) \($0.text)" }.joined(separator: ", ")
+    }
+}
+
+extension SensorValue {
+    /// The value with its unit, safe to print.
+    var text: String {
+        switch value {
+        case .number(let number): Quantity(number: number, unit: unit).text
+        case .flag(let isSet): isSet ? "yes" : "no"
+        case .text(let text): DisplayText.safe(text)
+        }
+    }
+}

@@ -1,6 +1,14 @@
+import Foundation
+
 /// Draws the live table: a header, a row for each peripheral, a status line.
 struct ScanTable: Drawing {
     let page: Page
+    /// The row that is marked; `nil` if rows cannot be selected.
+    var selected: UUID?
+    /// The peripherals with a link.
+    var connected: Set<UUID> = []
+
+    init(page: Page) { self.page = page }
 
     private struct Column {
         var title: String
@@ -27,11 +35,8 @@ struct ScanTable: Drawing {
         // In addition to the rows there is the header.
         let capacity = page.rows(beside: notice).map { max(1, $0 - 1) } ?? rows.count
         let shown = rows.prefix(rows.count > capacity ? max(0, capacity - 1) : capacity)
-        let columns = columns(at: now)
-        let widths = widths(of: columns, for: shown)
-        var lines = [header(columns, widths)]
+        var lines = table(shown, at: now)
         if rows.isEmpty, summary == nil { lines.append(page.line("  Listening " + page.glyphs.ellipsis, .dim)) }
-        for row in shown { lines.append(line(row, columns, widths, at: now)) }
         if shown.count < rows.count {
             lines.append(page.line("  \(page.glyphs.ellipsis) \(rows.count - shown.count) more", .dim))
         }
@@ -39,6 +44,13 @@ struct ScanTable: Drawing {
     }
 
     // MARK: Lines
+
+    /// Returns the header and a line for each row.
+    func table(_ rows: ArraySlice<ScanBoard.Row>, at now: Double) -> [StyledLine] {
+        let columns = columns(at: now)
+        let widths = widths(of: columns, for: rows)
+        return [header(columns, widths)] + rows.map { line($0, columns, widths, at: now) }
+    }
 
     private func header(_ columns: [Column], _ widths: [Int: Int]) -> StyledLine {
         let titles = columns.enumerated().compactMap { index, column in
@@ -53,8 +65,9 @@ struct ScanTable: Drawing {
         _ row: ScanBoard.Row, _ columns: [Column], _ widths: [Int: Int], at now: Double
     ) -> StyledLine {
         let isNew = !row.hasExpired && now - row.firstSeen < Self.newness
-        let isFaded = row.hasExpired || now - row.lastSeen > Self.fading
-        let mark = DisplayText.padded(isNew ? page.glyphs.new : " ", to: min(Self.margin, page.width))
+        let isLinked = connected.contains(row.sighting.identifier)
+        let isFaded = !isLinked && (row.hasExpired || now - row.lastSeen > Self.fading)
+        let mark = isLinked ? page.glyphs.link : isNew ? page.glyphs.new : " "
         let cells = columns.enumerated().compactMap { index, column -> [Page.Part]? in
             guard let width = widths[index] else { return nil }
             var parts = column.parts(row, isNew)
@@ -64,7 +77,10 @@ struct ScanTable: Drawing {
             }
             return parts.map { ($0.text, isFaded ? [.dim] : $0.tints) }
         }
-        return page.line([(mark, [.green])] + cells.joined(separator: [(Self.gap, [])]))
+        let line: [Page.Part] =
+            [(DisplayText.padded(mark, to: min(Self.margin, page.width)), [.green])]
+            + cells.joined(separator: [(Self.gap, [])])
+        return row.sighting.identifier == selected ? page.selected(line) : page.line(line)
     }
 
     private func status(_ board: ScanBoard, _ seconds: Double) -> [String] {
@@ -79,40 +95,52 @@ struct ScanTable: Drawing {
     // MARK: Columns
 
     private static let gap = String(repeating: " ", count: ColumnLayout.gap)
+    private static let signalCells = barCells + 5
+    private static let heardCells = 6
 
     private func columns(at now: Double) -> [Column] {
-        let signal = Self.barCells + 5
+        // Names are typed: they are cut only where the strength and the time would have no space.
+        let nameCells = page.width - Self.margin - Self.signalCells - Self.heardCells - 2 * ColumnLayout.gap
         return [
-            Column(title: "NAME", importance: 0, least: 10, most: 32) { row, isNew in
+            Column(title: "NAME", importance: 0, least: max(10, min(48, nameCells)), most: 60) { row, isNew in
                 [(row.sighting.nameText, row.sighting.name == nil ? [.dim] : isNew ? [.bold, .green] : [.bold])]
             },
             Column(title: "ADDRESS", importance: 3, least: 17, most: 17) { row, _ in [(row.sighting.address, [])] },
-            Column(title: "SIGNAL", importance: 1, least: signal, most: signal) { row, _ in
+            Column(title: "SIGNAL", importance: 1, least: Self.signalCells, most: Self.signalCells) { row, _ in
                 guard let rssi = row.sighting.rssi else { return [("not known", [.dim])] }
                 let bar = SignalBar(cells: Self.barCells, glyphs: page.glyphs).text(rssi)
                 let number = DisplayText.padded(String(rssi), to: 4, alignment: .trailing)
                 return [(bar, [SignalBar.tint(rssi)]), (" ", []), (number, [])]
             },
-            Column(title: "SERVICES", importance: 4, least: 16, most: 44) { row, _ in
+            Column(title: "DETAILS", importance: 4, least: 16, most: .max) { row, _ in
+                [(row.sighting.detailsText, [.green])]
+            },
+            Column(title: "SERVICES", importance: 5, least: 16, most: 60) { row, _ in
                 [(row.sighting.servicesText, [.cyan])]
             },
-            Column(title: "MAKER", importance: 5, least: 12, most: 36) { row, _ in [(row.sighting.makersText, [])] },
-            Column(title: "HEARD", importance: 2, least: 6, most: 6, alignment: .trailing) { row, _ in
+            Column(title: "MAKER", importance: 6, least: 12, most: 48) { row, _ in [(row.sighting.makersText, [])] },
+            Column(
+                title: "HEARD", importance: 2, least: Self.heardCells, most: Self.heardCells, alignment: .trailing
+            ) { row, _ in
                 [(row.hasExpired ? "gone" : Wording.age(now - row.lastSeen), [.dim])]
             },
         ]
     }
 
+    /// A column is as wide as its content, and one without content is left out.
     private func widths(of columns: [Column], for rows: ArraySlice<ScanBoard.Row>) -> [Int: Int] {
-        let layout = columns.enumerated().map { index, column in
-            var wanted = column.least
-            if column.most > column.least {
-                for row in rows {
-                    let width = column.parts(row, false).reduce(0) { $0 + DisplayText.width($1.text) }
-                    wanted = max(wanted, min(width, column.most))
-                }
+        let layout = columns.enumerated().compactMap { index, column -> ColumnLayout.Column? in
+            guard column.most > column.least else {
+                return ColumnLayout.Column(
+                    id: index, importance: column.importance, least: column.least, wanted: column.least)
             }
-            return ColumnLayout.Column(id: index, importance: column.importance, least: column.least, wanted: wanted)
+            let content = rows.map { column.parts($0, false).reduce(0) { $0 + DisplayText.width($1.text) } }.max() ?? 0
+            guard content > 0 || index == 0 else { return nil }
+            let wanted = min(max(content, column.title.count), column.most)
+            // The name, which comes first, has a fixed least width, so that the columns do not move with each row.
+            return ColumnLayout.Column(
+                id: index, importance: column.importance, least: min(column.least, max(wanted, index == 0 ? 10 : 0)),
+                wanted: wanted)
         }
         return ColumnLayout(layout, width: page.width - Self.margin).widths
     }
@@ -120,8 +148,8 @@ struct ScanTable: Drawing {
 
 /// Decides which columns a table of a given width has, and how wide each is.
 ///
-/// Columns are added by their importance as long as their least widths fit; what is left is distributed, cell by cell, among
-/// the columns with wider content.
+/// Columns are added by their importance as long as their least widths fit; what is left goes to the columns with wider content,
+/// the most important first.
 struct ColumnLayout: Equatable, Sendable {
     struct Column: Equatable, Sendable {
         var id: Int
@@ -151,14 +179,10 @@ struct ColumnLayout: Equatable, Sendable {
             widths[first.id] = max(0, min(width, first.least))
             return
         }
-        var isGrowing = true
-        while rest > 0, isGrowing {
-            isGrowing = false
-            for column in shown where rest > 0 && widths[column.id, default: 0] < column.wanted {
-                widths[column.id, default: 0] += 1
-                rest -= 1
-                isGrowing = true
-            }
+        for column in shown {
+            let growth = min(rest, max(0, column.wanted - column.least))
+            widths[column.id, default: 0] += growth
+            rest -= growth
         }
     }
 }

@@ -21,6 +21,17 @@ struct Sighting: Equatable, Sendable {
 
     var beacons: [Beacon] { Beacon.all(manufacturerData: manufacturerData, serviceData: serviceData) }
 
+    /// What sensors among the peripherals measure.
+    var readings: [SensorReading] {
+        AdvertisementDecoders.standard.readings(
+            in: AdvertisementFields(
+                address: BluetoothAddress(address), localName: name, manufacturerData: manufacturerData,
+                serviceData: serviceData))
+    }
+
+    /// What a filter is compared with, in lower case.
+    var words: String { [name ?? "", address, servicesText, makersText].joined(separator: "\n").lowercased() }
+
     /// Whether this identifies the peripheral otherwise than `earlier` did: its name, services, companies.
     ///
     /// Signal and data change with every advertisement, and are no news.
@@ -100,6 +111,13 @@ extension Sighting {
 
     /// "Apple"; "company 0x1234" if the company has no name.
     var makersText: String { manufacturerData.keys.sorted().map(Wording.company).joined(separator: ", ") }
+
+    /// What beacons and sensors say: "iBeacon F7826DA6-… 1/7", "temperature 21.5 °C, humidity 48 %".
+    var detailsText: String {
+        // A beacon's telemetry is a beacon and a measurement.
+        let measured = readings.filter { $0.format != "eddystone_tlm" }
+        return (beacons.map(\.line) + measured.map(\.line)).joined(separator: ", ")
+    }
 
     var nameText: String { name.map(DisplayText.name) ?? "(no name)" }
 

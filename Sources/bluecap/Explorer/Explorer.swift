@@ -1,0 +1,424 @@
+import BlueCapKit
+import Foundation
+
+/// The full-screen program: a table of what advertises, and the services and values of the peripherals that the user connects to.
+struct Explorer: Sendable {
+    fileprivate enum Event: Sendable {
+        /// The inbox has sightings.
+        case sighted
+        case fellSilent(UUID)
+        case stateChanged
+        case scanFailed(any Error)
+        case input
+        case screen(ScreenEvent)
+        case connection(UUID, ConnectionEvent)
+        case linkFailed(UUID, any Error)
+        case discovered(UUID, AttributeDirectory)
+        case read(UUID, UInt32, AttributeTree.Reading)
+        case value(UUID, UInt32, Data)
+        case subscribed(UUID, UInt32, Bool)
+        case wrote(UUID, UInt32, AttributeValue)
+        case writeFailed(any Error)
+        case paired(UUID)
+        /// Work with a peripheral has ended, with an error if it has failed.
+        case finished(UUID, (any Error)?)
+        case asked(Int, PairingRequest)
+        case questionEnded(Int)
+    }
+
+    fileprivate typealias Loop = EventLoop<Event>
+
+    let radio: Radio
+    /// In seconds, for a connection and for each response.
+    let timeout: Double
+
+    /// How long the ends of all links may take, in seconds; BlueZ takes two.
+    private static let farewell = 6.0
+
+    /// Runs until the user quits or the task is cancelled, and ends the scan and the links that it made.
+    ///
+    /// - Throws: ``ToolFailure`` without a usable adapter, or if the terminal cannot draw.
+    func run() async throws {
+        var configuration = radio.centralConfiguration
+        configuration.pairingPolicy = .ask
+        // The user pairs with a key, and values that need a pairing say so.
+        configuration.pairingPolicy.pairsOnDemand = false
+        configuration.pairingPolicy.acceptsIncoming = true
+        let manager = try CentralManager(configuration: configuration)
+        await radio.console.stage("Waiting for Bluetooth …")
+        try await radio.waitUntilUsable(manager.whenStateChanges()) { manager.standing }
+        await radio.console.clear()
+        try await Loop.run { loop in
+            var session = ExplorerSession(self, manager, loop)
+            let result = await Result { try await session.run() }
+            FullScreen.close()
+            let remotes = session.remotes
+            await cleanUp(within: Self.farewell) {
+                await withDiscardingTaskGroup { group in
+                    group.addTask { await manager.endScan() }
+                    for remote in remotes where !remote.isForeign && radio.busAddress == nil {
+                        group.addTask { await remote.disconnect() }
+                    }
+                }
+            }
+            if case .failure(let error) = result, !(error is CancellationError) { throw error }
+        }
+    }
+}
+
+/// Takes the events one by one to the state, performs what the keys ask for, and draws.
+private struct ExplorerSession {
+    private struct Link {
+        let remote: Remote
+        var directory: AttributeDirectory?
+        /// The characteristics whose values are observed already.
+        var observed: Set<ObjectIdentifier> = []
+    }
+
+    /// What was sighted since the last frame. A crowd reports far more often than frames are drawn.
+    private final class Inbox: Sendable {
+        private let sighted = Locked<[UUID: Peripheral]>([:])
+
+        /// Returns whether it was empty.
+        func add(_ peripheral: Peripheral) -> Bool {
+            sighted.withLock { sighted in
+                sighted[peripheral.identifier] = peripheral
+                return sighted.count == 1
+            }
+        }
+
+        func take() -> [UUID: Peripheral] {
+            sighted.withLock { sighted in
+                defer { sighted = [:] }
+                return sighted
+            }
+        }
+    }
+
+    private let explorer: Explorer
+    private let manager: CentralManager
+    private let loop: Explorer.Loop
+    private let terminal = Terminal.present
+    private let clock = Stopwatch()
+    private let inbox = Inbox()
+    private var state = ExplorerState()
+    private var pace = RedrawPace(shortest: 0.25)
+    private var watch = RadioWatch()
+    private var peripherals: [UUID: Peripheral] = [:]
+    private var links: [UUID: Link] = [:]
+    private var requests: [Int: PairingRequest] = [:]
+
+    init(_ explorer: Explorer, _ manager: CentralManager, _ loop: Explorer.Loop) {
+        (self.explorer, self.manager, self.loop) = (explorer, manager, loop)
+    }
+
+    var remotes: [Remote] { links.values.map(\.remote) }
+
+    /// Returns when the user quits, or the task is cancelled.
+    mutating func run() async throws {
+        LiveScreen.watchTerminal(close: FullScreen.close) { [loop] in loop.send(.screen($0)) }
+        try FullScreen.open(terminal)
+        let input = FullScreen.watchInput { [loop] in loop.send(.input) }
+        observe()
+        try draw()
+        for await event in loop {
+            switch event {
+            case .input:
+                let keys = FullScreen.keys()
+                input.proceed()
+                for key in keys {
+                    guard let effect = state.press(key) else { continue }
+                    if effect == .quit { return }
+                    perform(effect)
+                }
+                try draw()
+            case .screen(.frameIsDue): if pace.rang(at: clock.seconds) { try draw() }
+            case .screen(.resized):
+                FullScreen.resize()
+                try draw()
+            case .screen(.resumed):
+                FullScreen.reopen()
+                FullScreen.resize()
+                try draw()
+            default:
+                handle(event)
+                if let delay = pace.changed(at: clock.seconds) { loop.send(.screen(.frameIsDue), after: delay) }
+            }
+        }
+    }
+
+    private func observe() {
+        loop.observe(manager.whenStateChanges()) { _ in .stateChanged }
+        loop.observe(manager.whenPeripheralsExpire()) { .fellSilent($0.identifier) }
+        let count = Locked(0)
+        loop.observe(manager.whenPairingIsRequested()) { request in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            return .asked(number, request)
+        }
+        for peripheral in manager.retrieveConnectedPeripherals(withServices: []) { _ = inbox.add(peripheral) }
+        let sightings = manager.startScanning(options: ScanOptions(allowsDuplicates: true))
+        loop.observe(sightings, failure: Explorer.Event.scanFailed) { [inbox] in inbox.add($0) ? .sighted : nil }
+    }
+
+    private mutating func draw() throws {
+        let now = clock.seconds
+        for (identifier, peripheral) in inbox.take() {
+            peripherals[identifier] = peripheral
+            _ = state.board.see(Sighting(peripheral), at: now)
+        }
+        if let delay = pace.drew(at: now) { loop.send(.screen(.frameIsDue), after: delay) }
+        state.size = Terminal.size()
+        let view = ExplorerView(terminal.page, state.layout)
+        let frame = view.frame(&state, at: now)
+        FullScreen.draw(frame.lines, cursor: frame.cursor)
+    }
+
+    // MARK: Events
+
+    private mutating func handle(_ event: Explorer.Event) {
+        switch event {
+        case .sighted, .input, .screen: break
+        case .fellSilent(let identifier): _ = state.board.expire(identifier)
+        case .stateChanged:
+            let (present, explanation) = manager.standing
+            if let remark = watch.remark(present, explanation) { state.say(remark, isError: present != .poweredOn) }
+        case .scanFailed(let error): state.say(ToolFailure.text(of: error), isError: true)
+        case .connection(let identifier, let event): connection(event, identifier)
+        case .linkFailed(let identifier, let error), .finished(let identifier, let error?):
+            state.devices[identifier]?.activity = nil
+            report(error, of: identifier)
+        case .finished(let identifier, nil): state.devices[identifier]?.activity = nil
+        case .discovered(let identifier, let directory): discovered(directory, identifier)
+        case .read(let identifier, let handle, let reading):
+            state.setReading(reading, of: handle, of: identifier)
+        case .value(let identifier, let handle, let data):
+            let value = AttributeValue(data, profile: links[identifier]?.directory?.profiles[handle])
+            state.setReading(.value(value), of: handle, of: identifier)
+        case .subscribed(let identifier, let handle, let isLive):
+            state.devices[identifier]?.activity = nil
+            if isLive {
+                state.devices[identifier]?.live.insert(handle)
+            } else {
+                state.devices[identifier]?.live.remove(handle)
+            }
+        case .wrote(let identifier, let handle, let value):
+            state.form = nil
+            state.say("Written: \(value.text)")
+            guard case .characteristic(let entry)? = state.devices[identifier]?.tree?.attribute(handle),
+                entry.properties.contains(.read)
+            else { return }
+            perform(.read(identifier, [handle]))
+        case .writeFailed(let error):
+            state.form?.isSent = false
+            state.say(RemoteFailure.text(for: error), isError: true)
+        case .paired(let identifier):
+            state.devices[identifier]?.activity = nil
+            note(identifier)
+            state.say("Paired.")
+        case .asked(let number, let request): ask(number, request)
+        case .questionEnded(let number):
+            requests[number] = nil
+            state.withdrawQuestion(number)
+        }
+    }
+
+    private mutating func report(_ error: any Error, of identifier: UUID) {
+        guard let peripheral = peripherals[identifier] else { return }
+        let failure = RemoteFailure.ofPairing(error, peripheral, RemoteFailure.Circumstances())
+        state.say("\(peripheral.name): \(failure?.description ?? RemoteFailure.text(for: error))", isError: true)
+    }
+
+    /// Updates what is shown of the peripheral's bond and link.
+    private mutating func note(_ identifier: UUID) {
+        guard let peripheral = peripherals[identifier] else { return }
+        state.devices[identifier]?.tree?.isPaired = peripheral.isPaired
+        state.devices[identifier]?.tree?.isBonded = peripheral.isBonded
+        state.devices[identifier]?.tree?.mtu = peripheral.mtu
+    }
+
+    private mutating func connection(_ event: ConnectionEvent, _ identifier: UUID) {
+        guard let link = links[identifier], state.devices[identifier]?.link != .ended else { return }
+        let isFirst = state.devices[identifier]?.link == .connecting
+        switch event {
+        case .connect:
+            state.devices[identifier]?.link = .connected
+            if !isFirst { state.say("The link to \(link.remote.peripheral.name) is back.") }
+            discover(identifier, link.remote)
+        case .timeout where isFirst, .giveUp:
+            state.devices[identifier]?.link = .ended
+            report(PeripheralError.connectionTimeout, of: identifier)
+            link.remote.peripheral.disconnect()
+        case .timeout: link.remote.peripheral.reconnect()
+        case .disconnect:
+            state.devices[identifier]?.link = .lost
+            state.devices[identifier]?.activity = nil
+            state.say("The link to \(link.remote.peripheral.name) was lost; trying to bring it back.", isError: true)
+            link.remote.peripheral.reconnect()
+        case .forceDisconnect: break
+        }
+    }
+
+    private mutating func discovered(_ directory: AttributeDirectory, _ identifier: UUID) {
+        guard var device = state.devices[identifier] else { return }
+        var tree = directory.tree
+        tree.name = peripherals[identifier]?.knownName ?? device.tree?.name
+        // The values that were read before the link was lost remain until they are read again.
+        for handle in tree.readable {
+            switch device.tree?.attribute(handle) {
+            case .characteristic(let entry)?: tree.setReading(entry.reading, of: handle)
+            case .descriptor(let entry)?: tree.setReading(entry.reading, of: handle)
+            case .service?, nil: break
+            }
+        }
+        device.tree = tree
+        let live = device.live
+        device.live = []
+        state.devices[identifier] = device
+        links[identifier]?.directory = directory
+        for handle in live { perform(.notify(identifier, handle, true)) }
+        perform(.read(identifier, tree.readable))
+    }
+
+    private mutating func ask(_ number: Int, _ request: PairingRequest) {
+        let name = request.peer.label
+        let question: (kind: ExplorerState.Question.Kind, text: String) =
+            switch request.kind {
+            case .displayPasskey(let passkey, _): (.display, "Enter the passkey \(passkey.digits) at \(name).")
+            case .enterPasskey: (.passkey, "Enter the passkey that \(name) shows.")
+            case .confirm(let passkey): (.agree, "Does \(name) show the number \(passkey.digits)?")
+            case .authorize: (.agree, "Pair with \(name)?")
+            }
+        requests[number] = request
+        state.ask(.init(number: number, kind: question.kind, text: question.text))
+        loop.perform { [loop] in
+            try? await request.whenEnded().value
+            loop.send(.questionEnded(number))
+        }
+    }
+
+    // MARK: Effects
+
+    private mutating func perform(_ effect: ExplorerState.Effect) {
+        switch effect {
+        case .connect(let identifier): connect(identifier)
+        case .disconnect(let identifier):
+            state.devices[identifier]?.link = .ended
+            state.devices[identifier]?.live = []
+            state.devices[identifier]?.activity = nil
+            if let remote = links.removeValue(forKey: identifier)?.remote { remote.peripheral.disconnect() }
+        case .read(let identifier, let handles):
+            work("Reading …", identifier) { [loop] remote, directory in
+                var directory = directory
+                let failure = try await directory.readValues(handles, over: remote) { handle, reading in
+                    loop.send(.read(identifier, handle, reading))
+                }
+                // Among several values, those that need a pairing say so in their lines.
+                if handles.count == 1, let failure { throw failure }
+            }
+        case .notify(let identifier, let handle, let isOn): notify(identifier, handle, isOn)
+        case .write(let identifier, let handle, let text, let form): write(identifier, handle, text, form)
+        case .pair(let identifier):
+            guard state.devices[identifier]?.link == .connected, let remote = links[identifier]?.remote else {
+                return state.say("Connect first.", isError: true)
+            }
+            state.devices[identifier]?.activity = "Pairing …"
+            loop.perform { [loop, timeout = explorer.timeout] in
+                do {
+                    _ = try await remote.peripheral.pair(timeout: timeout).value
+                    loop.send(.paired(identifier))
+                } catch {
+                    loop.send(.finished(identifier, error))
+                }
+            }
+        case .answer(let question, let answer):
+            guard let request = requests.removeValue(forKey: question.number) else { return }
+            switch answer {
+            case .yes: request.confirm()
+            case .passkey(let passkey): request.enter(passkey)
+            case .no: request.reject()
+            }
+        case .copy(let text): FullScreen.copy(text)
+        case .redraw: FullScreen.resize()
+        case .quit: break
+        }
+    }
+
+    private mutating func connect(_ identifier: UUID) {
+        guard let peripheral = peripherals[identifier] else { return }
+        let isForeign = manager.retrieveConnectedPeripherals(withServices: []).contains(peripheral)
+        let remote = Remote(
+            peripheral, connectionTimeout: explorer.timeout, timeout: explorer.timeout, isPersistent: true,
+            isForeign: isForeign, console: explorer.radio.console)
+        links[identifier] = Link(remote: remote)
+        loop.observe(remote.events, failure: { .linkFailed(identifier, $0) }) {
+            .connection(identifier, $0.connectionEvent)
+        }
+    }
+
+    private mutating func discover(_ identifier: UUID, _ remote: Remote) {
+        state.devices[identifier]?.activity = "Discovering …"
+        loop.perform { [loop] in
+            do {
+                loop.send(.discovered(identifier, try await remote.discover()))
+            } catch {
+                loop.send(.finished(identifier, error))
+            }
+        }
+    }
+
+    /// Does work with the discovered attributes of a connected peripheral.
+    private mutating func work(
+        _ activity: String, _ identifier: UUID,
+        _ body: @escaping @Sendable (Remote, AttributeDirectory) async throws -> Void
+    ) {
+        guard state.devices[identifier]?.link == .connected, let link = links[identifier],
+            let directory = link.directory
+        else { return state.say("There is no link to this peripheral.", isError: true) }
+        state.devices[identifier]?.activity = activity
+        loop.perform { [loop, remote = link.remote] in
+            do {
+                try await body(remote, directory)
+                loop.send(.finished(identifier, nil))
+            } catch {
+                loop.send(.finished(identifier, error))
+            }
+        }
+    }
+
+    private mutating func notify(_ identifier: UUID, _ handle: UInt32, _ isOn: Bool) {
+        guard let target = links[identifier]?.directory?.characteristics[handle] else { return }
+        if isOn, links[identifier]?.observed.insert(ObjectIdentifier(target)).inserted == true {
+            let values: FutureStream<(characteristic: Characteristic, data: Data?)> =
+                target.receiveNotificationUpdates()
+            loop.observe(values) { $0.data.map { .value(identifier, handle, $0) } }
+        }
+        work(isOn ? "Subscribing …" : "Unsubscribing …", identifier) { [loop] remote, _ in
+            let change: Future<Characteristic> =
+                isOn ? target.startNotifying(timeout: remote.timeout) : target.stopNotifying(timeout: remote.timeout)
+            _ = try await change.value
+            loop.send(.subscribed(identifier, handle, isOn))
+        }
+    }
+
+    private mutating func write(_ identifier: UUID, _ number: UInt32, _ text: String, _ form: ValueForm) {
+        guard let directory = links[identifier]?.directory, let target = directory.characteristics[number],
+            let remote = links[identifier]?.remote, state.devices[identifier]?.link == .connected
+        else { return handle(.writeFailed(PeripheralError.disconnected)) }
+        let profile = directory.profiles[number]
+        let data: Data
+        do { data = try form.data(of: text, profile: profile) } catch { return handle(.writeFailed(error)) }
+        let type: CBCharacteristicWriteType = target.properties.contains(.write) ? .withResponse : .withoutResponse
+        loop.perform { [loop] in
+            do {
+                let write: Future<Characteristic> = target.write(data: data, timeout: remote.timeout, type: type)
+                _ = try await write.value
+                loop.send(.wrote(identifier, number, AttributeValue(data, profile: profile)))
+            } catch {
+                loop.send(.writeFailed(error))
+            }
+        }
+    }
+}
