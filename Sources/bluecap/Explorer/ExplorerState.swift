@@ -308,7 +308,10 @@ struct ExplorerState: Sendable {
         let handles = tree.handles(folded: device.folded)
         if case .click(let row) = key { select(row, in: handles, &device) }
         if case .doubleClick(let row) = key { select(row, in: handles, &device) }
-        let entry = device.selected.flatMap { tree.attribute($0) }
+        var entry = device.selected.flatMap { tree.attribute($0) }
+        if case .descriptor(let descriptor) = entry, key == .character("n") || key == .character("w") {
+            entry = tree.parent(of: descriptor.handle).flatMap { tree.attribute($0) }
+        }
         var effect: Effect?
         switch (key, entry) {
         case (.enter, .service(let service)), (.doubleClick, .service(let service)),
@@ -320,7 +323,8 @@ struct ExplorerState: Sendable {
         case (.character("R"), _): effect = .read(identifier, tree.readable)
         case (.character("r"), .service(let service)):
             effect = .read(identifier, service.characteristics.filter { $0.properties.contains(.read) }.map(\.handle))
-        case (.character("r"), .descriptor(let descriptor)): effect = .read(identifier, [descriptor.handle])
+        case (.character("r"), .descriptor(let descriptor)), (.enter, .descriptor(let descriptor)):
+            effect = .read(identifier, [descriptor.handle])
         case (.character("r"), .characteristic(let entry)), (.enter, .characteristic(let entry)),
             (.doubleClick, .characteristic(let entry)):
             if entry.properties.contains(.read) {

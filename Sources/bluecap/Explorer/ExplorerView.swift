@@ -31,6 +31,9 @@ struct ExplorerView {
         return (body + footer.lines, footer.cursor.map { (space + $0.row, $0.column) })
     }
 
+    /// From this width on, lines of a tree have UUIDs and handles.
+    private static let fullWidth = 120
+
     private func line(_ parts: [Page.Part]) -> StyledLine { page.line(page.fitted(parts)) }
 
     // MARK: The table
@@ -97,7 +100,7 @@ struct ExplorerView {
     // MARK: A tree
 
     private func tree(of identifier: UUID, _ state: inout ExplorerState, at now: Double) -> [StyledLine] {
-        let text = TreeText(page: page)
+        let text = TreeText(page: page, isBrief: page.width < Self.fullWidth)
         let entries = state.visibleEntries(of: identifier, text)
         guard let device = state.devices[identifier] else { return [] }
         let row = state.board[identifier]
@@ -128,17 +131,20 @@ struct ExplorerView {
         }
     }
 
-    /// The whole value of an attribute, in the lines below the tree.
+    /// All that is known of an attribute, in the lines below the tree.
     private func detail(_ attribute: AttributeTree.Attribute?) -> [StyledLine] {
-        let reading: AttributeTree.Reading
+        let (identity, reading): (any TreeAttribute, AttributeTree.Reading)
         switch attribute {
-        case .characteristic(let entry): reading = entry.reading
-        case .descriptor(let entry): reading = entry.reading
-        case .service, nil: return []
+        case .service(let entry): (identity, reading) = (entry, .none)
+        case .characteristic(let entry): (identity, reading) = (entry, entry.reading)
+        case .descriptor(let entry): (identity, reading) = (entry, entry.reading)
+        case nil: return []
         }
-        guard case .value(let value) = reading else { return [] }
-        let bytes = "\(Wording.count(value.data.count, "byte"))  \(value.data.hexStringValue())"
-        return [page.line(value.text, .green), page.line(bytes, .dim)]
+        let handle = AttributeArgument.text(of: identity.handle)
+        var first = DisplayText.safe("\(identity.label)  \(identity.uuid.uuidString)  \(handle)")
+        guard case .value(let value) = reading else { return [page.line(first, .dim)] }
+        first += "  \(Wording.count(value.data.count, "byte"))  \(value.data.hexStringValue())"
+        return [page.line(value.text, .green), page.line(first, .dim)]
     }
 
     // MARK: The last lines

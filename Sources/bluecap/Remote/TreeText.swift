@@ -14,6 +14,8 @@ import Foundation
 /// A line is never cut, however long, so that `grep` finds everything.
 struct TreeText: Sendable {
     let page: Page
+    /// Whether attributes with a name have neither UUID nor handle, so that values have more space.
+    var isBrief = false
 
     /// A line of the tree.
     struct Entry {
@@ -94,9 +96,10 @@ struct TreeText: Sendable {
 
     /// Name, UUID, handle. Without a name, the UUID is printed once.
     private func opening(_ attribute: some TreeAttribute, _ tints: [Tint]) -> [Page.Part] {
-        [
-            (DisplayText.safe(attribute.label), tints),
-            (attribute.name == nil ? "" : "  " + attribute.uuid.uuidString, []),
+        let label: Page.Part = (DisplayText.safe(attribute.label), tints)
+        guard !isBrief || attribute.name == nil else { return [label] }
+        return [
+            label, (attribute.name == nil ? "" : "  " + attribute.uuid.uuidString, []),
             ("  " + AttributeArgument.text(of: attribute.handle), [.dim]),
         ]
     }

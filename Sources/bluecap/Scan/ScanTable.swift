@@ -112,10 +112,10 @@ struct ScanTable: Drawing {
                 let number = DisplayText.padded(String(rssi), to: 4, alignment: .trailing)
                 return [(bar, [SignalBar.tint(rssi)]), (" ", []), (number, [])]
             },
-            Column(title: "DETAILS", importance: 4, least: 16, most: .max) { row, _ in
+            Column(title: "DETAILS", importance: 4, least: 20, most: .max) { row, _ in
                 [(row.sighting.detailsText, [.green])]
             },
-            Column(title: "SERVICES", importance: 5, least: 16, most: 60) { row, _ in
+            Column(title: "SERVICES", importance: 5, least: 24, most: 60) { row, _ in
                 [(row.sighting.servicesText, [.cyan])]
             },
             Column(title: "MAKER", importance: 6, least: 12, most: 48) { row, _ in [(row.sighting.makersText, [])] },
@@ -137,10 +137,8 @@ struct ScanTable: Drawing {
             let content = rows.map { column.parts($0, false).reduce(0) { $0 + DisplayText.width($1.text) } }.max() ?? 0
             guard content > 0 || index == 0 else { return nil }
             let wanted = min(max(content, column.title.count), column.most)
-            // The name, which comes first, has a fixed least width, so that the columns do not move with each row.
             return ColumnLayout.Column(
-                id: index, importance: column.importance, least: min(column.least, max(wanted, index == 0 ? 10 : 0)),
-                wanted: wanted)
+                id: index, importance: column.importance, least: min(column.least, wanted), wanted: wanted)
         }
         return ColumnLayout(layout, width: page.width - Self.margin).widths
     }
