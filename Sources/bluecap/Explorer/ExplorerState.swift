@@ -198,11 +198,12 @@ struct ExplorerState: Sendable {
 
     private mutating func edit(_ key: Key) -> Effect? {
         guard var edited = form else { return nil }
+        if key == .escape {
+            form = nil
+            return nil
+        }
         defer { form = edited }
         switch key {
-        case .escape:
-            defer { form = nil }
-            return nil
         case .enter where !edited.isSent:
             edited.isSent = true
             message = nil
@@ -371,7 +372,8 @@ struct ExplorerState: Sendable {
 
     private mutating func copy(_ reading: AttributeTree.Reading, _ attribute: some Named) -> Effect {
         guard case .value(let value) = reading else { return copy(attribute.uuid.uuidString) }
-        return copy(value.fields.isEmpty ? ValueForm.text.text(of: value) ?? value.data.hexStringValue() : value.text)
+        // As it is printed, without the quotes of a text.
+        return copy(value.fields.isEmpty && value.text.first == "\"" ? ValueForm.text.line(of: value) : value.text)
     }
 
     /// The entry of a list that a key selects.

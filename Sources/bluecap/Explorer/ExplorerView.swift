@@ -28,7 +28,10 @@ struct ExplorerView {
         let footer = footer(state)
         let space = max(0, layout.height - footer.lines.count)
         body = Array(body.prefix(space)) + Array(repeating: StyledLine(), count: max(0, space - body.count))
-        return (body + footer.lines, footer.cursor.map { (space + $0.row, $0.column) })
+        // Of a question that is higher than the terminal, the end is shown, where it is answered.
+        let lines = (body + footer.lines).suffix(layout.height)
+        let cursor = footer.cursor.map { (row: lines.count - footer.lines.count + $0.row, column: $0.column) }
+        return (Array(lines), cursor.flatMap { $0.row >= 0 ? $0 : nil })
     }
 
     /// From this width on, lines of a tree have UUIDs and handles.

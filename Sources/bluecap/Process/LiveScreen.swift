@@ -75,7 +75,7 @@ struct LiveScreen: Sendable {
 /// Decides when to draw the next frame: soon after a change, but not too often, and every second for the ages.
 struct RedrawPace: Sendable {
     /// The least number of seconds between two frames.
-    let shortest: Double
+    static let shortest = 0.15
     /// The greatest number of seconds between two frames.
     static let longest = 1.0
 
@@ -83,11 +83,13 @@ struct RedrawPace: Sendable {
     /// When the timer fires that counts; `nil` if none runs.
     private var due: Double?
 
-    init(shortest: Double = 0.15) { self.shortest = shortest }
+    private let pause: Double
+
+    init(shortest: Double = shortest) { pause = shortest }
 
     /// Something to show has changed: returns the seconds until the frame that shows it, or `nil` if a timer that is early
     /// enough runs already.
-    mutating func changed(at now: Double) -> Double? { ask(for: max(now, lastFrame + shortest), at: now) }
+    mutating func changed(at now: Double) -> Double? { ask(for: max(now, lastFrame + pause), at: now) }
 
     /// Whether the timer that has just fired is the one that counts; then this is the moment to draw.
     mutating func rang(at now: Double) -> Bool {

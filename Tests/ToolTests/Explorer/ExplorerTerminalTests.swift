@@ -7,49 +7,71 @@ private final class TerminalWindow {
     private static let limit: TimeInterval = 60
     private let socket = FileManager.default.temporaryDirectory.appendingPathComponent(
         "t\(UUID().uuidString.prefix(8))")
+    private let server: Process
 
     /// - Parameter command: For a shell, in which `$BLUECAP` is the tool. Afterwards the shell prints the status.
     init(_ command: String, width: Int = 100, height: Int = 30, _ variables: String = "") throws {
         let script =
             "export LANG=C.UTF-8 BLUECAP=\(ToolRun.executable.path) \(variables); \(command); echo status=$?; exec cat"
-        try tmux("-f", "/dev/null", "new-session", "-d", "-x", "\(width)", "-y", "\(height)", "bash", "-c", script)
+        // A server that starts itself would keep what Foundation waits for.
+        server = Self.tmux(["-u", "-f", "/dev/null", "-S", socket.path, "-D"])
+        try server.run()
+        let deadline = Date(timeIntervalSinceNow: Self.limit)
+        while try run("new-session", "-d", "-x", "\(width)", "-y", "\(height)", "bash", "-c", script) != 0 {
+            guard deadline.timeIntervalSinceNow > 0 else { throw CancellationError() }
+        }
     }
 
     deinit {
-        try? tmux("kill-server")
+        server.terminate()
+        server.waitUntilExit()
         try? FileManager.default.removeItem(at: socket)
     }
 
-    @discardableResult
-    private func tmux(_ arguments: String...) throws -> String {
+    private static func tmux(_ arguments: [String]) -> Process {
         let process = TestProgram.process()
-        let output = Pipe()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["tmux", "-u", "-S", socket.path] + arguments
-        process.standardOutput = output
+        process.arguments = ["tmux"] + arguments
+        process.standardOutput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice
+        return process
+    }
+
+    /// Runs a command of tmux, and returns its status.
+    @discardableResult
+    private func run(_ arguments: String...) throws -> Int32 {
+        let process = Self.tmux(["-N", "-S", socket.path] + arguments)
         try process.run()
-        let data = output.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
-        return String(decoding: data, as: UTF8.self)
+        return process.terminationStatus
+    }
+
+    /// Returns what a command of tmux prints.
+    fileprivate func output(_ arguments: String...) throws -> String {
+        let process = Self.tmux(["-u", "-N", "-S", socket.path] + arguments)
+        let pipe = Pipe()
+        process.standardOutput = pipe
+        try process.run()
+        defer { process.waitUntilExit() }
+        return String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     }
 
     /// Presses keys, by the names that tmux has for them; other texts are typed.
-    func press(_ keys: String...) throws { for key in keys { try tmux("send-keys", key) } }
+    func press(_ keys: String...) throws { for key in keys { try run("send-keys", key) } }
 
     func resize(_ width: Int, _ height: Int) throws {
-        try tmux("resize-window", "-x", "\(width)", "-y", "\(height)")
+        try run("resize-window", "-x", "\(width)", "-y", "\(height)")
     }
 
     var lines: [String] {
         get throws {
-            try tmux("capture-pane", "-p").split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+            try output("capture-pane", "-p").split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
         }
     }
 
     /// A property of the window, by the name that tmux has for it.
     func property(_ name: String) throws -> String {
-        try tmux("display-message", "-p", "#{\(name)}").trimmingCharacters(in: .whitespacesAndNewlines)
+        try output("display-message", "-p", "#{\(name)}").trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
     /// Waits until the screen contains a text. Returns its lines.
@@ -226,5 +248,5 @@ extension TerminalWindow {
         return Set(text.matches(of: /\u{1B}\[([\d;]*)m/).flatMap { $0.1.split(separator: ";").compactMap { Int($0) } })
     }
 
-    private func styledText() throws -> String { try tmux("capture-pane", "-p", "-e") }
+    private func styledText() throws -> String { try output("capture-pane", "-p", "-e") }
 }
