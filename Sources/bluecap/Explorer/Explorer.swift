@@ -39,12 +39,7 @@ struct Explorer: Sendable {
     ///
     /// - Throws: ``ToolFailure`` without a usable adapter, or if the terminal cannot draw.
     func run() async throws {
-        var configuration = radio.centralConfiguration
-        configuration.pairingPolicy = .ask
-        // The user pairs with a key, and values that need a pairing say so.
-        configuration.pairingPolicy.pairsOnDemand = false
-        configuration.pairingPolicy.acceptsIncoming = true
-        let manager = try CentralManager(configuration: configuration)
+        let manager = try CentralManager(configuration: radio.centralConfiguration)
         await radio.console.stage("Waiting for Bluetooth …")
         try await radio.waitUntilUsable(manager.whenStateChanges()) { manager.standing }
         await radio.console.clear()
@@ -94,6 +89,9 @@ private struct ExplorerSession {
             }
         }
     }
+
+    /// In seconds, for the response to one of several reads.
+    private static let patience = 5.0
 
     private let explorer: Explorer
     private let manager: CentralManager
@@ -312,7 +310,9 @@ private struct ExplorerSession {
         case .read(let identifier, let handles):
             work("Reading …", identifier) { [loop] remote, directory in
                 var directory = directory
-                let failure = try await directory.readValues(handles, over: remote) { handle, reading in
+                // Of a protected value BlueZ may send nothing, while the user waits for the others.
+                let limit = min(Self.patience, remote.timeout)
+                let failure = try await directory.readValues(handles, over: remote, timeout: limit) { handle, reading in
                     loop.send(.read(identifier, handle, reading))
                 }
                 // Among several values, those that need a pairing say so in their lines.
@@ -325,7 +325,10 @@ private struct ExplorerSession {
                 return state.say("Connect first.", isError: true)
             }
             state.devices[identifier]?.activity = "Pairing …"
-            loop.perform { [loop, timeout = explorer.timeout] in
+            loop.perform { [loop, manager, timeout = explorer.timeout] in
+                // Values that need a pairing do not cause one: the user pairs with a key.
+                manager.pairingPolicy = .ask
+                defer { manager.pairingPolicy = .reject }
                 do {
                     _ = try await remote.peripheral.pair(timeout: timeout).value
                     loop.send(.paired(identifier))

@@ -47,7 +47,8 @@ struct LiveScreen: Sendable {
         Signals.watch([SIGTSTP]) { _ in
             // Ctrl-Z: the shell needs its cursor, and what it writes must not be drawn over.
             close()
-            kill(getpid(), SIGSTOP)
+            // To this thread: it must not continue before the process is stopped, as it might with `kill`.
+            raise(SIGSTOP)
             body(.resumed)
         }
     }

@@ -214,13 +214,14 @@ struct AttributeDirectory: Sendable {
     ///
     /// - Parameters:
     ///   - handles: Those of the values; `nil` for all that can be read, in the order of their handles.
+    ///   - timeout: In seconds, for each response; `nil` for the limit of the command.
     ///   - progress: Called with each result.
     /// - Returns: The first failure that may be due to a lack of security; `nil` if there is none.
     mutating func readValues(
-        _ handles: [UInt32]? = nil, over remote: Remote,
+        _ handles: [UInt32]? = nil, over remote: Remote, timeout: Double? = nil,
         progress: (UInt32, AttributeTree.Reading) -> Void = { _, _ in }
     ) async throws -> (any Error)? {
-        var reader = ValueReader(remote: remote, readers: readers)
+        var reader = ValueReader(remote: remote, timeout: timeout ?? remote.timeout, readers: readers)
         for handle in handles ?? tree.readable {
             let reading = try await reader.read(handle)
             tree.setReading(reading, of: handle)
@@ -236,6 +237,7 @@ private struct ValueReader {
     private static let mostLosses = 3
 
     let remote: Remote
+    let timeout: Double
     /// Those of the present link.
     var readers: [UInt32: AttributeDirectory.Reader]
     /// The first failure that may be due to a lack of security.
@@ -247,7 +249,7 @@ private struct ValueReader {
         // The peripheral may have changed its services.
         guard let read = readers[handle] else { return .none }
         do {
-            let value = try await read(remote.timeout)
+            let value = try await read(timeout)
             losses = 0
             return .value(value)
         } catch let error as CancellationError {
