@@ -590,9 +590,9 @@ extension CBPeripheral {
     private func servicesChanged() {
         var invalid: Set<ObjectIdentifier> = []
         let attributes = fields.withLock { $0.attributes }
-        for (id, attribute) in attributes where !attribute.isValid {
+        for (id, attribute) in attributes where attribute.known?.isValid == false {
             fields.withLock { $0.attributes[id] = nil }
-            if let service = attribute.serviceOfAttribute { invalid.insert(ObjectIdentifier(service)) }
+            if let service = attribute.owner { invalid.insert(ObjectIdentifier(service)) }
         }
         let (known, rest) = fields.withLock { fields in
             let known = fields.services ?? []
@@ -601,26 +601,5 @@ extension CBPeripheral {
         }
         withExtendedLifetime(rest) {}
         delegate?.peripheral(self, didModifyServices: known.filter { invalid.contains(ObjectIdentifier($0)) })
-    }
-}
-
-extension CBAttribute {
-    /// Whether the peripheral still has the attribute.
-    fileprivate var isValid: Bool {
-        switch self {
-        case let service as CBService: service.service?.isValid ?? true
-        case let characteristic as CBCharacteristic: characteristic.characteristic?.isValid ?? true
-        case let descriptor as CBDescriptor: descriptor.descriptor?.isValid ?? true
-        default: true
-        }
-    }
-
-    fileprivate var serviceOfAttribute: CBService? {
-        switch self {
-        case let service as CBService: service
-        case let characteristic as CBCharacteristic: characteristic.service
-        case let descriptor as CBDescriptor: descriptor.characteristic?.service
-        default: nil
-        }
     }
 }
