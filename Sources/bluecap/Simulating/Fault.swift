@@ -237,19 +237,20 @@ final class FaultInjector: Sendable {
         defer { turn.unlock() }
         if fault.form.needsDaemon { try requireDaemon() }
         for parameter in fault.form.parameters { try check(parameter, of: fault) }
-        fault.form.cause(simulator, fault)
-        try waitUntilSeen()
+        try waitUntilSeen { fault.form.cause(simulator, fault) }
         guard let sequel = fault.form.sequel else { return }
         turn.unlock()
         Thread.sleep(forTimeInterval: fault.seconds)
         turn.lock()
-        sequel(simulator)
-        try waitUntilSeen()
+        try waitUntilSeen { sequel(simulator) }
     }
 
-    private func waitUntilSeen() throws {
+    private func waitUntilSeen(_ cause: () -> Void) throws {
+        let wasRunning = simulator.isDaemonRunning
+        cause()
+        let isRunning = simulator.isDaemonRunning
         guard simulator.waitUntilDone(limit: Self.patience),
-            simulator.waitForOwner(simulator.isDaemonRunning, limit: Self.patience)
+            isRunning == wasRunning || simulator.waitForOwner(isRunning, limit: Self.patience)
         else { throw ToolFailure("The simulator did not do that within \(Int(Self.patience)) s.") }
     }
 
