@@ -47,10 +47,10 @@ struct MonitorPlot: Drawing {
     // MARK: Lines
 
     private func header(_ series: Series, _ tint: Tint) -> StyledLine {
-        let latest = series.latest.map { Quantity(number: $0, unit: series.unit).text } ?? "?"
+        let latest = Quantity(number: series.latest, unit: series.unit).text
         let numbers =
             "  min \(Quantity.text(series.minimum))  max \(Quantity.text(series.maximum))"
-            + "  mean \(Quantity.text(series.mean ?? 0))"
+            + "  mean \(Quantity.text(series.mean))"
         var rest = page.width
         let parts: [Page.Part] = [
             (DisplayText.safe(series.name), [.bold]), ("  " + latest, [.bold, tint]), (numbers, []),
