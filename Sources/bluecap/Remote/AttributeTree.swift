@@ -91,9 +91,7 @@ struct AttributeDirectory: Sendable {
     typealias Reader = @Sendable (_ timeout: Double) async throws -> AttributeValue
 
     var tree: AttributeTree
-    private(set) var characteristics: [UInt32: Characteristic] = [:]
-    /// The profiles of the characteristics that have one.
-    private(set) var profiles: [UInt32: CharacteristicProfile] = [:]
+    private(set) var characteristics: [UInt32: (target: Characteristic, profile: CharacteristicProfile?)] = [:]
     private(set) var readers: [UInt32: Reader] = [:]
 
     /// Discovers everything, and reads no value.
@@ -125,8 +123,7 @@ struct AttributeDirectory: Sendable {
     private mutating func add(
         _ characteristic: Characteristic, _ profile: CharacteristicProfile?
     ) -> AttributeTree.Characteristic {
-        characteristics[characteristic.number] = characteristic
-        profiles[characteristic.number] = profile
+        characteristics[characteristic.number] = (characteristic, profile)
         readers[characteristic.number] = { timeout in
             let read: Characteristic = try await characteristic.read(timeout: timeout).value
             return AttributeValue(read.dataValue ?? Data(), profile: profile)

@@ -104,8 +104,8 @@ struct Remote: Sendable {
             } catch {}
         }
         let entry = try argument.find(in: directory.tree, usableFor: wanted, descriptions: descriptions)
-        guard let target = directory.characteristics[entry.handle] else { throw CharacteristicError.invalidated }
-        return (entry, target, directory.profiles[entry.handle])
+        guard let known = directory.characteristics[entry.handle] else { throw CharacteristicError.invalidated }
+        return (entry, known.target, known.profile)
     }
 
     /// Subscribes to a characteristic. Until the loop ends it receives an event for each value, and one without data where values
