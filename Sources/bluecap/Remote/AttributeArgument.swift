@@ -10,8 +10,8 @@ import Foundation
 /// | `Heart Rate Measurement` | a name, in upper or lower case |
 /// | `@002b`, `@0x2b` | a handle: that of the declaration, as `bluecap explore` prints it, or that of the value |
 /// | `180D/2A37`, `Heart Rate/Heart Rate Measurement` | the same within a service |
-struct AttributeArgument: ExpressibleByArgument, Equatable, Sendable {
-    enum Name: Equatable, Sendable {
+struct AttributeArgument: ExpressibleByArgument, Sendable {
+    enum Name: Sendable {
         case uuid(CBUUID)
         case handle(UInt32)
         case text(String)
@@ -65,8 +65,6 @@ struct AttributeArgument: ExpressibleByArgument, Equatable, Sendable {
         text = argument
         self.meanings = meanings
     }
-
-    static func == (left: AttributeArgument, right: AttributeArgument) -> Bool { left.text == right.text }
 
     /// Returns the characteristic that the text names.
     ///
