@@ -120,12 +120,8 @@ open class CBPeripheral: CBPeer {
     open var ancsAuthorized: Bool { false }
 
     override open var description: String {
-        let states: [CBPeripheralState: String] = [
-            .disconnected: "disconnected", .connecting: "connecting", .connected: "connected",
-            .disconnecting: "disconnecting",
-        ]
-        return "<CBPeripheral: \(ObjectIdentifier(self)), identifier = \(identifier), name = \(name ?? "(null)"), "
-            + "mtu = \(blueCap.mtu ?? 0), state = \(states[state] ?? "")>"
+        "<CBPeripheral: \(ObjectIdentifier(self)), identifier = \(identifier), name = \(name ?? "(null)"), "
+            + "mtu = \(blueCap.mtu ?? 0), state = \(state)>"
     }
 
     // MARK: Discovering
