@@ -23,6 +23,8 @@ open class CBL2CAPChannel: NSObject {
 /// A manager has one object for each peripheral. As on iOS the program must retain it while it is used: if it is
 /// released, the connection is ended, with a message. The properties can be read on any thread.
 open class CBPeripheral: CBPeer {
+    private typealias StartDelay = (number: Int, timer: ManagerTimer?)
+
     private struct Fields {
         weak var delegate: (any CBPeripheralDelegate)?
         var services: [CBService]?
@@ -39,6 +41,7 @@ open class CBPeripheral: CBPeer {
         var reconnectsAfterLoss: Bool?
         /// Whether an earlier process has connected, so that the next connection is not reported.
         var isRestored = false
+        /// The wait before a request.
         var startDelay: StartDelay?
         var followsServices = false
         /// The name that the delegate knows.
@@ -59,10 +62,6 @@ open class CBPeripheral: CBPeer {
 
     /// BlueCapKit's object for the same peripheral, for what Core Bluetooth does not have.
     public let blueCap: Peripheral
-    private struct StartDelay {
-        let number: Int
-        var timer: ManagerTimer?
-    }
 
     private let owner: Handle<CBCentralManager>
     let callbacks: DelegateQueue
@@ -401,7 +400,7 @@ extension CBPeripheral {
         guard delay > 0, let manager else { return connect(reconnecting: reconnects) }
         let (former, number) = fields.withLock { fields in
             fields.lastRequest += 1
-            defer { fields.startDelay = StartDelay(number: fields.lastRequest) }
+            defer { fields.startDelay = (fields.lastRequest, nil) }
             return (fields.startDelay, fields.lastRequest)
         }
         former?.timer?.cancel()
