@@ -583,18 +583,15 @@ extension CBPeripheral {
 
     /// Removes the attributes that the peripheral no longer has, and reports the services that have lost any.
     private func servicesChanged() {
-        var invalid: Set<ObjectIdentifier> = []
-        let attributes = fields.withLock { $0.attributes }
-        for (id, attribute) in attributes where attribute.known?.isValid == false {
-            fields.withLock { $0.attributes[id] = nil }
-            if let service = attribute.owner { invalid.insert(ObjectIdentifier(service)) }
+        let gone = fields.withLock { $0.attributes }.filter { $0.value.known?.isValid == false }
+        let known = fields.withLock { fields in
+            defer {
+                for id in gone.keys { fields.attributes[id] = nil }
+                fields.services = fields.services?.filter { $0.service?.isValid == true }
+            }
+            return fields.services ?? []
         }
-        let (known, rest) = fields.withLock { fields in
-            let known = fields.services ?? []
-            fields.services = fields.services?.filter { $0.service?.isValid == true }
-            return (known, fields.services)
-        }
-        withExtendedLifetime(rest) {}
-        delegate?.peripheral(self, didModifyServices: known.filter { invalid.contains(ObjectIdentifier($0)) })
+        let changed = Set(gone.values.compactMap(\.owner))
+        delegate?.peripheral(self, didModifyServices: known.filter(changed.contains))
     }
 }
