@@ -43,9 +43,6 @@ struct CommonOptions: ParsableArguments {
         logger.logLevel = level ?? .critical
         return logger
     }
-
-    /// Log lines would disturb the line of the present step.
-    func makeConsole() -> Console { Console(showsStages: Output.error.isTerminal && !isLogging) }
 }
 
 /// One type for the commands that have these options, so that each has the same meaning and help text in all of them.
@@ -155,10 +152,11 @@ struct RadioOptions: ParsableArguments {
             let simulator = simulated ? try simulation.makeSimulator() : nil
             defer { simulator?.end() }
             if isVisited, let simulator { Visitor.visitAdapters(of: simulator) }
+            // Log lines would disturb the line of the present step.
+            let console = Console(showsStages: Output.error.isTerminal && !common.isLogging)
             try await work(
                 Radio(
-                    busAddress: simulator?.address, adapter: adapter, logger: common.makeLogger(),
-                    console: common.makeConsole()))
+                    busAddress: simulator?.address, adapter: adapter, logger: common.makeLogger(), console: console))
         }
     }
 }
