@@ -129,12 +129,8 @@ struct RadioOptions: ParsableArguments {
     var adapter: String?
 
     func validate() throws {
-        if simulation.peripherals != nil, !simulated {
-            throw ValidationError("--peripherals chooses what is simulated: add --simulated.")
-        }
-        if simulation.bluez != nil, !simulated {
-            throw ValidationError("--bluez chooses what is simulated: add --simulated.")
-        }
+        let option = simulation.peripherals != nil ? "--peripherals" : simulation.bluez != nil ? "--bluez" : nil
+        if let option, !simulated { throw ValidationError("\(option) chooses what is simulated: add --simulated.") }
         do {
             try CentralManager.Configuration(adapter: adapter).check()
         } catch {
