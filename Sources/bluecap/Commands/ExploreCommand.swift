@@ -35,7 +35,7 @@ struct ExploreCommand: AsyncParsableCommand {
     @OptionGroup var pairing: PairingOptions
 
     func run() async throws {
-        try await remote.run(pairing.plan) { [self] remote in
+        try await remote.run(pairing.plan()) { [self] remote in
             let name = remote.peripheral.name
             await remote.console.stage("Discovering the services of \(name) …")
             var directory = try await remote.discover()

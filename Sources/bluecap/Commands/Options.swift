@@ -244,12 +244,10 @@ struct PairingOptions: ParsableArguments {
         }
     }
 
-    var plan: PairingPlan { plan(orElse: .never) }
-
     /// Returns the plan of the options.
     ///
     /// - Parameter usual: The mode if no option is given.
-    func plan(orElse usual: Mode) -> PairingPlan {
+    func plan(orElse usual: Mode = .never) -> PairingPlan {
         switch mode ?? (answers.isGiven ? .ask : usual) {
         case .never: PairingPlan()
         case .justWorks: answers.plan(.justWorks)

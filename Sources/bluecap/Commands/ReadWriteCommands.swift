@@ -33,7 +33,7 @@ struct ReadCommand: AsyncParsableCommand {
     @OptionGroup var pairing: PairingOptions
 
     func run() async throws {
-        try await remote.run(pairing.plan) { [self] remote in
+        try await remote.run(pairing.plan()) { [self] remote in
             await remote.console.stage("Reading …")
             let (entry, target, profile) = try await remote.find(characteristic, usableFor: .read)
             let read: Characteristic = try await target.read(timeout: remote.timeout).value
@@ -92,7 +92,7 @@ struct WriteCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await remote.run(pairing.plan) { [self] remote in
+        try await remote.run(pairing.plan()) { [self] remote in
             await remote.console.stage("Writing …")
             let wanted: CBCharacteristicProperties =
                 withoutResponse ? .writeWithoutResponse : [.write, .writeWithoutResponse]
