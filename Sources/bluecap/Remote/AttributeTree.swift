@@ -125,8 +125,7 @@ struct AttributeDirectory: Sendable {
     ) -> AttributeTree.Characteristic {
         characteristics[characteristic.number] = (characteristic, profile)
         readers[characteristic.number] = { timeout in
-            let read: Characteristic = try await characteristic.read(timeout: timeout).value
-            return AttributeValue(read.dataValue ?? Data(), profile: profile)
+            AttributeValue(try await characteristic.read(from: 0, timeout: timeout).value, profile: profile)
         }
         return .init(
             handle: characteristic.number, uuid: characteristic.uuid,
