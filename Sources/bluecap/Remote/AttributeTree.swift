@@ -184,9 +184,8 @@ private struct ValueReader {
             let value = try await read(remote.timeout)
             losses = 0
             return .value(value)
-        } catch let error as CancellationError {
-            throw error
         } catch {
+            try Task.checkCancellation()
             if RemoteFailure.mayLackSecurity(error) {
                 failure = failure ?? error
                 try await replaceLink(after: error)
@@ -203,9 +202,8 @@ private struct ValueReader {
         do {
             try await remote.replaceLink()
             readers = try await remote.discover().readers
-        } catch let error as CancellationError {
-            throw error
         } catch {
+            try Task.checkCancellation()
             losses = Self.mostLosses
         }
     }

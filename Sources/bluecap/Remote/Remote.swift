@@ -97,11 +97,8 @@ struct Remote: Sendable {
             let descriptor = entry.descriptors.first { $0.uuid == CBUUID(string: "2901") }
             guard let read = descriptor.flatMap({ directory.readers[$0.handle] }) else { continue }
             // One that cannot be read is left out.
-            do {
-                descriptions[entry.handle] = try await read(timeout).text
-            } catch let error as CancellationError {
-                throw error
-            } catch {}
+            descriptions[entry.handle] = try? await read(timeout).text
+            try Task.checkCancellation()
         }
         let entry = try argument.find(in: directory.tree, usableFor: wanted, descriptions: descriptions)
         guard let known = directory.characteristics[entry.handle] else { throw CharacteristicError.invalidated }
