@@ -259,9 +259,8 @@ struct RemoteSession: Sendable {
                 case .wait(let seconds):
                     waits += 1
                     loop.send(.timeIsOver(wait: waits), after: seconds)
-                case .failed(let why): throw ToolFailure(why)
-                case .found(let candidate):
-                    if let peripheral = known[candidate.address] { return peripheral }
+                case .decided(let result):
+                    if let peripheral = known[try result.get().address] { return peripheral }
                 }
             }
             throw CancellationError()
