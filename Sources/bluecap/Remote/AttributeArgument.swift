@@ -130,27 +130,25 @@ struct AttributeArgument: ExpressibleByArgument, Sendable {
                 "The peripheral has no characteristic \"\(text)\":",
                 (isLikeHandle ? "a handle begins with @, such as @\(text); " : "") + list)
         }
+        let name = Self.text(of: handle)
         for service in tree.services {
             if service.handle == handle {
                 return ToolFailure(
-                    "\(Self.text(of: handle)) is the handle of a service, \(service.label), and not of a characteristic:",
-                    list)
+                    "\(name) is the handle of a service, \(service.label), and not of a characteristic:", list)
             }
             for characteristic in service.characteristics {
                 if let descriptor = characteristic.descriptors.first(where: { $0.handle == handle }) {
                     return ToolFailure(
-                        "\(Self.text(of: handle)) is the handle of a descriptor, \(descriptor.label), and not of a "
-                            + "characteristic:",
+                        "\(name) is the handle of a descriptor, \(descriptor.label), and not of a characteristic:",
                         "that of its characteristic, \(characteristic.label), is \(Self.text(of: characteristic.handle))."
                     )
                 }
                 if characteristic.handles.contains(handle) {
-                    return ToolFailure(
-                        "\(Self.text(of: handle)) is a characteristic of another service, \(service.label):", list)
+                    return ToolFailure("\(name) is a characteristic of another service, \(service.label):", list)
                 }
             }
         }
-        return ToolFailure("The peripheral has no characteristic with the handle \(Self.text(of: handle)):", list)
+        return ToolFailure("The peripheral has no characteristic with the handle \(name):", list)
     }
 
     /// Why a characteristic has none of the properties that a command needs, and which command it has them for.
