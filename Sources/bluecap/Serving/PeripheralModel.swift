@@ -50,8 +50,7 @@ struct PeripheralModel: Sendable {
             var characteristic = self
             if permissions.contains(.readable) { characteristic.protection.insert(.readEncryptionRequired) }
             if permissions.contains(.writeable) { characteristic.protection.insert(.writeEncryptionRequired) }
-            if properties.contains(.notify) { characteristic.properties.insert(.notifyEncryptionRequired) }
-            if properties.contains(.indicate) { characteristic.properties.insert(.indicateEncryptionRequired) }
+            characteristic.properties = properties.requiring(.encrypted)
             return characteristic
         }
 
