@@ -207,17 +207,14 @@ struct Fault: Sendable {
             method = word == "any" ? nil : word
         case .error:
             guard let word else { return }
-            guard Self.isErrorName(word) else {
+            // By the D-Bus specification: two elements or more, of letters, digits and underscores.
+            guard word.utf8.count < 256, word.wholeMatch(of: /[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+/) != nil
+            else {
                 throw misuse("\"\(word)\" is not an error name, such as org.bluez.Error.Failed")
             }
             error = DaemonError(name: word, message: words.isEmpty ? error.message : words.joined(separator: " "))
             words = []
         }
-    }
-
-    /// Whether it is an error's name by the D-Bus specification: two elements or more, of letters, digits and underscores.
-    private static func isErrorName(_ name: String) -> Bool {
-        name.utf8.count < 256 && name.wholeMatch(of: /[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+/) != nil
     }
 }
 
