@@ -38,7 +38,7 @@ extension Future {
     @discardableResult
     public func cancel(_ cancelToken: CancelToken) -> Bool {
         guard cancelToken != .uncancellable else { return false }
-        let (named, before) = state.withLock { _ in
+        let (named, before) = state.withLock {
             let before = cancellables ?? []
             let named = before.filter { $0.token == cancelToken }
             cancellables = before.filter { $0.token != cancelToken && !$0.isSpent }
@@ -47,7 +47,7 @@ extension Future {
         // Outside the lock, since releasing a closure runs the `deinit` of what it captures.
         var wereAny = false
         for handler in named where handler.cancel() { wereAny = true }
-        let kept = state.withLock { _ in
+        let kept = state.withLock {
             let kept = handlers
             handlers = kept.withoutSpent()
             return kept
@@ -58,7 +58,7 @@ extension Future {
 
     /// Adds a handler that can be cancelled, and keeps a reference to it until it has run.
     func addCancellable(_ handler: CancellableHandler<T>) {
-        let before = state.withLock { _ in
+        let before = state.withLock {
             let before = cancellables ?? []
             cancellables = before.filter { !$0.isSpent } + [handler]
             return before

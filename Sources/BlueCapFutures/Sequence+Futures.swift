@@ -123,7 +123,7 @@ final class Gathering<T>: @unchecked Sendable {
             if case .failure(let error) = outcome { gathered.failure(error) }
             return
         }
-        let isLast = state.withLock { _ in
+        let isLast = state.withLock {
             values[index] = value
             missing -= 1
             return missing == 0
