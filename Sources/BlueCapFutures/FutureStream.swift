@@ -319,12 +319,7 @@ public final class FutureStream<T> {
     /// Puts an event back that is due before all others, until the stack has unwound.
     @usableFromInline @inline(never)
     func postpone(_ event: Event, on thread: UnsafeMutablePointer<ThreadWork>) {
-        state.withLock {
-            let later = inbox.elements
-            inbox = Ring()
-            inbox.append(event)
-            for event in later { inbox.append(event) }
-        }
+        state.withLock { inbox.prepend(event) }
         thread.postpone(self)
     }
 
