@@ -45,15 +45,14 @@ extension Future {
             return (named, before)
         }
         // Outside the lock, since releasing a closure runs the `deinit` of what it captures.
-        var wereAny = false
-        for handler in named where handler.cancel() { wereAny = true }
+        let cancelled = named.filter { $0.cancel() }
         let kept = state.withLock {
             let kept = handlers
             handlers = kept.withoutSpent()
             return kept
         }
         withExtendedLifetime((before, kept)) {}
-        return wereAny
+        return !cancelled.isEmpty
     }
 
     /// Adds a handler that can be cancelled, and keeps a reference to it until it has run.
