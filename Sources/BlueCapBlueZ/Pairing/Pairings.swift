@@ -11,7 +11,7 @@ import BlueCapReactor
 ///
 /// On the loop only, and unchecked because of that.
 package final class Pairings: DaemonCallee, @unchecked Sendable {
-    package typealias WaiterID = PairingMachine.WaiterID
+    package typealias WaiterID = UInt64
     package typealias Completion = @Sendable (PairingOutcome) -> Void
 
     private struct Manager {
