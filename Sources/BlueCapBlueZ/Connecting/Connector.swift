@@ -36,9 +36,6 @@ package final class Connector: @unchecked Sendable {
     /// to `Disconnect` (seen with 5.66).
     private static let fallLimit = 0.25
 
-    /// How many links of a device are ended before it is removed.
-    private static let linksEnded = 3
-
     private let daemon: DaemonLink
     private let discovery: SharedDiscovery
     private let loop: any EventLoop
@@ -129,13 +126,8 @@ package final class Connector: @unchecked Sendable {
     ///
     /// The link is ended first, and always: 5.87 ends with a fault if `RemoveDevice` names a connected device (its commit
     /// 5d836f1c6), and BlueZ does not always signal that a device is connected. If the link cannot be ended, or another one
-    /// follows each time, the device is removed only by a daemon that is known not to be 5.87.
-    package func removeDevice(_ device: ObjectKey, completion: @escaping BlueZCompletion<Void>) {
-        removeDevice(device, links: Self.linksEnded, completion: completion)
-    }
-
-    /// - Parameter links: How many links are ended at most.
-    private func removeDevice(_ device: ObjectKey, links: Int, completion: @escaping BlueZCompletion<Void>) {
+    /// follows each time, `links` in all, the device is removed only by a daemon that is known not to be 5.87.
+    func removeDevice(_ device: ObjectKey, links: Int = 3, completion: @escaping BlueZCompletion<Void>) {
         disconnect(device) { [self] result in
             switch result {
             case .failure(let error) where error.cause != .notConnected && !removesConnected(device):
@@ -146,12 +138,10 @@ package final class Connector: @unchecked Sendable {
                 return removeDevice(device, links: links - 1, completion: completion)
             case .success, .failure: break
             }
-            guard daemon.objects.contains(device), let path = daemon.path(of: device) else {
-                return completion(.failure(.noSuchObject))
-            }
+            guard daemon.objects.contains(device) else { return completion(.failure(.noSuchObject)) }
             daemon.call(
                 device.adapter, interface: BlueZName.adapter, member: "RemoveDevice",
-                body: { $0.objectPath(path) }
+                body: { $0.objectPath(device.objectPath) }
             ) { [daemon] reply in
                 // The bond is gone. The removal was signalled before; a device that is there is another object.
                 if reply.failure == nil, !daemon.objects.contains(device) {

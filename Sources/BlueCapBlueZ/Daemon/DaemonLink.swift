@@ -117,10 +117,7 @@ package final class DaemonLink: @unchecked Sendable {
                 hasAskedForFilters = false
                 change { $0.clear(into: &$1) }
             case .startTimer(let seconds):
-                timer.start(after: seconds) { [weak self] in
-                    guard let self else { return }
-                    perform(machine.timerFired())
-                }
+                timer.start(after: seconds) { [weak self] in self.map { $0.perform($0.machine.timerFired()) } }
             case .cancelTimer: timer.cancel()
             case .report(let availability): handler?.availabilityChanged(availability)
             }
@@ -330,11 +327,9 @@ package final class DaemonLink: @unchecked Sendable {
         body: (inout MessageWriter) -> Void = { _ in },
         completion: @escaping BlueZCompletion<Message>
     ) {
-        requireLoop()
-        guard connection != nil else { return loop.post { completion(.failure(BlueZError(.closed))) } }
-        guard let path = path(of: object) else { return loop.post { completion(.failure(.noSuchObject)) } }
         call(
-            path: path, interface: interface, member: member, timeout: timeout, body: body, completion: completion)
+            path: object.objectPath, interface: interface, member: member, timeout: timeout, body: body,
+            completion: completion)
     }
 
     /// The same for an object that is not in the tree.
@@ -348,10 +343,6 @@ package final class DaemonLink: @unchecked Sendable {
         let message = Message.call(
             destination: BlueZName.service, path: path, interface: interface, member: member, body: body)
         connection.call(message, timeout: timeout) { completion($0.mapError(BlueZError.init)) }
-    }
-
-    func path(of object: ObjectKey) -> ObjectPath? {
-        ObjectPath(validating: object.path)
     }
 
     /// Reads a property of a device from the daemon. `completion` comes exactly once, at the latest after five seconds.
@@ -382,6 +373,10 @@ package final class DaemonLink: @unchecked Sendable {
 
     /// Whether a call comes from the daemon whose objects are in the tree.
     func isFromDaemon(_ invocation: Invocation) -> Bool { invocation.sender == owner }
+}
+
+extension ObjectKey {
+    var objectPath: ObjectPath { ObjectPath(stringLiteral: path) }
 }
 
 extension DBusError {

@@ -59,7 +59,7 @@ package final class SharedDiscovery: @unchecked Sendable {
         let id = ScanID(daemon.makeID())
         scans[id] = Scan(adapter: adapter, handler: handler)
         makeSession(of: adapter)
-        run(adapter) { $0.scanAdded(DiscoveryMachine.Scan(id, filter, watchdogSeconds: watchdogSeconds)) }
+        run(adapter) { $0.scanAdded(DiscoveryMachine.Scan(id: id, filter: filter, watchdogSeconds: watchdogSeconds)) }
         return id
     }
 

@@ -5,7 +5,6 @@ import Glibc
 import BlueCapReactor
 
 final class CharacteristicRecord: ValueRecord, @unchecked Sendable {
-
     let characteristic: ServerCharacteristic
     /// What was sent to all last.
     var value: Data?
@@ -78,9 +77,7 @@ extension CharacteristicRecord {
         let now = application.client.loop.now
         if let deadline = table.deadline {
             settlingTimer.start(after: deadline.seconds(since: now)) { [weak self] in
-                guard let self else { return }
-                let now = application.client.loop.now
-                change { $0.timePassed(now) }
+                self.map { record in record.change { $0.timePassed(record.application.client.loop.now) } }
             }
         } else {
             settlingTimer.cancel()

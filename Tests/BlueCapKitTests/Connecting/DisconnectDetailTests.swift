@@ -1,7 +1,7 @@
-import BlueCapBlueZ
 import BlueCapGATT
 import XCTest
 
+@testable import BlueCapBlueZ
 @testable import BlueCapKit
 
 /// What a peripheral's state keeps of BlueZ's reason for the end of a link.
