@@ -12,7 +12,7 @@ struct CentralCore: SessionCore {
     var batchTime: Instant?
     /// The streams of the manager besides those of its state; ``CentralManager/invalidate()`` replaces them.
     var streams = ManagerStreams()
-    var openRequests: [UInt64: OpenRequest] = [:]
+    var openRequests: [AgentRequest.Number: PairingRequest] = [:]
     /// The operations that have not been settled.
     var completions: [OperationID: CentralSession.Completion] = [:]
     private var lastOperation: UInt64 = 0
@@ -40,7 +40,6 @@ struct CentralCore: SessionCore {
         return OperationID(rawValue: lastOperation)
     }
 
-    /// Decides about one peripheral.
     mutating func decide(
         _ key: PeripheralKey, isOperation: Bool = false,
         _ decision: (inout PeripheralState, inout Orders) -> Void
