@@ -65,7 +65,6 @@ extension CentralSession {
         if let attempt = use(of: key, { $0.attempt.take() }) { client.connector.cancel(attempt.id) }
     }
 
-    /// Discovers one device, by its address.
     func seek(_ key: PeripheralKey) {
         let (adapter, address) = core.withLock { ($0.shell.adapter, $0.state.presentAddress(of: key).address) }
         guard let adapter else { return }

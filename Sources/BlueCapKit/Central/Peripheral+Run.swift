@@ -162,7 +162,6 @@ final class PeripheralRun: Sendable {
         turn.success(())
     }
 
-    /// Ends the work.
     func stop() {
         phase.withLock { if $0 != .over { $0 = .stopped } }
         task.withLock { $0 }?.cancel()
