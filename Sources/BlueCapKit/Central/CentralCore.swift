@@ -58,9 +58,8 @@ struct CentralCore: SessionCore {
             let key = connection.key
             // Before the connection: a peripheral whose device BlueZ already has is connected without a search.
             let device = shell.device(key.address, in: session.client.daemon)
-            state.list(
-                key, or: device.map { .init(device: $0, discoveredAt: session.date, lastReceived: now) },
-                into: &shell.orders)
+            let new = PeripheralRecord.Listing(device: device, discoveredAt: session.date, lastReceived: now)
+            state.list(key, or: new, into: &shell.orders)
         }
         state.restore(kept, into: &shell.orders)
     }

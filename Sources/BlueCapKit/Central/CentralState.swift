@@ -445,6 +445,6 @@ struct CentralState {
         guard peripherals.use(of: key)?.state.isNeeded == true, peripherals.read(key, { $0.isListed }) != true else {
             return
         }
-        list(key, or: device.map { .init(device: $0, discoveredAt: date(), lastReceived: now) }, into: &orders)
+        list(key, or: .init(device: device, discoveredAt: date(), lastReceived: now), into: &orders)
     }
 }

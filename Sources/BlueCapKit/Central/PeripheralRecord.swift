@@ -32,7 +32,9 @@ struct PeripheralRecord {
         var track: BeaconTrack?
         var isListed = false
 
-        init(device: ObjectKey, discoveredAt: Date, lastReceived: Instant) {
+        /// `nil` if there is no device.
+        init?(device: ObjectKey?, discoveredAt: Date, lastReceived: Instant) {
+            guard let device else { return nil }
             self.device = device
             self.discoveredAt = discoveredAt
             self.lastReceived = lastReceived
@@ -245,7 +247,6 @@ struct ObjectReference<Object: AnyObject> {
     private var weak: Weak?
 
     init() {}
-    init(_ object: Object) { strong = object }
     init(weakTo object: Object) { weak = Weak(object) }
 
     /// Whether there never was an object.
