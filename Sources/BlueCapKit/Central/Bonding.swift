@@ -1,6 +1,5 @@
 import BlueCapBlueZ
 import BlueCapFutures
-import BlueCapReactor
 
 /// The bonds of the adapter.
 extension PairingSession {

@@ -1,5 +1,4 @@
 import BlueCapBlueZ
-import Foundation
 import BlueCapReactor
 
 /// What the lock of a ``CentralSession`` guards: the state of the manager, and what executes its orders.

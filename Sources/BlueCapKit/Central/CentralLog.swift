@@ -1,6 +1,4 @@
 import BlueCapBlueZ
-import Foundation
-import BlueCapGATT
 import Logging
 
 /// What a central manager logs: each order that the loop executes, in words.

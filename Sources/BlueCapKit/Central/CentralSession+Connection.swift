@@ -1,8 +1,5 @@
 import BlueCapBlueZ
-import BlueCapDBus
-import Foundation
 import BlueCapFutures
-import BlueCapGATT
 import BlueCapReactor
 
 /// Executes the orders of connections, on the loop.

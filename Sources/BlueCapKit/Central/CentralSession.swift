@@ -1,9 +1,7 @@
 import BlueCapBlueZ
-import BlueCapDBus
 import Dispatch
 import Foundation
 import BlueCapFutures
-import BlueCapGATT
 import BlueCapReactor
 
 /// Owns the lock and the state of a `CentralManager` and its `Peripheral`s, and executes the orders that the state

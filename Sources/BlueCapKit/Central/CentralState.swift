@@ -1,6 +1,5 @@
 import BlueCapBlueZ
 import Foundation
-import BlueCapGATT
 import BlueCapReactor
 
 /// Everything that a `CentralManager` decides, as a value: events go in, orders come out.

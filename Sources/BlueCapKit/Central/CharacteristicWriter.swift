@@ -1,7 +1,6 @@
 import BlueCapBlueZ
 public import Foundation
 public import BlueCapFutures
-import BlueCapGATT
 import BlueCapReactor
 
 /// Writes values without response to a characteristic over a socket from BlueZ (`AcquireWrite`).

@@ -1,7 +1,6 @@
 import BlueCapBlueZ
 import Foundation
 import BlueCapFutures
-import BlueCapReactor
 
 /// A stream that receives the notifications of a characteristic, in one of the forms of the documents.
 ///

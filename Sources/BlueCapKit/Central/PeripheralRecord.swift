@@ -1,7 +1,6 @@
 import BlueCapBlueZ
 import Foundation
 import BlueCapFutures
-import BlueCapGATT
 import BlueCapReactor
 
 /// All that a manager has of one peripheral. The manager's only table by peripheral, ``PeripheralTable``, contains records.

@@ -3,7 +3,6 @@ import BlueCapDBus
 import Dispatch
 import Foundation
 import BlueCapFutures
-import BlueCapGATT
 import BlueCapReactor
 
 /// The part of a manager that is the same in both roles: it observes BlueZ, chooses an adapter, follows its own state,
