@@ -2,7 +2,6 @@ import BlueCapBlueZ
 public import Foundation
 public import BlueCapFutures
 public import BlueCapGATT
-import BlueCapReactor
 
 extension Peripheral {
     // MARK: Discovered
