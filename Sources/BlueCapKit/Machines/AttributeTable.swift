@@ -1,3 +1,4 @@
+import BlueCapBlueZ
 import Foundation
 import BlueCapGATT
 
@@ -94,8 +95,7 @@ struct AttributeTable {
 
     /// Returns the services that a service includes.
     func includedServices(of service: AttributeID) -> [AttributeID] {
-        guard case .service(_, let includes) = self[service]?.declaration.role else { return [] }
-        return includes.compactMap { ids[$0] }
+        self[service]?.declaration.includes.compactMap { ids[$0] } ?? []
     }
 
     /// Whether the table has no services.
@@ -164,7 +164,7 @@ struct AttributeTable {
         var matching = AttributeMatching(records)
         empty()
         // Parents first: whether a characteristic existed before depends on which service it belongs to.
-        for kind in [AttributeDeclaration.Kind.service, .characteristic, .descriptor] {
+        for kind in AttributeKind.allCases {
             let ofKind = declarations.filter { $0.kind == kind }
             for (declaration, old) in zip(ofKind, matching.match(ofKind, parents: ids)) {
                 let id = old ?? AttributeID(rawValue: records.count)
@@ -212,13 +212,13 @@ private struct AttributeMatching {
     private struct Spot: Hashable {
         let handle: AttributeHandle
         let uuid: CBUUID
-        let kind: AttributeDeclaration.Kind
+        let kind: AttributeKind
     }
 
     private struct Siblings: Hashable {
         let parent: AttributeID?
         let uuid: CBUUID
-        let kind: AttributeDeclaration.Kind
+        let kind: AttributeKind
     }
 
     /// All attributes of all tables so far, by their last position.

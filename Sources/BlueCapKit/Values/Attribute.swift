@@ -36,50 +36,26 @@ struct AttributeHandle: Hashable, Comparable, Sendable {
 
 /// What a peripheral declares about one of its attributes.
 struct AttributeDeclaration: Hashable, Sendable {
-    enum Role: Hashable, Sendable {
-        case service(isPrimary: Bool, includes: [AttributeHandle])
-        case characteristic(of: AttributeHandle, properties: CBCharacteristicProperties)
-        case descriptor(of: AttributeHandle)
-    }
-
-    enum Kind: Hashable, Sendable { case service, characteristic, descriptor }
-
     let handle: AttributeHandle
+    let kind: AttributeKind
     let uuid: CBUUID
-    let role: Role
-
-    var kind: Kind {
-        switch role {
-        case .service: .service
-        case .characteristic: .characteristic
-        case .descriptor: .descriptor
-        }
-    }
-
     /// The service of a characteristic, or the characteristic of a descriptor.
-    var parent: AttributeHandle? {
-        switch role {
-        case .service: nil
-        case .characteristic(let service, _): service
-        case .descriptor(let characteristic): characteristic
-        }
-    }
-
-    var properties: CBCharacteristicProperties {
-        switch role {
-        case .characteristic(_, let properties): properties
-        case .service, .descriptor: []
-        }
-    }
+    var parent: AttributeHandle?
+    /// Whether it is a primary service.
+    var isPrimary = false
+    /// The properties of a characteristic.
+    var properties: CBCharacteristicProperties = []
+    /// The services that a service includes.
+    var includes: [AttributeHandle] = []
 }
 
 extension AttributeDeclaration {
     /// The battery service of a peripheral if BlueZ does not export it because one of BlueZ's plug-ins is its client.
     static let virtualBattery = [
-        AttributeDeclaration(handle: .batteryService, uuid: .battery, role: .service(isPrimary: true, includes: [])),
+        AttributeDeclaration(handle: .batteryService, kind: .service, uuid: .battery, isPrimary: true),
         AttributeDeclaration(
-            handle: .batteryLevel, uuid: CBUUID(0x2A19),
-            role: .characteristic(of: .batteryService, properties: [.read, .notify])),
+            handle: .batteryLevel, kind: .characteristic, uuid: CBUUID(0x2A19), parent: .batteryService,
+            properties: [.read, .notify]),
     ]
 }
 

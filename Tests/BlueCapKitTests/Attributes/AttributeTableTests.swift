@@ -1,3 +1,4 @@
+import BlueCapBlueZ
 import BlueCapGATT
 import XCTest
 
@@ -8,22 +9,22 @@ final class AttributeTableTests: XCTestCase {
 
     private func service(_ handle: UInt16, _ uuid: UInt32, includes: [UInt16] = []) -> AttributeDeclaration {
         AttributeDeclaration(
-            handle: AttributeHandle(handle), uuid: CBUUID(uuid),
-            role: .service(isPrimary: true, includes: includes.map { AttributeHandle($0) }))
+            handle: AttributeHandle(handle), kind: .service, uuid: CBUUID(uuid), isPrimary: true,
+            includes: includes.map { AttributeHandle($0) })
     }
 
     private func characteristic(
         _ handle: UInt16, _ uuid: UInt32, of service: UInt16, _ properties: CBCharacteristicProperties = .read
     ) -> AttributeDeclaration {
         AttributeDeclaration(
-            handle: AttributeHandle(handle), uuid: CBUUID(uuid),
-            role: .characteristic(of: AttributeHandle(service), properties: properties))
+            handle: AttributeHandle(handle), kind: .characteristic, uuid: CBUUID(uuid),
+            parent: AttributeHandle(service), properties: properties)
     }
 
     private func descriptor(_ handle: UInt16, _ uuid: UInt32, of characteristic: UInt16) -> AttributeDeclaration {
         AttributeDeclaration(
-            handle: AttributeHandle(handle), uuid: CBUUID(uuid),
-            role: .descriptor(of: AttributeHandle(characteristic)))
+            handle: AttributeHandle(handle), kind: .descriptor, uuid: CBUUID(uuid),
+            parent: AttributeHandle(characteristic))
     }
 
     private func id(_ handle: UInt16) -> AttributeID {
