@@ -41,8 +41,6 @@ struct AttributeState {
     private var lostCalls: [OperationID: AttributeID] = [:]
     /// The characteristics with a call that BlueZ has forgotten: it refuses others until it removes the device.
     private var spoiled: Set<AttributeID> = []
-    /// Whether a pairing has failed on this link, so that a value that is known to be protected is not tried.
-    private var hasFailedToPair = false
     /// Whether no operation of this link gets a response any more.
     private(set) var isLinkDead = false
     /// Why the last link ended. What is requested before the next link fails with it too, unless the application has ended
@@ -135,16 +133,18 @@ struct AttributeState {
 
     // MARK: Security
 
-    /// - Parameters:
-    ///   - pairsOnDemand: Whether an operation that lacks security waits for a pairing.
-    ///   - hasFailedToPair: Whether a pairing has failed on this link.
-    mutating func securityChanged(pairsOnDemand: Bool, hasFailedToPair: Bool = false) {
-        self.hasFailedToPair = hasFailedToPair
-        lanes.pairsOnDemand = pairsOnDemand
+    /// Whether a pairing has failed on this link, so that a value that is known to be protected is not tried.
+    var hasFailedToPair: Bool {
+        get { lanes.hasFailedToPair }
+        set { lanes.hasFailedToPair = newValue }
     }
 
-    /// Whether a subscription that lacks security waits for a pairing.
+    /// Whether a subscription that lacks security waits for a pairing, unless the device is paired.
     var pairsOnDemand: Bool { lanes.pairsOnDemand }
+
+    mutating func policyChanged(pairsForOperations: Bool) {
+        (lanes.pairsForOperations, lanes.hasFailedToPair) = (pairsForOperations, false)
+    }
 
     /// A pairing has ended: the operations that waited for it are repeated, now or on the next link, or have failed.
     mutating func secured(_ error: PairingError?, into orders: inout Orders) {
@@ -459,7 +459,7 @@ struct AttributeState {
         }
         // A refused attempt can leave the link unusable (BlueZ 5.67 and later), so it is not made again.
         if record.isProtected {
-            if lanes.secure(operation) { return }
+            if lanes.secure(operation, isPaired: orders.status.isPaired) { return }
             if hasFailedToPair, !orders.status.isPaired {
                 return send(
                     lanes.replied(operation.id, .failure(.needsSecurity(.pairingHasFailed)), into: &orders), &orders)

@@ -143,24 +143,24 @@ final class AttributeStateTests: XCTestCase {
 
     func testAProtectedValueIsNotTriedAfterAPairingThatHasFailed() throws {
         try begin(service(1, 0x180D, characteristic: 0x2A38))
-        state.securityChanged(pairsOnDemand: true)
+        state.policyChanged(pairsForOperations: true)
         _ = state.submit(.read(offset: 0), on: try attribute(2), id(1), timeout: .infinity)
         let error = BlueZError(name: "org.bluez.Error.NotPermitted", message: "Not paired")
         XCTAssertEqual(replied(1, error), [])
-        state.securityChanged(pairsOnDemand: false, hasFailedToPair: true)
+        state.hasFailedToPair = true
         _ = Orders.given { state.secured(.timedOut, into: &$0) }
         let failure = BusError(BlueZError.pairingHasFailed)
         XCTAssertEqual(
             state.submit(.read(offset: 0), on: try attribute(2), id(2), timeout: .infinity),
             [.settle(id(2), .failed(.characteristic(.pairingRequired(.encryption, failure))))])
         // Without a pairing that has failed, it may be possible with the agent of another program.
-        state.securityChanged(pairsOnDemand: false)
+        state.policyChanged(pairsForOperations: false)
         XCTAssertNotEqual(state.submit(.read(offset: 0), on: try attribute(2), id(3), timeout: .infinity), [])
     }
 
     func testACommandOrAPairedPeripheralOnlyExceedsItsTime() throws {
         try begin(service(1, 0x180D, characteristic: 0x2A38))
-        state.securityChanged(pairsOnDemand: true)
+        state.policyChanged(pairsForOperations: true)
         _ = state.submit(.read(offset: 0), on: try attribute(2), id(1), timeout: .infinity)
         XCTAssertEqual(replied(1, noReply, isPaired: true), [.settle(id(1), .failed(.characteristic(.readTimeout)))])
         XCTAssertFalse(state.hasLostCalls)
