@@ -385,7 +385,8 @@ struct AttributeState {
             guard properties.contains(type == .withResponse ? .write : .writeWithoutResponse) else {
                 return .writeNotSupported
             }
-            let (count, maximum) = (offset + data.count, record.maximumWriteLength(for: type))
+            let count = offset + data.count
+            let maximum = AttributeTable.maximumWriteLength(for: type, mtu: record.mtu)
             return count > maximum ? .valueTooLong(count: count, maximum: maximum) : nil
         case .transfer(_, let fence):
             guard properties.contains(.writeWithoutResponse) else { return .writeNotSupported }
@@ -471,7 +472,7 @@ struct AttributeState {
         case .write(let data, let type, let offset):
             write(data, type, offset: offset, to: operation.target, for: operation.id, &orders)
         case .transfer(let data, let fence):
-            let length = record.maximumWriteLength(for: .withoutResponse)
+            let length = AttributeTable.maximumWriteLength(for: .withoutResponse, mtu: record.mtu)
             let fence = fence == .automatic ? automaticFence(for: operation.target) : fence
             lanes.begin(TransferMachine(count: data.count, length: length, fence: fence), operation.id)
             transfer(operation.id, .begun, &orders)

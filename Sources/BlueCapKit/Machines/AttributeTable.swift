@@ -32,10 +32,6 @@ struct AttributeTable {
 
         var uuid: CBUUID { declaration.uuid }
         var handle: AttributeHandle { declaration.handle }
-
-        func maximumWriteLength(for type: CBCharacteristicWriteType) -> Int {
-            AttributeTable.maximumWriteLength(for: type, mtu: mtu)
-        }
     }
 
     /// The differences between a table and the one before.
@@ -71,10 +67,6 @@ struct AttributeTable {
 
     /// The size of an ATT packet on the link, as BlueZ reports it with the characteristics; `nil` if it does not.
     var mtu: Int? { records.lazy.filter(\.isPresent).compactMap(\.mtu).first }
-
-    func maximumWriteLength(for type: CBCharacteristicWriteType) -> Int {
-        AttributeTable.maximumWriteLength(for: type, mtu: mtu)
-    }
 
     /// Returns the largest number of bytes of one write. With response, BlueZ sends what does not fit into a packet in
     /// parts. Without response it is what fits into a packet.
