@@ -187,11 +187,10 @@ extension MutableCharacteristic {
             }
             let devices: [ObjectKey]? =
                 if let centrals { try core.subscribers.devices(of: centrals, for: value) } else { nil }
-            switch core.updates.add(ServerUpdate(value, for: devices)) {
-            case .queued: break
-            case .dropped(let victims): old.1 = victims
-            case .refused: throw MutableCharacteristicError.updateQueueFull(limit: core.updates.limit)
+            guard let dropped = core.updates.add(ServerUpdate(value, for: devices)) else {
+                throw MutableCharacteristicError.updateQueueFull(limit: core.updates.limit)
             }
+            old.1 = dropped
             if devices == nil { (old.0, core.value) = (core.value, value) }
             return (core.updates.mustWake() ? core.application : nil, core.updates.isSubscribed)
         }
