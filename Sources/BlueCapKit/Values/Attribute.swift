@@ -16,7 +16,7 @@ public struct AttributeID: Hashable, Comparable, Sendable {
 ///
 /// Numbers up to 0xFFFF are those in BlueZ's object paths, which are ATT handles. Higher numbers are attributes that
 /// have no object: they are derived from other reports of BlueZ.
-struct AttributeHandle: Hashable, Comparable, Sendable {
+struct AttributeHandle: Hashable, Sendable {
     let rawValue: UInt32
 
     init(_ handle: UInt16) { rawValue = UInt32(handle) }
@@ -30,8 +30,6 @@ struct AttributeHandle: Hashable, Comparable, Sendable {
     var isVirtual: Bool { rawValue > 0xFFFF }
     /// The ATT handle; `nil` for a virtual attribute.
     var attHandle: UInt16? { isVirtual ? nil : UInt16(truncatingIfNeeded: rawValue) }
-
-    static func < (left: AttributeHandle, right: AttributeHandle) -> Bool { left.rawValue < right.rawValue }
 }
 
 /// What a peripheral declares about one of its attributes.
