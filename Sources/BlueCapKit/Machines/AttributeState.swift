@@ -71,7 +71,7 @@ struct AttributeState {
 
     /// Returns the number of operations on a characteristic that are not settled and whose request `isCounted` accepts.
     func pendingCount(on id: AttributeID, where isCounted: (Request) -> Bool) -> Int {
-        lanes.count(on: id, lane: id, where: isCounted)
+        lanes.count(on: id, where: isCounted)
     }
 
     // MARK: The link

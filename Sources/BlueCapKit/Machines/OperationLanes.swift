@@ -297,11 +297,9 @@ struct OperationLanes {
 
     // MARK: Queries
 
-    /// Returns the number of operations on an attribute of a lane that are not settled and whose request is accepted.
-    func count(
-        on target: AttributeID, lane key: AttributeID, where isCounted: (AttributeState.Request) -> Bool
-    ) -> Int {
-        guard let lane = lanes[key] else { return 0 }
+    /// Returns the number of operations on a characteristic that are not settled and whose request is accepted.
+    func count(on target: AttributeID, where isCounted: (AttributeState.Request) -> Bool) -> Int {
+        guard let lane = lanes[target] else { return 0 }
         let head = lane.isSettled ? nil : lane.head
         return (lane.waiting.elements + [head].compactMap { $0 }).count { $0.target == target && isCounted($0.request) }
     }
