@@ -237,10 +237,10 @@ struct AttributeState {
 
     mutating func tableRead(_ exported: ExportedAttributes, link: UInt32, into orders: inout Orders) {
         guard link == discovery.link, discovery.hasLink else { return }
-        let difference = table.read(exported.declarations)
-        missing.formUnion(difference.invalidated)
+        let (invalidated, isChanged) = table.read(exported.declarations)
+        missing.formUnion(invalidated)
         // The first reading of the table is not a change.
-        if wasReadOnThisLink, !difference.isEmpty { isChangeUnreported = true }
+        if wasReadOnThisLink, isChanged { isChangeUnreported = true }
         let isWhole = table.isWhole(
             naming: exported.services.filter { !unexported.contains($0) }, empty: emptyServices)
         let change = discovery.event(.read(isWhole ? .whole : table.isEmpty ? .nothing : .some), into: &orders)

@@ -34,17 +34,6 @@ struct AttributeTable {
         var handle: AttributeHandle { declaration.handle }
     }
 
-    /// The differences between a table and the one before.
-    struct Difference: Equatable {
-        var added: [AttributeID] = []
-        /// Those that are no longer in the table.
-        var invalidated: [AttributeID] = []
-        /// Those with another handle or other properties.
-        var changed: [AttributeID] = []
-
-        var isEmpty: Bool { added.isEmpty && invalidated.isEmpty && changed.isEmpty }
-    }
-
     private var records: [Record] = []
     /// The attributes that are present.
     private var ids: [AttributeHandle: AttributeID] = [:]
@@ -123,14 +112,6 @@ struct AttributeTable {
         for index in records.indices { records[index].isDiscovered = false }
     }
 
-    /// Marks the services with these UUIDs as requested; `nil` for all.
-    mutating func discoverServices(_ uuids: Set<CBUUID>?) { discover(allServices, uuids) }
-
-    /// Marks the characteristics of a service with these UUIDs as requested; `nil` for all.
-    mutating func discoverCharacteristics(_ uuids: Set<CBUUID>?, of service: AttributeID) {
-        discover(self[service]?.children ?? [], uuids)
-    }
-
     /// Marks those of the candidates with these UUIDs as requested; `nil` for all.
     mutating func discover(_ candidates: [AttributeID], _ uuids: Set<CBUUID>? = nil) {
         for id in candidates where uuids?.contains(records[id.rawValue].uuid) ?? true {
@@ -150,8 +131,9 @@ struct AttributeTable {
 
     /// Replaces the table. The declarations are in the order of handles: services precede their characteristics, which
     /// precede their descriptors. Each declaration has a handle of its own.
-    mutating func read(_ declarations: [AttributeDeclaration]) -> Difference {
-        var difference = Difference()
+    /// - Returns: The attributes that are no longer in the table, and whether the table differs from the one before.
+    mutating func read(_ declarations: [AttributeDeclaration]) -> (invalidated: [AttributeID], isChanged: Bool) {
+        var isChanged = false
         let before = Set(records.indices.filter { records[$0].isInTable }.map { AttributeID(rawValue: $0) })
         var matching = AttributeMatching(records)
         empty()
@@ -161,17 +143,13 @@ struct AttributeTable {
             for (declaration, old) in zip(ofKind, matching.match(ofKind, parents: ids)) {
                 let id = old ?? AttributeID(rawValue: records.count)
                 if old == nil { records.append(Record(declaration: declaration)) }
-                if !before.contains(id) {
-                    difference.added.append(id)
-                } else if records[id.rawValue].declaration != declaration {
-                    difference.changed.append(id)
-                }
+                isChanged = isChanged || !before.contains(id) || records[id.rawValue].declaration != declaration
                 place(id, declaration)
             }
         }
-        difference.invalidated = before.filter { !records[$0.rawValue].isInTable }.sorted()
-        for id in difference.invalidated { records[id.rawValue].isDiscovered = false }
-        return difference
+        let invalidated = before.filter { !records[$0.rawValue].isInTable }.sorted()
+        for id in invalidated { records[id.rawValue].isDiscovered = false }
+        return (invalidated, isChanged || !invalidated.isEmpty)
     }
 
     private mutating func empty() {
