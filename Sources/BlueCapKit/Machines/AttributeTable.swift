@@ -71,10 +71,8 @@ struct AttributeTable {
         self[service]?.children.filter { records[$0.rawValue].isDiscovered } ?? []
     }
 
-    /// Returns the descriptors of a characteristic.
     func descriptors(of characteristic: AttributeID) -> [AttributeID] { self[characteristic]?.children ?? [] }
 
-    /// Returns the services that a service includes.
     func includedServices(of service: AttributeID) -> [AttributeID] {
         self[service]?.declaration.includes.compactMap { ids[$0] } ?? []
     }

@@ -90,7 +90,6 @@ struct OperationLanes {
 
     // MARK: Submitting
 
-    /// Adds an operation to a lane.
     mutating func submit(_ operation: Operation, lane: AttributeID) -> Operation? {
         places[operation.id] = lane
         guard isOpen, lanes[lane] == nil else {

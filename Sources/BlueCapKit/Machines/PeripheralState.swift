@@ -398,7 +398,6 @@ struct PeripheralState {
         return isPairingOnDemand
     }
 
-    /// The manager's policy has changed.
     mutating func policyChanged(_ policy: PairingPolicy) {
         pairing.policy = policy
         attributes.policyChanged(pairsForOperations: policy.pairsForOperations)
@@ -489,7 +488,6 @@ struct PeripheralState {
         pairReplied(attempt, error, at: now, into: &orders)
     }
 
-    /// BlueZ has replied to a pairing.
     mutating func pairReplied(
         _ attempt: PairingState.Attempt, _ error: PairingError?, at now: Date, into orders: inout Orders
     ) {
@@ -532,7 +530,6 @@ struct PeripheralState {
         runEvent(.allCancelled(failure), into: &orders)
     }
 
-    /// The work of a run has ended.
     mutating func runEnded(_ id: OperationID, into orders: inout Orders) { runEvent(.finished(id, nil), into: &orders) }
 
     /// Starts the first run of the queue when there is a link, or fails it if there will be none.

@@ -242,7 +242,6 @@ struct DiscoveryRequests {
         return .done
     }
 
-    /// Completes a request.
     mutating func settle(_ id: OperationID, _ outcome: Order.Outcome, _ orders: inout Orders) {
         if entries.removeValue(forKey: id) != nil { orders.append(.settle(id, outcome)) }
     }
