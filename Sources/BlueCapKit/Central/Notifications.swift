@@ -110,7 +110,7 @@ extension CentralSession {
     ) {
         guard let key = subject.attribute else { return }
         let (peripheral, id) = (subject.peripheral, subject.characteristic)
-        let mayPair = use(of: peripheral) { $0.state.attributes.pairsOnDemand } ?? false
+        let mayPair = use(of: peripheral) { $0.state.pairsOnDemand } ?? false
         // Unchecked: on the loop only. Whether a gap mark precedes the next value, and whether a value has come or the
         // subscription has begun.
         nonisolated(unsafe) var (isGapDue, hasBegun) = (afterGap, false)
