@@ -7,14 +7,14 @@ import XCTest
 
 /// The ends of links as each version signals them, and the removal of devices.
 final class LinkEndTests: XCTestCase {
-    private let devicePath: ObjectPath = "/org/bluez/hci0/dev_C0_26_DF_12_34_56"
+    private let device = ObjectKey(BlueZMessages.device)
     private let daemon = FakeDaemon()
     /// Keeps the client.
     private var observation: CancelHandle?
     private let results = Locked<[String]>([])
 
     private func readyClient(_ observer: RecordingObserver = RecordingObserver()) -> BlueZClient {
-        daemon.objects.append((devicePath, [("org.bluez.Device1", BlueZMessages.fullDevice)]))
+        daemon.objects.append((BlueZMessages.device, [("org.bluez.Device1", BlueZMessages.fullDevice)]))
         daemon.appear()
         let client = BlueZClient.shared(at: daemon.bus.address)
         observation = client.observe(observer)
@@ -23,26 +23,21 @@ final class LinkEndTests: XCTestCase {
         return client
     }
 
-    private func device() throws -> ObjectKey {
-        var text = devicePath.rawValue
-        return try XCTUnwrap(text.withUTF8 { ObjectKey(path: $0) })
-    }
-
     private func change(_ properties: TestProperties) {
-        daemon.send(BlueZMessages.propertiesChanged(devicePath, "org.bluez.Device1", properties))
+        daemon.send(BlueZMessages.propertiesChanged(BlueZMessages.device, "org.bluez.Device1", properties))
     }
 
     private func disconnected(_ name: String, _ message: String) {
         daemon.send(
-            .signal(path: devicePath, interface: "org.bluez.Device1", member: "Disconnected") {
+            .signal(path: BlueZMessages.device, interface: "org.bluez.Device1", member: "Disconnected") {
                 $0.string(name)
                 $0.string(message)
             })
     }
 
     private func linkEnd(_ client: BlueZClient) throws -> LinkEnd? {
-        XCTAssertTrue(client.daemon.objects.contains(try device()))
-        return client.daemon.objects.linkEnd(of: try device())
+        XCTAssertTrue(client.daemon.objects.contains(device))
+        return client.daemon.objects.linkEnd(of: device)
     }
 
     // MARK: Disconnected
@@ -88,7 +83,8 @@ final class LinkEndTests: XCTestCase {
                 $0.string("")
             })
         daemon.send(
-            .signal(path: devicePath, interface: "org.bluez.Device1", member: "Disconnected") { $0.uint32(1) })
+            .signal(path: BlueZMessages.device, interface: "org.bluez.Device1", member: "Disconnected") { $0.uint32(1) }
+        )
         XCTAssertTrue(client.daemon.objects.linkEnds.isEmpty)
     }
 
@@ -96,7 +92,7 @@ final class LinkEndTests: XCTestCase {
 
     private func remove(_ client: BlueZClient) throws {
         let results = results
-        client.removeDevice(try device()) { result in
+        client.removeDevice(device) { result in
             results.withLock { $0.append(result.failure?.name ?? "done") }
         }
         daemon.loop.run()
