@@ -535,8 +535,8 @@ struct GattServer: Sendable {
             send(
                 bytes, from: characteristic.handle, on: socket.central.adapter,
                 to: traits.routesNotificationSockets ? socket.central : nil,
-                confirming: traits.confirmsSocketsByCall ? object : nil, by: traits.confirmsSocketsByPacket ? id : nil,
-                &core)
+                confirming: traits.routesNotificationSockets ? nil : object,
+                by: traits.confirmsSocketsByPacket ? id : nil, &core)
         }
         if packets.contains([]) { applications[object]?.notifySockets[place].isDeaf = true }
         return true
