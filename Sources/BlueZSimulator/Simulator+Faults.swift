@@ -8,12 +8,12 @@ extension Simulator {
     /// Switches the adapter off, as another client or the desktop's settings do: BlueZ removes temporary devices, `Powered`
     /// and `Discovering` turn false, strengths become invalid, and every session and filter ends.
     public func simulatePowerOff(adapter index: Int = 0) {
-        stage.decide { $0.daemon.switchPower(false, of: index) }
+        stage.decide { try? $0.daemon.switchPower(false, of: index) }
     }
 
     /// Switches the adapter on; a scan does not start again.
     public func simulatePowerOn(adapter index: Int = 0) {
-        stage.decide { $0.daemon.switchPower(true, of: index) }
+        stage.decide { try? $0.daemon.switchPower(true, of: index) }
     }
 
     /// Blocks the adapter with rfkill, or unblocks it. While it is blocked it is off, and switching it on fails with

@@ -333,7 +333,8 @@ struct Daemon: Sendable {
             throw .invalidSignature(name)
         }
         switch name {
-        case "Powered": return try setPowered(value == .bool(true), of: adapter, call: call)
+        case "Powered" where value != .bool(adapter.isPowered):
+            return try switchPower(value == .bool(true), of: index, call: call)
         case "Discoverable" where adapter.discoverableTimeout > 0 && !adapter.isPowered: throw .failed("Not Powered")
         default: core.reply(call)
         }
@@ -361,17 +362,17 @@ struct Daemon: Sendable {
         }
     }
 
-    /// A client switches an adapter. When it goes off the temporary devices are removed first, then the reply is sent.
-    private mutating func setPowered(_ isOn: Bool, of adapter: Adapter, call: CallID) throws(DaemonError) {
-        let index = adapter.hardware.index
-        guard adapter.isPowered != isOn else { return core.reply(call) }
+    /// A client switches an adapter, or another program that is not on this bus, which has no `call`. When it goes off the
+    /// temporary devices are removed first, then the reply is sent.
+    mutating func switchPower(_ isOn: Bool, of index: Int, call: CallID? = nil) throws(DaemonError) {
+        guard let adapter = core.tree.adapters[index], adapter.isPowered != isOn else { return }
         if isOn, adapter.isBlocked { throw .blocked }
-        core.set(\.powerState, to: isOn ? .enabling : .disabling, of: index, announcing: .powerState)
-        if !isOn {
-            for device in core.tree.devices(of: index) where device.isTemporary { remove(device.key) }
-            endLinks(of: index)
+        if call != nil {
+            core.set(\.powerState, to: isOn ? .enabling : .disabling, of: index, announcing: .powerState)
         }
-        core.reply(call)
+        for device in core.tree.devices(of: index) where !isOn && device.isTemporary { remove(device.key) }
+        if !isOn { endLinks(of: index) }
+        if let call { core.reply(call) }
         powerChanged(to: isOn, on: index)
     }
 
@@ -383,15 +384,6 @@ struct Daemon: Sendable {
             linkEnded(key, .unknown, asCentral: true)
         }
         for key in server.links.keys.filter({ $0.adapter == index }).sorted() { hangUp(key, .unknown) }
-    }
-
-    /// Another client, which is not on this bus, switches the adapter.
-    mutating func switchPower(_ isOn: Bool, of index: Int) {
-        guard let adapter = core.tree.adapters[index], adapter.isPowered != isOn, !(isOn && adapter.isBlocked) else {
-            return
-        }
-        for device in core.tree.devices(of: index) where !isOn && device.isTemporary { remove(device.key) }
-        powerChanged(to: isOn, on: index)
     }
 
     private mutating func powerChanged(to isOn: Bool, on index: Int) {
