@@ -24,14 +24,6 @@ struct Connections: Sendable {
     /// The devices that are paired as soon as their services are resolved.
     private(set) var pending: Set<DeviceKey> = []
 
-    /// bluetoothd ends.
-    mutating func reset() {
-        var agents = agents
-        agents.reset()
-        self = Self()
-        self.agents = agents
-    }
-
     /// Whether a call of `Pair` waits for its link.
     func isPairing(_ key: DeviceKey) -> Bool { bondings[key]?.isConnecting == true }
 

@@ -76,17 +76,6 @@ struct Core: Sendable {
         emit(.interfacesRemoved(path: path, interfaces: tree.interfacesLost(by: key)))
     }
 
-    /// Forgets everything but the time and the faults, as when the process ends.
-    mutating func reset() {
-        var core = Core(traits: traits)
-        core.now = now
-        core.tree.mistyped = tree.mistyped
-        core.faults = faults
-        core.latestNumber = latestNumber
-        core.tree.adapterChanges = tree.adapterChanges + 1
-        self = core
-    }
-
     /// Forgets effects, changes and calls, and keeps the objects.
     mutating func silence() {
         outbox = Outbox()

@@ -445,8 +445,11 @@ struct Daemon: Sendable {
     /// The process is killed: everything that clients have here ends without a signal.
     mutating func forgetClients() {
         held = []
-        connections.reset()
-        client.reset()
+        var agents = connections.agents
+        agents.reset()
+        connections = Connections()
+        connections.agents = agents
+        client = GattClient()
         server = GattServer()
         advertising = Advertising()
         core.silence()
@@ -460,7 +463,8 @@ struct Daemon: Sendable {
         for adapter in before.adapters.values { store(adapter) }
         forgetClients()
         discovery = Discovery()
-        core.reset()
+        core.alarms = DeadlineQueue()
+        core.tree.removeAll()
         for adapter in hardware {
             addAdapter(adapter, remembering: peripherals)
             guard before.adapters[adapter.index]?.isBlocked == true else { continue }

@@ -37,14 +37,7 @@ struct GattClient: Sendable {
     private var requestCount: UInt64 = 0
 
     /// The clients that have a session of notifications.
-    var owners: Set<String> {
-        Set(tables.values.lazy.flatMap { $0.attributes.values.lazy.flatMap(\.clients) })
-    }
-
-    mutating func reset() {
-        links = [:]
-        tables = [:]
-    }
+    var owners: Set<String> { Set(tables.values.lazy.flatMap { $0.attributes.values.lazy.flatMap(\.clients) }) }
 
     /// Whether devices get their objects at the moment, one by one; until that is done no call is carried out.
     func isExporting(_ core: Core) -> Bool { links.keys.contains { core.alarms.contains(.export($0)) } }

@@ -10,8 +10,7 @@ struct ObjectTree: Sendable {
     let traits: DaemonTraits
     let properties: PropertyTables
     var adapters: [Int: Adapter] = [:] { didSet { adapterChanges += 1 } }
-    /// How often an adapter has changed.
-    var adapterChanges = 0
+    private(set) var adapterChanges = 0
     var devices: [DeviceKey: Device] = [:]
     /// Those on the bus, by their handles.
     private var attributes: [DeviceKey: [UInt16: Attribute]] = [:]
@@ -22,6 +21,8 @@ struct ObjectTree: Sendable {
         self.traits = traits
         properties = PropertyTables(traits)
     }
+
+    mutating func removeAll() { (adapters, devices, attributes) = ([:], [:], [:]) }
 
     // MARK: Lists
 
