@@ -107,11 +107,13 @@ struct Core: Sendable {
     /// Lets an adapter pair, for as long as its time-out says.
     mutating func setPairable(_ isPairable: Bool, of index: Int) {
         set(\.isPairable, to: isPairable, of: index, announcing: .pairable)
-        if let timeout = tree.adapters[index]?.pairableTimeout, timeout > 0, isPairable {
-            alarms.set(.endPairable(index), to: now + TimeInterval(timeout))
-        } else {
-            alarms.remove(.endPairable(index))
-        }
+        let timeout = tree.adapters[index]?.pairableTimeout ?? 0
+        setAlarm(.endPairable(index), after: timeout, if: isPairable && timeout > 0)
+    }
+
+    /// Sets or moves an alarm, or removes it.
+    mutating func setAlarm(_ alarm: Alarm, after seconds: some BinaryInteger, if isLimited: Bool) {
+        if isLimited { alarms.set(alarm, to: now + TimeInterval(seconds)) } else { alarms.remove(alarm) }
     }
 
     mutating func announce(_ property: Property<Adapter>, of index: Int) {

@@ -346,11 +346,8 @@ struct Daemon: Sendable {
         case ("Discoverable", .bool(let isOn)):
             discovery.discoverableWasSet(on: index)
             core.set(\.isDiscoverable, to: isOn, of: index, announcing: property)
-            if isOn, adapter.discoverableTimeout > 0 {
-                core.alarms.set(.endDiscoverable(index), to: core.now + TimeInterval(adapter.discoverableTimeout))
-            } else {
-                core.alarms.remove(.endDiscoverable(index))
-            }
+            let timeout = adapter.discoverableTimeout
+            core.setAlarm(.endDiscoverable(index), after: timeout, if: isOn && timeout > 0)
         case ("DiscoverableTimeout", .uint32(let seconds)):
             core.tree.adapters[index]?.discoverableTimeout = seconds
             core.announce(property, of: index)
@@ -436,7 +433,7 @@ struct Daemon: Sendable {
         for device in core.tree.devices(of: index) { remove(device.key) }
         discovery.scans[index] = nil
         core.removeAdapter(index)
-        for alarm in [Alarm.endDiscoverable(index), .endPairable(index)] { core.alarms.remove(alarm) }
+        core.alarms.remove(.endDiscoverable(index), .endPairable(index))
         settle()
     }
 

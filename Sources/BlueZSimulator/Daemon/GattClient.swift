@@ -494,11 +494,8 @@ struct GattClient: Sendable {
     /// A link has ended. Returns it for ``conclude(_:of:_:)``; nil if there was none.
     mutating func linkWentDown(_ key: DeviceKey, _ core: inout Core) -> Link? {
         guard let link = links.removeValue(forKey: key) else { return nil }
-        core.alarms.remove(.requestTimeout(key))
-        core.alarms.remove(.export(key))
-        for service in tables[key]?.services ?? [] {
-            core.alarms.remove(.exportService(AttributeKey(device: key, handle: service.handle)))
-        }
+        core.alarms.remove(.requestTimeout(key), .export(key))
+        for service in tables[key]?.services ?? [] { core.alarms.remove(.exportService(key.attribute(service.handle))) }
         // Sessions stay, without effect. So does `Notifying`, which BlueZ does not read then.
         for (attribute, _) in attributes(of: key) {
             self[attribute]?.isConfigured = false

@@ -126,9 +126,7 @@ struct GattServer: Sendable {
     /// bonded, then its sockets. Returns whether there was one.
     mutating func centralLeft(_ key: DeviceKey, _ core: inout Core) -> Bool {
         guard let link = links.removeValue(forKey: key) else { return false }
-        for alarm in [Alarm.confirmation(key), .confirmationTimeout(key), .resolveCentral(key)] {
-            core.alarms.remove(alarm)
-        }
+        core.alarms.remove(.confirmation(key), .confirmationTimeout(key), .resolveCentral(key))
         if let pending = link.pending, !core.faults.diesOfAbandonedAnswers {
             core.alarms.remove(.packetTimeout(pending.id))
         }

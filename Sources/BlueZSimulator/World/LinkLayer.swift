@@ -396,9 +396,7 @@ struct LinkLayer: Sendable {
         guard let link = links.removeValue(forKey: end) else { return }
         security.linkWentDown(end)
         takeSecurityNews()
-        for due in [Due.connection(end), .timeout(end), .drop(end), .discovery(end), .response(end)] {
-            deadlines.remove(due)
-        }
+        deadlines.remove(.connection(end), .timeout(end), .drop(end), .discovery(end), .response(end))
         switch link.server {
         case .adapter(let server, _):
             guard link.isUp else { return }
