@@ -49,9 +49,7 @@ struct GattClient: Sendable {
 
     /// The attributes of a device in the order of their handles.
     private func attributes(of key: DeviceKey) -> [(key: AttributeKey, value: RemoteAttribute)] {
-        (tables[key]?.attributes ?? [:]).sorted { $0.key < $1.key }.map {
-            (AttributeKey(device: key, handle: $0.key), $0.value)
-        }
+        (tables[key]?.attributes ?? [:]).sorted { $0.key < $1.key }.map { (key.attribute($0.key), $0.value) }
     }
 
     // MARK: Reading
@@ -232,7 +230,7 @@ struct GattClient: Sendable {
     /// Takes a notification or an indication. BlueZ announces it once for each session, so that with two sessions each
     /// client on the bus receives it twice.
     mutating func valueCame(_ value: CentralValue, of device: DeviceKey, _ core: inout Core) {
-        let key = AttributeKey(device: device, handle: value.handle - 1)
+        let key = device.attribute(value.handle - 1)
         guard let attribute = self[key] else { return }
         if let level = value.bytes.first, attribute.uuid == Self.batteryLevel,
             core.tree.devices[device]?.batteryLevel != nil
@@ -358,7 +356,7 @@ struct GattClient: Sendable {
     private func owner(of socket: SocketID) -> AttributeKey? {
         for (device, table) in tables {
             let found = table.attributes.first { $0.value.sockets.values.contains(.open(socket)) }
-            if let found { return AttributeKey(device: device, handle: found.key) }
+            if let found { return device.attribute(found.key) }
         }
         return nil
     }
@@ -401,7 +399,7 @@ struct GattClient: Sendable {
         if case .error(let code) = result, goal != nil {
             links[key]?.requests[id]?.refusal = code
             // There is no reply then, also if the link is encrypted and the request succeeds.
-            let attribute = AttributeKey(device: key, handle: request.handle)
+            let attribute = key.attribute(request.handle)
             if request.isSubscription, self[attribute]?.sockets[.notify] == .pending,
                 !core.traits.answersRefusedAcquisitions
             {
@@ -469,7 +467,7 @@ struct GattClient: Sendable {
                 request.conclude(&self, .error(ATTError.unlikely), &core)
                 continue
             }
-            self[AttributeKey(device: device, handle: request.handle)]?.reading?.isLost = true
+            self[device.attribute(request.handle)]?.reading?.isLost = true
         }
     }
 
@@ -541,10 +539,8 @@ struct GattClient: Sendable {
         }
         if !services.isEmpty {
             core.change(key) { $0.storedServices = services }
-            let known = services.filter { service in
-                service.isPrimary
-                    && (service.isAnnounced
-                        || core.tree.attribute(AttributeKey(device: key, handle: service.handle)) != nil)
+            let known = services.filter {
+                $0.isPrimary && ($0.isAnnounced || core.tree.attribute(key.attribute($0.handle)) != nil)
             }
             core.set(\.gattUUIDs, to: Set(known.map(\.uuid)).sorted(), of: key, announcing: .uuids)
         }
@@ -571,8 +567,7 @@ struct GattClient: Sendable {
             guard RemoteTable.keys(of: service, on: key).contains(where: { isUnshown($0, core) }) else { continue }
             isAddition = true
             guard service.appearsAfter > 0 else { continue }
-            core.alarms.set(
-                .exportService(AttributeKey(device: key, handle: service.handle)), to: core.now + service.appearsAfter)
+            core.alarms.set(.exportService(key.attribute(service.handle)), to: core.now + service.appearsAfter)
         }
         return isAddition
     }
@@ -584,9 +579,8 @@ struct GattClient: Sendable {
     /// The attributes that are due and have no objects, parents first: all of a new service; of a known one those that were
     /// not reached before a link ended.
     private func unshown(of key: DeviceKey, _ core: Core) -> [AttributeKey] {
-        (tables[key]?.services ?? []).filter { service in
-            !core.alarms.contains(.exportService(AttributeKey(device: key, handle: service.handle)))
-        }.flatMap { RemoteTable.keys(of: $0, on: key) }.filter { isUnshown($0, core) }
+        (tables[key]?.services ?? []).filter { !core.alarms.contains(.exportService(key.attribute($0.handle))) }
+            .flatMap { RemoteTable.keys(of: $0, on: key) }.filter { isUnshown($0, core) }
     }
 
     /// Adds the next object after a while, or all of them if that takes no time.
@@ -627,10 +621,10 @@ struct GattClient: Sendable {
 
     /// Removes the objects of a service, children first.
     private mutating func hide(_ service: AttributeDatabase.Service, of device: DeviceKey, _ core: inout Core) {
-        core.alarms.remove(.exportService(AttributeKey(device: device, handle: service.handle)))
+        core.alarms.remove(.exportService(device.attribute(service.handle)))
         let below = service.characteristics.flatMap { $0.descriptors.map(\.handle) + [$0.handle] }
         for handle in below + [service.handle] {
-            let key = AttributeKey(device: device, handle: handle)
+            let key = device.attribute(handle)
             core.removeAttribute(key)
             for kind in [AcquiredSocket.Kind.notify, .write] {
                 if case .open(let socket)? = self[key]?.sockets[kind] { core.perform(.closeSocket(socket)) }

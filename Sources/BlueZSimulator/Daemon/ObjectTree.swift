@@ -36,7 +36,7 @@ struct ObjectTree: Sendable {
         for device in devices.values.sorted(by: { $0.sequence < $1.sequence }).map(\.key) {
             keys.append(.device(device))
             let handles = attributes[device]?.keys.sorted() ?? []
-            keys += handles.map { .attribute(AttributeKey(device: device, handle: $0)) }
+            keys += handles.map { .attribute(device.attribute($0)) }
         }
         return keys.compactMap(state(of:))
     }
@@ -76,7 +76,7 @@ struct ObjectTree: Sendable {
         guard parts.count > 2 else { return .device(device) }
         // The last of "service0028", "char002a" and "desc002c" names the attribute if the whole path is its own.
         guard let handle = UInt16(parts[parts.count - 1].suffix(4), radix: 16) else { return nil }
-        let key = AttributeKey(device: device, handle: handle)
+        let key = device.attribute(handle)
         return attribute(key)?.path == path ? .attribute(key) : nil
     }
 

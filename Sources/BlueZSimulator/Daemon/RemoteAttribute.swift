@@ -70,7 +70,7 @@ struct RemoteTable: Sendable {
     /// The attributes of a service, parents first.
     static func keys(of service: AttributeDatabase.Service, on device: DeviceKey) -> [AttributeKey] {
         let below = service.characteristics.flatMap { [$0.handle] + $0.descriptors.map(\.handle) }
-        return ([service.handle] + below).map { AttributeKey(device: device, handle: $0) }
+        return ([service.handle] + below).map(device.attribute)
     }
 
     /// Makes the attributes of a service, unless they are there.
