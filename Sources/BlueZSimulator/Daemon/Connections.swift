@@ -158,10 +158,7 @@ struct Connections: Sendable {
 
     mutating func linkFailed(_ key: DeviceKey, _ core: inout Core) {
         failPairing(key, .pageTimeout, &core)
-        var error = DaemonError.failed(core.traits.connectionFailure)
-        if core.faults.connect[key.address]?.isEmpty == false {
-            error = core.faults.connect[key.address]!.removeFirst()
-        }
+        let error = core.faults.connect[key.address]?.popLast() ?? .failed(core.traits.connectionFailure)
         if let call = connects.removeValue(forKey: key) { core.fail(call, error) }
         core.forgetLater(key)
     }

@@ -210,9 +210,7 @@ struct SecurityManager: Sendable {
     private mutating func startDue(_ end: CentralEnd) {
         guard let link = links[end] else { return }
         for side in Side.allCases {
-            let device = address(of: link[side])
-            guard let failure = failures[device]?.first else { continue }
-            failures[device]?.removeFirst()
+            guard let failure = failures[address(of: link[side])]?.popLast() else { continue }
             return conclude(end, .fail(failure))
         }
         perform(links[end]?.pairing?.begin(now: now) ?? [], at: end)
