@@ -178,7 +178,7 @@ extension Simulator {
 
     /// `Connected` turns true without a signal from now on, or with one again. BlueZ leaves it out about every other time.
     public func simulateUntoldConnections(_ areUntold: Bool = true, of address: VirtualAddress) {
-        stage.decide { $0.daemon.core.faults.silentConnections.set(address, areUntold) }
+        stage.decide { $0.daemon.core.faults.silentConnections[address] = areUntold }
     }
 
     /// Of all connections from now on, that share fails, each in a way that is drawn from `seed`: refused, ended at
@@ -225,7 +225,7 @@ extension Simulator {
     /// Calls of methods of a device's characteristics and descriptors get no reply from now on, also if the link ends,
     /// and have no effect; or they get replies again. BlueZ 5.82 sends no reply to a read if pairing fails.
     public func simulateUnansweredAttributes(_ areUnanswered: Bool = true, of address: VirtualAddress) {
-        stage.decide { $0.daemon.core.faults.unanswering.set(address, areUnanswered) }
+        stage.decide { $0.daemon.core.faults.unanswering[address] = areUnanswered }
     }
 
     // MARK: Services

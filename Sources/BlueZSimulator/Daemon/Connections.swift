@@ -141,7 +141,7 @@ struct Connections: Sendable {
             device.mtu = mtu
         }
         core.alarms.remove(.forget(key))
-        if !core.faults.silentConnections.contains(key.address) { core.announce(.connected, of: key) }
+        if core.faults.silentConnections[key.address] != true { core.announce(.connected, of: key) }
         if let call = connects.removeValue(forKey: key) { core.reply(call) }
         return true
     }

@@ -35,13 +35,6 @@ public struct VirtualAddress: Hashable, Sendable {
     }
 }
 
-extension Set<VirtualAddress> {
-    /// Inserts or removes an address.
-    mutating func set(_ address: VirtualAddress, _ isMember: Bool) {
-        if isMember { insert(address) } else { remove(address) }
-    }
-}
-
 extension VirtualAddress: CustomStringConvertible {
     public var description: String { written(separator: UInt8(ascii: ":")) }
 }
