@@ -169,7 +169,7 @@ struct AdvertisementRecord: Hashable, Sendable {
         guard case .dictionary(_, _, let entries)? = value else { return value?.isArray != false }
         var fields: [AdvertisingField<Key>] = []
         for entry in entries {
-            guard case .bytes(let bytes) = entry.value, let (key, width) = key(entry.key),
+            guard let bytes = entry.value.bytes, let (key, width) = key(entry.key),
                 bytes.count + width <= limit - 2, fields.set(AdvertisingField(key: key, bytes: bytes))
             else { return false }
         }

@@ -70,8 +70,7 @@ struct GattClient: Sendable {
     private mutating func concludeRead(_ key: AttributeKey, _ result: AttributeResult, _ core: inout Core) {
         guard let operation = self[key]?.reading else { return }
         self[key]?.reading = nil
-        var known: [UInt8] = []
-        if case .bytes(let bytes)? = core.tree.attribute(key)?.properties["Value"] { known = bytes }
+        let known = core.tree.attribute(key)?.properties["Value"]?.bytes ?? []
         switch result {
         case .bytes(let bytes):
             // What was known before the offset is kept, and the value is announced as a whole.
@@ -92,7 +91,7 @@ struct GattClient: Sendable {
         let key = call.attribute
         let options = call.options(1)
         let offset = Int(options["offset"]?.number ?? 0)
-        guard case .bytes(let bytes) = call.arguments[0], let attribute = self[key] else { throw .doesNotExist }
+        guard let bytes = call.arguments[0].bytes, let attribute = self[key] else { throw .doesNotExist }
         guard !attribute.isClaimed else { throw .notAuthorized }
         guard links[key.device] != nil else { throw .notConnected }
         guard attribute.sockets[.write] == nil else { throw .notPermitted("Write acquired") }

@@ -326,7 +326,7 @@ struct GattServer: Sendable {
 
     mutating func returned(_ packet: PacketID, isRead: Bool, _ reply: ClientReply, _ core: inout Core) {
         guard let link = links[packet.link], let pending = link.pending, pending.id == packet else { return }
-        if isRead, case .bytes(let bytes)? = reply.value {
+        if isRead, let bytes = reply.value?.bytes {
             let limit = min(Limits.valueLength.upperBound, link.central.mtu - 1)
             return answer(packet, .bytes(Array(bytes.prefix(limit))), &core)
         }
@@ -462,9 +462,7 @@ struct GattServer: Sendable {
     ) {
         for application in applications.all where application.owner == client {
             guard let characteristic = application.objects[path] else { continue }
-            var values: [[UInt8]] = changed.filter { $0.name == "Value" }.compactMap {
-                if case .bytes(let bytes) = $0.value { bytes } else { nil }
-            }
+            var values = changed.filter { $0.name == "Value" }.compactMap(\.value.bytes)
             values += invalidated.filter { $0 == "Value" }.map { _ in [] }
             for bytes in values {
                 send(
