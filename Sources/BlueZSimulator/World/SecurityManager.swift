@@ -93,14 +93,13 @@ struct SecurityManager: Sendable {
     /// Deletes the key that an adapter has for the device with an identity, also the stored one if `isStored` says so.
     mutating func forget(_ identity: VirtualAddress, by adapter: Int, isStored: Bool) {
         guard let owner = adapters[adapter]?.address else { return }
-        if isStored { keys.remove(of: owner, for: identity) } else { keys.unload(of: owner, for: identity) }
+        if isStored { keys[owner, identity] = nil } else { keys[owner, identity]?.isLoaded = false }
     }
 
     /// A fault: the device with an identity forgets all its keys, or the adapters forget theirs of it.
     mutating func loseKeys(of identity: VirtualAddress, byDevice: Bool) {
         for adapter in adapters.values.map(\.address) {
-            let (owner, peer) = byDevice ? (identity, adapter) : (adapter, identity)
-            keys.remove(of: owner, for: peer)
+            if byDevice { keys[identity, adapter] = nil } else { keys[adapter, identity] = nil }
         }
     }
 
