@@ -77,10 +77,7 @@ final class Stage: Sendable {
     /// Leaves the bus for good.
     func end() {
         shared.withLock { $0.hasEnded = true }
-        let before = wire.withLock { wire in
-            defer { wire = Wire() }
-            return wire
-        }
+        let before = wire.withLock { exchange(&$0, with: Wire()) }
         let sockets = before.sockets.values
         if !sockets.isEmpty { loop.perform { for socket in sockets { socket.watch.cancel() } } }
         if let timer = before.timer { loop.cancel(timer.id) }

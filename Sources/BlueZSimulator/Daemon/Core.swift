@@ -1,3 +1,4 @@
+import BlueCapReactor
 import Foundation
 
 /// What all parts of the daemon use: the time, the alarms, the objects on the bus, and the effects in their order.
@@ -26,10 +27,7 @@ struct Core: Sendable {
     // MARK: Effects
 
     /// Returns what is to be done now. Changes that are not announced yet wait until ``rest()``.
-    mutating func takeEffects() -> [Effect] {
-        defer { effects.removeAll(keepingCapacity: true) }
-        return effects
-    }
+    mutating func takeEffects() -> [Effect] { exchange(&effects, with: []) }
 
     /// Announces all changes when the daemon is idle. An object that changed again is announced after those that did not,
     /// because gdbus moves its idle handler to the end.

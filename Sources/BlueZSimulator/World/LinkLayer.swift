@@ -1,3 +1,4 @@
+import BlueCapReactor
 import Foundation
 
 /// What the controllers and the virtual devices do over the radio: advertisements, and the links between adapters, virtual
@@ -200,21 +201,14 @@ struct LinkLayer: Sendable {
 
     /// Passes on what the Security Managers report, and ends the links that are not secure enough.
     private mutating func takeSecurityNews() {
-        let news = security.news
-        security.news = ([], [])
+        let news = exchange(&security.news, with: ([], []))
         events += news.events
         for end in news.ends { drop(end, .authentication) }
     }
 
-    mutating func takeEvents() -> [LinkLayerEvent] {
-        defer { events.removeAll(keepingCapacity: true) }
-        return events
-    }
+    mutating func takeEvents() -> [LinkLayerEvent] { exchange(&events, with: []) }
 
-    mutating func takeQuestions() -> [Question] {
-        defer { questions.removeAll(keepingCapacity: true) }
-        return questions
-    }
+    mutating func takeQuestions() -> [Question] { exchange(&questions, with: []) }
 
     var nextDeadline: TimeInterval? { [deadlines.next, security.nextDeadline].compactMap { $0 }.min() }
 
