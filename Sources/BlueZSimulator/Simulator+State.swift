@@ -17,7 +17,7 @@ extension Simulator {
                     path: adapter.path, address: adapter.hardware.address,
                     alias: adapter.name,
                     isPowered: adapter.isPowered, isDiscovering: adapter.isDiscovering,
-                    isScanning: scan.map { $0.isRunning && !$0.isDeaf } ?? false,
+                    isScanning: scan?.isListening == true,
                     isDiscoverable: adapter.isDiscoverable, isPairable: adapter.isPairable)
             }
         }
