@@ -21,7 +21,7 @@ struct GattServer: Sendable {
 
     /// Takes the objects of a program, and completes its registration, unless that was ended.
     mutating func objectsCame(_ id: ApplicationID, _ reply: ClientReply, _ core: inout Core) {
-        guard let application = applications[id], let call = application.registration,
+        guard let application = applications.byID[id], let call = application.registration,
             let database = applications.databases[application.adapter]
         else { return }
         var builder = ApplicationBuilder(database: database, application: application, traits: core.traits)
@@ -37,7 +37,7 @@ struct GattServer: Sendable {
             _ = applications.remove(application, &core)
             return core.fail(call, failure)
         }
-        applications[id] = builder.application
+        applications.byID[id] = builder.application
         servicesChanged(builder.added, on: application.adapter, &core)
         core.reply(call)
     }
