@@ -105,9 +105,7 @@ extension Simulator {
     /// Stops the scan although no client has asked for it; sessions stay. `Discovering` turns false if `isAnnounced`; if not,
     /// every property looks right and no device is discovered.
     public func simulateDiscoveryDeath(isAnnounced: Bool = true, adapter index: Int = 0) {
-        stage.decide { simulation in
-            simulation.daemon.discovery.scanDied(on: index, isAnnounced: isAnnounced, &simulation.daemon.core)
-        }
+        stage.decide { $0.daemon.discovery.scanDied(on: index, isAnnounced: isAnnounced, &$0.daemon.core) }
     }
 
     /// Gives these properties of a device wrong types from now on; an empty set ends it.
@@ -150,9 +148,7 @@ extension Simulator {
     /// to connect wait until it is stronger or their time is over. For links, its ``VirtualPeripheral/rssi`` counts at the time
     /// of this call and of the attempt, and not what its behaviour returns. Nothing happens if no peripheral has the address.
     public func simulateAttenuation(of address: VirtualAddress, by loss: Int, adapter index: Int = 0) {
-        stage.decide { simulation in
-            simulation.linkLayer.setAttenuation(Limits.attenuation.nearest(to: loss), of: address, at: index)
-        }
+        stage.decide { $0.linkLayer.setAttenuation(Limits.attenuation.nearest(to: loss), of: address, at: index) }
     }
 
     /// The next `count` attempts to connect fail, after the time that a connection takes; 0 or less lets the next one succeed.
@@ -170,10 +166,7 @@ extension Simulator {
     public func simulateConnectReplyThenDrop(
         _ count: Int = 1, after delay: TimeInterval = 0, of address: VirtualAddress
     ) {
-        setFaults(of: address) { faults in
-            faults.drops = max(0, count)
-            faults.dropDelay = max(0, delay)
-        }
+        setFaults(of: address) { ($0.drops, $0.dropDelay) = (max(0, count), max(0, delay)) }
     }
 
     /// `Connected` turns true without a signal from now on, or with one again. BlueZ leaves it out about every other time.
@@ -256,9 +249,8 @@ extension Simulator {
     /// Removes the keys of a pairing with a peripheral or a ``VirtualCentral`` on one side, whose devices do not inform each
     /// other: the device forgets the adapters, or the adapters forget the device, which BlueZ still reports as bonded.
     public func simulateKeyLoss(of address: VirtualAddress, side: KeySide = .device) {
-        stage.decide { simulation in
-            simulation.linkLayer.security.loseKeys(
-                of: simulation.linkLayer.identity(of: address), byDevice: side == .device)
+        stage.decide {
+            $0.linkLayer.security.loseKeys(of: $0.linkLayer.identity(of: address), byDevice: side == .device)
         }
     }
 

@@ -196,8 +196,6 @@ final class Stage: Sendable {
 
     /// A call of one of the daemon's objects has come.
     func received(_ message: Message) {
-        decide { simulation in
-            simulation.receive(MethodCall(message, number: simulation.daemon.core.nextNumber()))
-        }
+        decide { $0.receive(MethodCall(message, number: $0.daemon.core.nextNumber())) }
     }
 }

@@ -136,10 +136,7 @@ struct Connections: Sendable {
             core.order(.disconnect(key))
             return false
         }
-        core.change(key) { device in
-            device.isConnected = true
-            device.mtu = mtu
-        }
+        core.change(key) { ($0.isConnected, $0.mtu) = (true, mtu) }
         core.alarms.remove(.forget(key))
         if core.faults.silentConnections[key.address] != true { core.announce(.connected, of: key) }
         if let call = connects.removeValue(forKey: key) { core.reply(call) }
@@ -194,14 +191,9 @@ struct Connections: Sendable {
         }
         signalEnd(of: key, reason, &core)
         for call in disconnects.removeValue(forKey: key) ?? [] { core.reply(call) }
-        core.change(key) { device in
-            device.isConnected = false
-            // What was advertised before the link is forgotten with it.
-            if asCentral {
-                device.mtu = nil
-                device.uuids = []
-            }
-        }
+        core.change(key) { $0.isConnected = false }
+        // What was advertised before the link is forgotten with it.
+        if asCentral { core.change(key) { ($0.mtu, $0.uuids) = (nil, []) } }
         core.announce(.connected, of: key)
         core.flush()
         agents.cancelRequest(about: key, &core)

@@ -125,16 +125,10 @@ struct GattClient: Sendable {
         _ type: String?, offset: Int, flags: Set<CharacteristicFlag>
     ) throws(DaemonError) -> VirtualWriteType {
         switch type?.lowercased() {
-        case "reliable": return .reliable
-        case "request": return .request
-        case "command":
-            guard offset == 0 else { throw .notSupported }
-            return .command
-        case nil:
-            if flags.contains(.reliableWrite) { return .reliable }
-            if flags.contains(.write) { return .request }
-            guard flags.contains(.writeWithoutResponse), offset == 0 else { throw .notSupported }
-            return .command
+        case nil where flags.contains(.reliableWrite), "reliable": return .reliable
+        case nil where flags.contains(.write), "request": return .request
+        case nil where flags.contains(.writeWithoutResponse) && offset == 0: return .command
+        case "command" where offset == 0: return .command
         default: throw .notSupported
         }
     }

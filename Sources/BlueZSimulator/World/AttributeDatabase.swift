@@ -341,11 +341,6 @@ struct AttributePermissions: Hashable, Sendable {
 
     static let reading = Self(read: LinkSecurity.none)
 
-    /// Allows an operation over links of at least this security.
-    mutating func allow(_ operation: WritableKeyPath<Self, LinkSecurity?>, over security: LinkSecurity) {
-        self[keyPath: operation] = max(self[keyPath: operation] ?? LinkSecurity.none, security)
-    }
-
     /// The error code for reading or writing over a link; nil if that is allowed, as it is if neither has a permission
     /// (`check_permissions`).
     func refusal(ofWriting: Bool, over security: LinkSecurity) -> UInt8? {

@@ -33,8 +33,7 @@ struct ScriptedPeripheral: Sendable {
         guard peripheral.advertisement.isConnectable else { return nil }
         if peripheral.isRemembered { return peripheral.services.isEmpty ? nil : now }
         let start = max(now, peripheral.appearsAfter)
-        if let end = peripheral.disappearsAfter, start >= end { return nil }
-        return start
+        return start < peripheral.disappearsAfter ?? .infinity ? start : nil
     }
 
     // MARK: Requests

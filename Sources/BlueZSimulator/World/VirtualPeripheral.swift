@@ -78,8 +78,7 @@ public struct VirtualPeripheral: Hashable, Sendable {
         let first = appearsAfter + SeededGenerator.fraction(of: address.value) * interval
         let steps = max(0, ((seconds - first) / interval).rounded(.up))
         let next = first + steps * interval
-        if let disappearsAfter, next >= disappearsAfter { return nil }
-        return next
+        return next < disappearsAfter ?? .infinity ? next : nil
     }
 }
 
