@@ -119,7 +119,6 @@ enum Emission: Hashable, Sendable {
     case propertiesChanged(path: String, interface: String, changed: [NamedValue], invalidated: [String])
     case disconnected(path: String, interface: String, LinkEndCause)
 
-    /// The signal's name.
     var member: String {
         switch self {
         case .interfacesAdded: "InterfacesAdded"

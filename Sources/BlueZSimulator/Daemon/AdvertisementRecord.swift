@@ -21,7 +21,6 @@ struct AdvertisementRecord: Hashable, Sendable {
     var scanData = AdvertisingData()
     var timeout: UInt16 = 0
     var discoverableTimeout: UInt16 = 0
-    /// Whether the discoverable time is limited.
     var isDiscoverableTimed = false
     var hasSecondaryChannel = false
     /// In units of 0.625 ms; 0 is the kernel's choice.

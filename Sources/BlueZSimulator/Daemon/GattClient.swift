@@ -24,7 +24,6 @@ struct GattClient: Sendable {
         let request: AttributeRequest
         /// The error of a request that is sent again when the link is more secure.
         var refusal: UInt8?
-        /// Whether it has been sent again.
         var isRetried = false
         let conclude: Conclusion
     }

@@ -23,7 +23,6 @@ struct RemoteAttribute: Sendable {
     var armed: Set<String> = []
     /// Whether the configuration was written on this link, or is being written.
     var isConfigured = false
-    /// Those that clients have acquired.
     var sockets: [AcquiredSocket.Kind: AcquiredSocket] = [:]
 
     var canNotify: Bool { flags.contains(.notify) || flags.contains(.indicate) }
