@@ -34,9 +34,7 @@ extension Simulator {
     ///
     /// - Returns: whether a central is subscribed over a link; if not, the value is only kept.
     @discardableResult
-    public func notify(
-        _ address: VirtualAddress, characteristic: AttributeSelector, value: [UInt8]
-    ) -> Bool {
+    public func notify(_ address: VirtualAddress, characteristic: AttributeSelector, value: [UInt8]) -> Bool {
         stage.decide { simulation in
             guard let found = simulation.linkLayer.characteristic(characteristic, at: address) else { return false }
             return simulation.linkLayer.notify(found, value, at: address)

@@ -120,16 +120,12 @@ final class Stage: Sendable {
 
     private func rearm() {
         let now = seconds
-        let deadline = shared.withLock {
-            $0.hasEnded ? nil : $0.simulation.nextDeadline(now: now, quantum: quantum)
-        }
+        let deadline = shared.withLock { $0.hasEnded ? nil : $0.simulation.nextDeadline(now: now, quantum: quantum) }
         let present = wire.withLock { $0.timer }
         guard present?.deadline != deadline else { return }
         if let present { loop.cancel(present.id) }
         let timer = deadline.map { deadline in
-            let id = loop.schedule(after: max(0, deadline - now)) { [weak self] in
-                self?.deadlineCame(deadline)
-            }
+            let id = loop.schedule(after: max(0, deadline - now)) { [weak self] in self?.deadlineCame(deadline) }
             return (id: id, deadline: deadline)
         }
         wire.withLock { $0.timer = timer }

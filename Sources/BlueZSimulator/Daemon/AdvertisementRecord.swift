@@ -45,10 +45,9 @@ struct AdvertisementRecord: Hashable, Sendable {
     /// order in the message.
     static let properties = [
         "Type", "ServiceUUIDs", "ScanResponseServiceUUIDs", "SolicitUUIDs", "ScanResponseSolicitUUIDs",
-        "ManufacturerData",
-        "ScanResponseManufacturerData", "ServiceData", "ScanResponseServiceData", "Includes", "LocalName", "Appearance",
-        "Duration", "Timeout", "Data", "ScanResponseData", "Discoverable", "DiscoverableTimeout", "SecondaryChannel",
-        "MinInterval", "MaxInterval", "TxPower",
+        "ManufacturerData", "ScanResponseManufacturerData", "ServiceData", "ScanResponseServiceData", "Includes",
+        "LocalName", "Appearance", "Duration", "Timeout", "Data", "ScanResponseData", "Discoverable",
+        "DiscoverableTimeout", "SecondaryChannel", "MinInterval", "MaxInterval", "TxPower",
     ]
 
     /// The advertising interval, in seconds.

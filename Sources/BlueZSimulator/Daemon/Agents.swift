@@ -139,9 +139,7 @@ struct Agents: Sendable {
     mutating func ask(
         _ question: Question, about device: DeviceKey, of client: String?, keepsLink: Bool, _ core: inout Core
     ) {
-        guard let place = agent(of: client) else {
-            return core.order(.answer(device, .reject, keepsLink: keepsLink))
-        }
+        guard let place = agent(of: client) else { return core.order(.answer(device, .reject, keepsLink: keepsLink)) }
         let agent = agents[place]
         if case .display = question { return call(agent, question, device, &core) }
         if let open = agent.request {

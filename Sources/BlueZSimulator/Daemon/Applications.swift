@@ -63,9 +63,7 @@ struct Applications: Sendable {
     }
 
     /// Returns the socket for a central's values; for no particular central the oldest (`match_client_att`).
-    func notifySocket(
-        of characteristic: ServedObject, for key: DeviceKey?, _ traits: DaemonTraits
-    ) -> ServedSocket? {
+    func notifySocket(of characteristic: ServedObject, for key: DeviceKey?, _ traits: DaemonTraits) -> ServedSocket? {
         characteristic.notifySockets.first { socket in
             traits.hasNotificationSocketPerCentral ? key == nil || socket.central == key : !socket.isReplaced
         }

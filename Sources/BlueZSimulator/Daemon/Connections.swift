@@ -242,9 +242,7 @@ struct Connections: Sendable {
     /// The kernel asks whether to pair, or for a passkey.
     ///
     /// - Parameter isServed: Whether the device is the central.
-    mutating func asked(
-        _ question: PairingProcedure.Question, _ key: DeviceKey, isServed: Bool, _ core: inout Core
-    ) {
+    mutating func asked(_ question: PairingProcedure.Question, _ key: DeviceKey, isServed: Bool, _ core: inout Core) {
         let bonding = bondings[key]
         if question == .authorize, agents.capability(of: bonding?.client) != nil {
             // A program that pairs agrees without a question, if there is any agent.

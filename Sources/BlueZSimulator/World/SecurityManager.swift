@@ -229,9 +229,7 @@ struct SecurityManager: Sendable {
         }
     }
 
-    private mutating func ask(
-        _ side: Side, _ question: PairingProcedure.Question, at end: CentralEnd
-    ) {
+    private mutating func ask(_ side: Side, _ question: PairingProcedure.Question, at end: CentralEnd) {
         guard let link = links[end] else { return }
         switch link[side] {
         case .adapter: notify(link[side], at: end, .asked(question))
