@@ -46,9 +46,7 @@ extension Simulator {
 
     /// Kills bluetoothd: its name leaves the bus, calls under way get no reply from it, and no signal reports that
     /// its objects are gone.
-    public func simulateDaemonDeath() {
-        stage.decide { $0.killDaemon() }
-    }
+    public func simulateDaemonDeath() { stage.decide { $0.killDaemon() } }
 
     /// Stops bluetoothd as its service does: it calls `Release` of each pairing agent, and ends as with
     /// ``simulateDaemonDeath()``.
@@ -59,9 +57,7 @@ extension Simulator {
 
     /// Starts bluetoothd again: `org.bluez` has a new owner, with its adapters on and the devices that it had stored,
     /// without a strength. Devices that were only discovered are gone, and so are sessions and filters.
-    public func simulateDaemonReturn() {
-        stage.decide { $0.startDaemon() }
-    }
+    public func simulateDaemonReturn() { stage.decide { $0.startDaemon() } }
 
     /// Refuses every call from now on with `org.freedesktop.DBus.Error.AccessDenied`, as a bus with a stricter policy does,
     /// or accepts calls again. Signals are still sent, as they would be there.
@@ -72,9 +68,7 @@ extension Simulator {
     /// Delays every reply by that many seconds from now on; 0 ends it. Signals are not delayed, and a reply has the state at
     /// the time of the call: a program that asks for all objects may get fewer than were signalled before the reply, which
     /// does not happen on a real bus. So leave adapters and daemon alone while replies are slow.
-    public func simulateSlowReplies(by seconds: TimeInterval) {
-        stage.decide { $0.replyDelay = max(0, seconds) }
-    }
+    public func simulateSlowReplies(by seconds: TimeInterval) { stage.decide { $0.replyDelay = max(0, seconds) } }
 
     // MARK: Calls
 
@@ -120,9 +114,7 @@ extension Simulator {
 
     /// Ends the link as if out of range: all requests over it fail. The address is that of a peripheral, of a
     /// ``VirtualCentral``, or of an adapter that serves, which loses all its links.
-    public func simulateLinkLoss(of address: VirtualAddress) {
-        simulateLinkLoss(of: address, reason: .timeout)
-    }
+    public func simulateLinkLoss(of address: VirtualAddress) { simulateLinkLoss(of: address, reason: .timeout) }
 
     /// Ends the link for a reason, which BlueZ reports from 5.83 on; `.local` is for a link that BlueZ ends.
     public func simulateLinkLoss(of address: VirtualAddress, reason: LinkEndCause) {
@@ -130,9 +122,7 @@ extension Simulator {
     }
 
     /// Closes the sockets that bluetoothd has opened for the characteristics of a peripheral; the links stay up.
-    public func simulateSocketLoss(of address: VirtualAddress) {
-        stage.decide { $0.daemon.loseSockets(of: address) }
-    }
+    public func simulateSocketLoss(of address: VirtualAddress) { stage.decide { $0.daemon.loseSockets(of: address) } }
 
     /// Takes a peripheral out of range, or back: while it is out its link ends, it is not discovered, and no connection to it
     /// comes up; an attempt under way succeeds if it is back in time. It keeps its values. Nothing happens if no peripheral has
@@ -178,9 +168,7 @@ extension Simulator {
     /// once or after some requests or in a write, silent, late, without services. The same seed gives the same faults. The
     /// share is from 0, which ends it, to 1.
     public func simulateRandomFaults(seed: UInt64, share: Double = 0.5, of address: VirtualAddress) {
-        setFaults(of: address) {
-            $0 = PeripheralFaults(random: share > 0 ? (SeededGenerator(seed: seed), share) : nil)
-        }
+        setFaults(of: address) { $0 = PeripheralFaults(random: share > 0 ? (SeededGenerator(seed: seed), share) : nil) }
     }
 
     /// Ends the link in place of the response to the `requests`th request from now on. Subscriptions count too, and
@@ -274,9 +262,7 @@ extension Simulator {
     }
 
     /// Registers the agent of another program, such as a desktop's, which is not on this bus.
-    public func add(_ agent: VirtualAgent) {
-        stage.decide { $0.daemon.connections.agents.add(agent, &$0.daemon.core) }
-    }
+    public func add(_ agent: VirtualAgent) { stage.decide { $0.daemon.connections.agents.add(agent, &$0.daemon.core) } }
 
     /// Another program on this bus, which is not bluetoothd, calls `RequestAuthorization` of each agent, for a device of an
     /// adapter, which need not exist. `completion` is called on the simulator's loop for each agent, with the name of the

@@ -70,9 +70,7 @@ final class Stage: Sendable {
     }
 
     /// Reads the simulation, from any thread.
-    func look<R>(_ body: (Simulation) -> R) -> R {
-        shared.withLock { body($0.simulation) }
-    }
+    func look<R>(_ body: (Simulation) -> R) -> R { shared.withLock { body($0.simulation) } }
 
     /// Leaves the bus for good.
     func end() {

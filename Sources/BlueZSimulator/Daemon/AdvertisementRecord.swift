@@ -30,9 +30,7 @@ struct AdvertisementRecord: Hashable, Sendable {
     var txPower: Int16?
 
     /// The longest advertisement and the longest scan response, in bytes.
-    private var limit: Int {
-        traits.hasLongAdvertisements ? AdvertisingData.longestExtended : AdvertisingData.longest
-    }
+    private var limit: Int { traits.hasLongAdvertisements ? AdvertisingData.longestExtended : AdvertisingData.longest }
 
     /// The address of a broadcast, which is random and cannot be resolved; nil for the adapter's.
     var ownAddress: VirtualAddress? {

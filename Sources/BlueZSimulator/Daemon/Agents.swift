@@ -129,9 +129,7 @@ struct Agents: Sendable {
     /// The capability of the agent that is asked about the pairings of a client: its own, or the default agent.
     func capability(of client: String?) -> PairingCapability? { agent(of: client).map { agents[$0].capability } }
 
-    private func agent(of client: String?) -> Int? {
-        client.flatMap(place(of:)) ?? (agents.isEmpty ? nil : 0)
-    }
+    private func agent(of client: String?) -> Int? { client.flatMap(place(of:)) ?? (agents.isEmpty ? nil : 0) }
 
     /// Asks the agent of a client, or the default agent; the answer is an order for the link layer.
     ///

@@ -49,9 +49,7 @@ struct ObjectTree: Sendable {
         attributes[key.device, default: [:]][key.handle] = attribute
     }
 
-    mutating func removeAttribute(_ key: AttributeKey) {
-        attributes[key.device]?[key.handle] = nil
-    }
+    mutating func removeAttribute(_ key: AttributeKey) { attributes[key.device]?[key.handle] = nil }
 
     /// Sets a property; one that the object does not have stays absent.
     mutating func set(_ name: String, to value: BusValue, of key: AttributeKey) {

@@ -104,9 +104,7 @@ struct RemoteTable: Sendable {
         }
     }
 
-    static func path(of service: UInt16, in devicePath: String) -> String {
-        devicePath + "/service" + digits(service)
-    }
+    static func path(of service: UInt16, in devicePath: String) -> String { devicePath + "/service" + digits(service) }
 
     /// Services that BlueZ keeps for itself: generic access, and input devices, which it passes to the kernel.
     static let claimedServices: Set<String> = [

@@ -43,9 +43,7 @@ struct AttributeDatabase: Hashable, Sendable {
         var canNotify: Bool { !flags.isDisjoint(with: [.notify, .indicate]) }
 
         /// The handle of the descriptor that subscriptions are written to.
-        var configurationHandle: UInt16? {
-            descriptors.first { $0.uuid == AttributeDatabase.configuration }?.handle
-        }
+        var configurationHandle: UInt16? { descriptors.first { $0.uuid == AttributeDatabase.configuration }?.handle }
     }
 
     struct Descriptor: Hashable, Sendable {

@@ -330,9 +330,7 @@ struct LinkLayer: Sendable {
     }
 
     /// Whether an adapter sends an advertisement that takes connections.
-    private func accepts(_ adapter: Int) -> Bool {
-        hosts.values.contains { $0.adapter == adapter && $0.isConnectable }
-    }
+    private func accepts(_ adapter: Int) -> Bool { hosts.values.contains { $0.adapter == adapter && $0.isConnectable } }
 
     private mutating func connectionDue(_ end: CentralEnd) {
         guard let link = links[end], !link.isUp else { return }

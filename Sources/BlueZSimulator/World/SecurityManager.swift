@@ -276,9 +276,7 @@ struct SecurityManager: Sendable {
     }
 
     /// Does the first thing that is due.
-    mutating func timePassed() {
-        if let due = deadlines.popDue(at: now) { perform(due.key) }
-    }
+    mutating func timePassed() { if let due = deadlines.popDue(at: now) { perform(due.key) } }
 
     private mutating func perform(_ due: Due) {
         switch due.kind {

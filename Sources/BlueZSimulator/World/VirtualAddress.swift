@@ -4,9 +4,7 @@ public struct VirtualAddress: Hashable, Sendable {
     public let value: UInt64
 
     /// Creates an address from its low 48 bits.
-    public init(value: UInt64) {
-        self.value = value & 0xFFFF_FFFF_FFFF
-    }
+    public init(value: UInt64) { self.value = value & 0xFFFF_FFFF_FFFF }
 
     /// Creates an address from its written form, with colons, dashes or underscores, in either case. Nil for anything else.
     public init?(_ text: some StringProtocol) {
