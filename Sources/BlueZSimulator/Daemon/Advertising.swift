@@ -62,7 +62,9 @@ struct Advertising: Sendable {
         core.setProperty(
             "TxPower", of: InterfaceName.advertisement, to: .int16(record.txPower ?? AdvertisementRecord.defaultPower),
             at: record.path, of: record.owner)
-        if let error = core.faults.registerAdvertisement.popLast() { return fail(key, call, error, &core) }
+        if !core.faults.registerAdvertisement.isEmpty {
+            return fail(key, call, core.faults.registerAdvertisement.removeFirst(), &core)
+        }
         // The kernel accepts new ones only while the adapter is on.
         guard adapter.isPowered, record.advertisingData(from: adapter) != nil else {
             return fail(key, call, .failed("Failed to register advertisement"), &core)

@@ -113,7 +113,7 @@ struct Applications: Sendable {
 
     mutating func register(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         guard self[call] == nil else { throw .alreadyExists }
-        if let error = core.faults.registerApplication.popLast() { throw error }
+        if !core.faults.registerApplication.isEmpty { throw core.faults.registerApplication.removeFirst() }
         let id = ApplicationID(number: core.nextNumber())
         byID[id] = LocalApplication(
             id: id, owner: call.client, path: call.path(0), adapter: call.adapter, registration: call.id)

@@ -155,7 +155,10 @@ struct Connections: Sendable {
 
     mutating func linkFailed(_ key: DeviceKey, _ core: inout Core) {
         failPairing(key, .pageTimeout, &core)
-        let error = core.faults.connect[key.address]?.popLast() ?? .failed(core.traits.connectionFailure)
+        var error = DaemonError.failed(core.traits.connectionFailure)
+        if core.faults.connect[key.address]?.isEmpty == false {
+            error = core.faults.connect[key.address]!.removeFirst()
+        }
         if let call = connects.removeValue(forKey: key) { core.fail(call, error) }
         core.forgetLater(key)
     }

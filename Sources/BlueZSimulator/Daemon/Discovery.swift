@@ -35,7 +35,7 @@ struct Discovery: Sendable {
         let index = call.adapter
         var scan = try powered(index, core)
         guard !scan.scanning.contains(where: { $0.owner == call.client }) else { throw .inProgress }
-        if let error = core.faults.startDiscovery.popLast() { throw error }
+        if !core.faults.startDiscovery.isEmpty { throw core.faults.startDiscovery.removeFirst() }
         let filter = scan.remove(call.client)?.filter
         scan.sessions.insert(DiscoverySession(owner: call.client, filter: filter, isScanning: true), at: 0)
         scans[index] = scan

@@ -209,7 +209,9 @@ struct SecurityManager: Sendable {
     private mutating func startDue(_ end: CentralEnd) {
         guard let link = links[end] else { return }
         for side in Side.allCases {
-            guard let failure = failures[address(of: link[side])]?.popLast() else { continue }
+            let device = address(of: link[side])
+            guard let failure = failures[device]?.first else { continue }
+            failures[device]?.removeFirst()
             return conclude(end, .fail(failure))
         }
         perform(links[end]?.pairing?.begin(now: now) ?? [], at: end)
