@@ -209,7 +209,8 @@ struct PendingWork {
 }
 
 /// Sets a variable and returns its previous value.
-func exchange<T>(_ variable: inout T, with value: T) -> T {
+@inlinable
+package func exchange<T>(_ variable: inout T, with value: T) -> T {
     let old = variable
     variable = value
     return old
