@@ -164,7 +164,7 @@ package final class Connector: @unchecked Sendable {
     /// objects before it sends any reply, and replies to no call while it discovers services. On the loop only, as
     /// `completion` is, which comes exactly once, also if the daemon does not reply within five seconds.
     package func fence(_ device: ObjectKey, completion: @escaping @Sendable () -> Void) {
-        daemon.getProperty("ServicesResolved", of: device) { _ in completion() }
+        daemon.getProperty("ServicesResolved", at: device.objectPath) { _ in completion() }
     }
 
     /// Reads the size of packets on a new link if BlueZ exports characteristics of an earlier one: their property `MTU` exists
@@ -177,13 +177,8 @@ package final class Connector: @unchecked Sendable {
             let path = daemon.objects.path(of: AttributeKey(device: device, handle: characteristic.handle))
                 .flatMap({ ObjectPath(validating: $0) })
         else { return }
-        daemon.call(
-            path: path, interface: BlueZName.properties, member: "Get",
-            body: {
-                $0.string(static: AttributeKind.characteristic.table.interface)
-                $0.string("MTU")
-            }
-        ) { [weak self] result in
+        let interface = "\(AttributeKind.characteristic.table.interface)"
+        daemon.getProperty("MTU", of: interface, at: path, timeout: DaemonLink.defaultTimeout) { [weak self] result in
             guard let self, case .success(let reply) = result else { return }
             var reader = reply.reader
             guard let mtu = reader.variant({ $0.uint16() }) else { return }
@@ -198,7 +193,7 @@ package final class Connector: @unchecked Sendable {
         of device: ObjectKey, after error: BlueZError?, completion: @escaping @Sendable (BlueZError?) -> Void
     ) {
         guard error == nil, !isConnected(device) else { return completion(error) }
-        daemon.getProperty("Connected", of: device, timeout: Self.confirmationLimit) { [weak self] result in
+        daemon.getProperty("Connected", at: device.objectPath, timeout: Self.confirmationLimit) { [weak self] result in
             guard let self, case .success(let reply) = result else { return completion(result.failure) }
             var reader = reply.reader
             if let isConnected = reader.variant({ $0.bool() }) {
@@ -209,8 +204,7 @@ package final class Connector: @unchecked Sendable {
     }
 
     private func session(of adapter: ObjectKey) -> Session {
-        if let session = sessions[adapter] { return session }
-        let session = Session(on: loop)
+        let session = sessions[adapter] ?? Session(on: loop)
         sessions[adapter] = session
         return session
     }

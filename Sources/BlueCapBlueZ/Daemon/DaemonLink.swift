@@ -345,14 +345,15 @@ package final class DaemonLink: @unchecked Sendable {
         connection.call(message, timeout: timeout) { completion($0.mapError(BlueZError.init)) }
     }
 
-    /// Reads a property of a device from the daemon. `completion` comes exactly once, at the latest after five seconds.
+    /// Reads a property from the daemon. `completion` comes exactly once, at the latest after `timeout` seconds.
     func getProperty(
-        _ name: String, of device: ObjectKey, timeout: Double = 5, completion: @escaping BlueZCompletion<Message>
+        _ name: String, of interface: String = BlueZName.device, at path: ObjectPath, timeout: Double = 5,
+        completion: @escaping BlueZCompletion<Message>
     ) {
         call(
-            device, interface: BlueZName.properties, member: "Get", timeout: timeout,
+            path: path, interface: BlueZName.properties, member: "Get", timeout: timeout,
             body: {
-                $0.string(BlueZName.device)
+                $0.string(interface)
                 $0.string(name)
             }, completion: completion)
     }

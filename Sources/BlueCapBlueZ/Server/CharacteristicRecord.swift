@@ -131,7 +131,8 @@ extension CharacteristicRecord {
 
     private func socketEnded(_ number: SubscriberTable.SocketNumber) {
         guard application.capabilities.notificationSockets != .shared else { return change { $0.sharedSocketEnded() } }
-        let isBonded = table.peer(of: number)?.device.map { application.client.keepsSubscriptions(of: $0) } ?? false
+        // BlueZ keeps what a bonded central has subscribed to when its link ends (`device_is_bonded`).
+        let isBonded = table.peer(of: number)?.device.flatMap { daemon.objects[$0]?.keepsKeys } ?? false
         let now = application.client.loop.now
         change { $0.socketEnded(number, isBonded: isBonded, at: now) }
     }

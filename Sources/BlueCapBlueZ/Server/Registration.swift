@@ -40,8 +40,7 @@ package class Registration: BlueZObserver, @unchecked Sendable {
         self.adapter = adapter
         self.rules = rules
         self.stateChanged = stateChanged
-        path = ObjectPath.root.appending("org").appending("bluecap")
-            .appending(rules.noun.lowercased() + "\(client.makeID())")
+        path = ("/org/bluecap" as ObjectPath).appending(rules.noun.lowercased() + "\(client.makeID())")
         machine = RegistrationMachine(rules)
         timer = LoopTimer(on: client.loop)
         patience = LoopTimer(on: client.loop)

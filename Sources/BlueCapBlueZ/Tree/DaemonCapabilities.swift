@@ -11,9 +11,9 @@ package struct DaemonCapabilities: Hashable, Sendable {
     package private(set) var isExperimental = false
 
     /// Whether the daemon is certainly BlueZ 5.`minor` or later.
-    private func isSince(_ minor: Int) -> Bool { versions.isAtLeast(.v5(minor)) }
+    private func isSince(_ minor: Int) -> Bool { versions.first >= .v5(minor) }
     /// Whether the daemon is certainly older than BlueZ 5.`minor`.
-    private func isBefore(_ minor: Int) -> Bool { versions.isBelow(.v5(minor)) }
+    private func isBefore(_ minor: Int) -> Bool { versions.end.map { $0 <= .v5(minor) } ?? false }
 
     /// The version, if the adapter's `Modalias` has BlueZ's form and does not contradict what the daemon exports; unknown:
     /// `nil`. A build of BlueZ's repository has the version of the last release.
@@ -244,12 +244,6 @@ struct DaemonVersionRange: Hashable, Sendable {
     }
 
     func contains(_ version: DaemonVersion) -> Bool { version >= first && end.map { version < $0 } ?? true }
-
-    /// Whether the daemon is certainly this version or a later one.
-    func isAtLeast(_ version: DaemonVersion) -> Bool { first >= version }
-
-    /// Whether the daemon is certainly older than this version.
-    func isBelow(_ version: DaemonVersion) -> Bool { end.map { $0 <= version } ?? false }
 }
 
 extension ObjectTree {
