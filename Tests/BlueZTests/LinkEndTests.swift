@@ -8,10 +8,9 @@ import XCTest
 /// The ends of links as each version signals them, and the removal of devices.
 final class LinkEndTests: XCTestCase {
     private let device = ObjectKey(BlueZMessages.device)
-    private let daemon = FakeDaemon()
+    private var daemon = FakeDaemon()
     /// Keeps the client.
     private var observation: CancelHandle?
-    private let results = Locked<[String]>([])
 
     private func readyClient(_ observer: RecordingObserver = RecordingObserver()) -> BlueZClient {
         daemon.objects.append((BlueZMessages.device, [("org.bluez.Device1", BlueZMessages.fullDevice)]))
@@ -90,45 +89,26 @@ final class LinkEndTests: XCTestCase {
 
     // MARK: RemoveDevice
 
-    private func remove(_ client: BlueZClient) throws {
-        let results = results
-        client.removeDevice(device) { result in
-            results.withLock { $0.append(result.failure?.name ?? "done") }
+    func testTheLinkIsEndedBeforeADeviceIsRemoved() {
+        let notConnected = DBusError(name: "org.bluez.Error.NotConnected", message: "Not Connected")
+        let noReply = "org.freedesktop.DBus.Error.NoReply"
+        let table: [(name: String, minor: Int?, error: DBusError?, isSilent: Bool, result: String)] = [
+            ("a link", nil, nil, false, "done"), ("no link", nil, notConnected, false, "done"),
+            ("a link that cannot be ended", 82, nil, true, "done"),
+            ("a link that cannot be ended, by 5.87", 87, nil, true, noReply),
+        ]
+        for row in table {
+            daemon = FakeDaemon()
+            if let minor = row.minor { daemon.objects = [(BlueZMessages.adapterPath, BlueZMessages.adapter(minor))] }
+            let client = readyClient()
+            daemon.errors["Disconnect"] = row.error.map { [$0] }
+            if row.isSilent { daemon.silent = ["Disconnect"] }
+            let result = Locked("")
+            client.removeDevice(device) { outcome in result.withLock { $0 = outcome.failure?.name ?? "done" } }
+            daemon.loop.run()
+            daemon.loop.advance(by: 15)
+            XCTAssertEqual(daemon.calls, ["Disconnect"] + (row.result == "done" ? ["RemoveDevice"] : []), row.name)
+            XCTAssertEqual(result.withLock { $0 }, row.result, row.name)
         }
-        daemon.loop.run()
-        daemon.loop.advance(by: 15)
-    }
-
-    func testTheLinkIsEndedBeforeADeviceIsRemoved() throws {
-        let client = readyClient()
-        try remove(client)
-        XCTAssertEqual(daemon.calls, ["Disconnect", "RemoveDevice"])
-        XCTAssertEqual(results.withLock { $0 }, ["done"])
-    }
-
-    func testADeviceWithoutALinkIsRemoved() throws {
-        let client = readyClient()
-        daemon.errors["Disconnect"] = [DBusError(name: "org.bluez.Error.NotConnected", message: "Not Connected")]
-        try remove(client)
-        XCTAssertEqual(daemon.calls, ["Disconnect", "RemoveDevice"])
-        XCTAssertEqual(results.withLock { $0 }, ["done"])
-    }
-
-    func testADeviceWhoseLinkCannotBeEndedIsRemovedByADaemonThatIsNot587() throws {
-        daemon.objects = [(BlueZMessages.adapterPath, BlueZMessages.adapter(82))]
-        let client = readyClient()
-        daemon.silent = ["Disconnect"]
-        try remove(client)
-        XCTAssertEqual(daemon.calls, ["Disconnect", "RemoveDevice"])
-        XCTAssertEqual(results.withLock { $0 }, ["done"])
-    }
-
-    func testADeviceWhoseLinkCannotBeEndedIsNotRemoved() throws {
-        daemon.objects = [(BlueZMessages.adapterPath, BlueZMessages.adapter(87))]
-        let client = readyClient()
-        daemon.silent = ["Disconnect"]
-        try remove(client)
-        XCTAssertEqual(daemon.calls, ["Disconnect"])
-        XCTAssertEqual(results.withLock { $0 }, ["org.freedesktop.DBus.Error.NoReply"])
     }
 }
