@@ -365,7 +365,7 @@ final class FakeManager: AgentDelegate, @unchecked Sendable {
     var claim = AgentClaim.asConnected
     var whenRequested: (AgentRequest) -> Void = { _ in }
     private(set) var requests: [AgentRequest] = []
-    private(set) var ends: [(number: AgentRequest.Number, end: AgentEnd)] = []
+    private(set) var ends: [(number: AgentRequest.ID, end: AgentEnd)] = []
 
     func claim(_ device: ObjectKey, in tree: borrowing ObjectTree) -> AgentClaim { claim }
 

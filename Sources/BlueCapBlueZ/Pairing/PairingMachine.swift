@@ -68,9 +68,9 @@ struct PairingMachine {
         case cancelTimer(Timer)
         case settle(WaiterID, PairingOutcome)
         /// Give a request to its manager.
-        case receive(AgentRequest.Number)
+        case receive(AgentRequest.ID)
         /// Reply to BlueZ's question, and report the end.
-        case endRequest(AgentRequest.Number, AgentEnd)
+        case endRequest(AgentRequest.ID, AgentEnd)
     }
 
     private enum State {
@@ -113,9 +113,9 @@ struct PairingMachine {
     /// The answer of this process that has ended the pairing.
     private var refusal: PairingCause?
     /// BlueZ's question that has no reply.
-    private var question: AgentRequest.Number?
+    private var question: AgentRequest.ID?
     /// A displayed passkey, about which BlueZ waits for no reply, and whose end it does not report.
-    private var display: AgentRequest.Number?
+    private var display: AgentRequest.ID?
     /// Whether BlueZ had keys of the device when it asked last.
     private var hadKeys = false
 
@@ -317,7 +317,7 @@ struct PairingMachine {
 
     /// BlueZ asks the agent, so the link is up.
     /// - Parameter isReceived: Whether a manager receives the request; otherwise it is rejected.
-    mutating func requested(_ number: AgentRequest.Number, isDisplay: Bool, isReceived: Bool) -> [Order] {
+    mutating func requested(_ number: AgentRequest.ID, isDisplay: Bool, isReceived: Bool) -> [Order] {
         (hadLink, hadKeys) = (true, status.isPaired)
         guard isReceived else { return isDisplay ? displayRefused(.rejectedByPolicy) : refused(.rejectedByPolicy) }
         guard isDisplay else {
@@ -329,7 +329,7 @@ struct PairingMachine {
         return ended + [.startTimer(.display, seconds: Self.displayLimit), .receive(number)]
     }
 
-    mutating func answered(_ number: AgentRequest.Number, _ answer: AgentAnswer) -> [Order] {
+    mutating func answered(_ number: AgentRequest.ID, _ answer: AgentAnswer) -> [Order] {
         if number == display, case .reject(let cause) = answer {
             return endDisplay(.answered(answer)) + displayRefused(cause)
         }

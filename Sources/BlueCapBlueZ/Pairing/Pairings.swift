@@ -33,7 +33,7 @@ package final class Pairings: DaemonCallee, @unchecked Sendable {
         var machine = PairingMachine()
         var timers: [PairingMachine.Timer: LoopTimer] = [:]
         var waiters: [WaiterID: Completion] = [:]
-        var exchanges: [AgentRequest.Number: Exchange] = [:]
+        var exchanges: [AgentRequest.ID: Exchange] = [:]
         /// The last displayed passkey of the pairing.
         var display: AgentRequest?
         /// The turn to connect, until the link is up or `Pair` has a reply.
@@ -483,7 +483,7 @@ package final class Pairings: DaemonCallee, @unchecked Sendable {
         }
     }
 
-    private func endRequest(_ number: AgentRequest.Number, _ end: AgentEnd, _ session: Session) {
+    private func endRequest(_ number: AgentRequest.ID, _ end: AgentEnd, _ session: Session) {
         guard let exchange = session.exchanges.removeValue(forKey: number) else { return }
         switch end {
         case .answered(.accept): exchange.invocation?.reply()

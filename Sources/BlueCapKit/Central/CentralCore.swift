@@ -11,7 +11,7 @@ struct CentralCore: SessionCore {
     var batchTime: Instant?
     /// The streams of the manager besides those of its state; ``CentralManager/invalidate()`` replaces them.
     var streams = ManagerStreams()
-    var openRequests: [AgentRequest.Number: PairingRequest] = [:]
+    var openRequests: [AgentRequest.ID: PairingRequest] = [:]
     /// The operations that have not been settled.
     var completions: [OperationID: CentralSession.Completion] = [:]
     private var lastOperation: UInt64 = 0

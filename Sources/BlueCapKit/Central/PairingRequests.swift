@@ -23,7 +23,7 @@ protocol PairingSession: ManagerSession, AgentDelegate where Core: PairingCore {
 protocol PairingCore: SessionCore {
     var policy: PairingPolicy { get set }
     /// The requests that the application has not answered.
-    var openRequests: [AgentRequest.Number: PairingRequest] { get set }
+    var openRequests: [AgentRequest.ID: PairingRequest] { get set }
     /// The devices with bonds that this manager has made.
     var ownBonds: Set<PeripheralKey> { get }
     mutating func bondEnded(of key: PeripheralKey)
