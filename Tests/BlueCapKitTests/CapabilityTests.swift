@@ -2,7 +2,6 @@ import BlueCapFutures
 import BlueCapGATT
 import BlueCapKit
 import BlueZSimulator
-import Foundation
 import TestSupport
 import XCTest
 

@@ -1,5 +1,4 @@
 import BlueCapDBus
-import Foundation
 import TestBasics
 import TestSupport
 import XCTest

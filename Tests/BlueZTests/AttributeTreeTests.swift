@@ -1,5 +1,4 @@
 import BlueCapDBus
-import Foundation
 import BlueCapGATT
 import TestSupport
 import XCTest

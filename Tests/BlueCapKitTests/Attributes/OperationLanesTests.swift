@@ -1,5 +1,4 @@
 import BlueCapBlueZ
-import Foundation
 import TestSupport
 import XCTest
 

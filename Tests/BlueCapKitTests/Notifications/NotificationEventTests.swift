@@ -1,6 +1,5 @@
 import BlueCapFutures
 import BlueZSimulator
-import Foundation
 import TestSupport
 import XCTest
 

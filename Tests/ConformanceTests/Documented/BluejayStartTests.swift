@@ -1,6 +1,5 @@
 import Bluejay
 import BlueZSimulator
-import Dispatch
 import XCTest
 
 /// The guide's sections Initialization, Bluetooth Events, Services and Characteristics, and CoreBluetooth Migration.

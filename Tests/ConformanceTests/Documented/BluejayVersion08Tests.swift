@@ -1,6 +1,5 @@
 import Bluejay
 import BlueZSimulator
-import Dispatch
 import XCTest
 
 /// Bluejay as programs use it since version 0.8, beside the guide's spelling.
