@@ -193,10 +193,8 @@ package final class Connection: Sendable {
             completion(
                 result.flatMap { reply in
                     var reader = reply.reader
-                    guard let answer = reader.uint32().flatMap(NameReply.init) else {
-                        return .failure(.failed("The bus has answered RequestName with \(reply)."))
-                    }
-                    return .success(answer)
+                    return reader.uint32().flatMap(NameReply.init).map { .success($0) }
+                        ?? .failure(.failed("The bus has answered RequestName with \(reply)."))
                 })
         }
     }

@@ -25,9 +25,9 @@ package struct InterfaceTable<Target: Sendable>: Sendable {
             _ name: StaticString, in inputs: Arguments = [:], out outputs: Arguments = [:],
             handler: @escaping @Sendable (Target, Invocation) -> Void
         ) {
-            method = Interface.Method(name, in: inputs, out: outputs) { target, invocation in
-                handler(typed(target), invocation)
-            }
+            method = Interface.Method(
+                name: name, inputs: inputs, outputs: outputs, input: CString(inputs.map { "\($0.value)" }.joined()),
+                output: CString(outputs.map { "\($0.value)" }.joined()), handler: { handler(typed($0), $1) })
         }
     }
 
@@ -45,10 +45,10 @@ package struct InterfaceTable<Target: Sendable>: Sendable {
             get: @escaping @Sendable (Target, inout MessageWriter) -> Void
         ) {
             var erasedSet: Interface.Property.Setter?
-            if let set { erasedSet = { target, reader, invocation in set(typed(target), &reader, invocation) } }
+            if let set { erasedSet = { set(typed($0), &$1, $2) } }
             property = Interface.Property(
-                name: name, signature: signature, exists: { target in exists?(typed(target)) ?? true },
-                set: erasedSet, get: { target, writer in get(typed(target), &writer) })
+                name: name, signature: signature, exists: { exists?(typed($0)) ?? true }, set: erasedSet,
+                get: { get(typed($0), &$1) })
         }
     }
 
@@ -79,24 +79,16 @@ private func typed<Target>(_ target: any Sendable) -> Target {
 
 /// The contents of an `InterfaceTable`, without the type of its targets.
 final class Interface: Sendable {
+    typealias Arguments = KeyValuePairs<StaticString, StaticString>
+
     struct Method: Sendable {
         let name: StaticString
-        let inputs: KeyValuePairs<StaticString, StaticString>
-        let outputs: KeyValuePairs<StaticString, StaticString>
+        let inputs: Arguments
+        let outputs: Arguments
         /// The signatures of all inputs and of all outputs.
         let input: CString
         let output: CString
         let handler: @Sendable (any Sendable, Invocation) -> Void
-
-        init(
-            _ name: StaticString, in inputs: KeyValuePairs<StaticString, StaticString>,
-            out outputs: KeyValuePairs<StaticString, StaticString>,
-            handler: @escaping @Sendable (any Sendable, Invocation) -> Void
-        ) {
-            (self.name, self.inputs, self.outputs, self.handler) = (name, inputs, outputs, handler)
-            input = CString(inputs.map { "\($0.value)" }.joined())
-            output = CString(outputs.map { "\($0.value)" }.joined())
-        }
     }
 
     struct Property: Sendable {
@@ -112,11 +104,10 @@ final class Interface: Sendable {
     let name: String
     let methods: [Method]
     let properties: [Property]
-    private let signals: KeyValuePairs<StaticString, KeyValuePairs<StaticString, StaticString>>
+    private let signals: KeyValuePairs<StaticString, Arguments>
 
     init(
-        name: String, methods: [Method], properties: [Property],
-        signals: KeyValuePairs<StaticString, KeyValuePairs<StaticString, StaticString>>
+        name: String, methods: [Method], properties: [Property], signals: KeyValuePairs<StaticString, Arguments>
     ) {
         (self.name, self.methods, self.properties, self.signals) = (name, methods, properties, signals)
         precondition(
@@ -141,7 +132,7 @@ final class Interface: Sendable {
     /// The interface in the XML of org.freedesktop.DBus.Introspectable, in the form that BlueZ writes. Names and
     /// signatures were checked and have no character that XML would escape.
     var xml: String {
-        func arguments(_ arguments: KeyValuePairs<StaticString, StaticString>, _ direction: String = "") -> String {
+        func arguments(_ arguments: Arguments, _ direction: String = "") -> String {
             arguments.map { "<arg name=\"\($0.key)\" type=\"\($0.value)\"\(direction)/>" }.joined()
         }
         var xml = "<interface name=\"\(name)\">"

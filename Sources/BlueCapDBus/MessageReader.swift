@@ -440,19 +440,15 @@ extension MessageReader {
 }
 
 /// The type of one value in a message: its code in signatures.
-package struct ArgumentType: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+package struct ArgumentType: Hashable, Sendable, CustomStringConvertible {
     package let rawValue: UInt8
-
-    package init(rawValue: UInt8) {
-        self.rawValue = rawValue
-    }
 
     private init(_ scalar: Unicode.Scalar) {
         rawValue = UInt8(ascii: scalar)
     }
 
     /// The end of the values.
-    package static let end = ArgumentType(rawValue: 0)
+    package static let end = ArgumentType("\0")
     package static let byte = ArgumentType("y")
     package static let bool = ArgumentType("b")
     package static let int16 = ArgumentType("n")
@@ -473,11 +469,11 @@ package struct ArgumentType: RawRepresentable, Hashable, Sendable, CustomStringC
 
     /// Signatures write a structure and a dictionary entry with brackets, all other types with their code.
     init(signatureCode: UInt8) {
-        self =
+        rawValue =
             switch signatureCode {
-            case UInt8(ascii: "("): .structure
-            case UInt8(ascii: "{"): .dictionaryEntry
-            default: ArgumentType(rawValue: signatureCode)
+            case UInt8(ascii: "("): UInt8(ascii: "r")
+            case UInt8(ascii: "{"): UInt8(ascii: "e")
+            default: signatureCode
             }
     }
 

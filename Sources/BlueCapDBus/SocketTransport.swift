@@ -78,9 +78,9 @@ final class SocketTransport: Transport, @unchecked Sendable {
         var handlers = cdbus_handlers()
         // Not retained: the handlers are removed before this object is released.
         handlers.data = Unmanaged.passUnretained(self).toOpaque()
-        handlers.added = { watch, data in transport(data)?.add(Handle(watch)) }
-        handlers.removed = { watch, data in transport(data)?.remove(Handle(watch)) }
-        handlers.toggled = { watch, data in transport(data)?.toggled(Handle(watch)) }
+        handlers.added = { watch, data in transport(data)?.add(Handle(pointer: watch)) }
+        handlers.removed = { watch, data in transport(data)?.remove(Handle(pointer: watch)) }
+        handlers.toggled = { watch, data in transport(data)?.toggled(Handle(pointer: watch)) }
         precondition(
             cdbus_connection_set_handlers(connection, &handlers),
             "The system has no memory left for a D-Bus connection.")
@@ -191,10 +191,6 @@ final class SocketTransport: Transport, @unchecked Sendable {
 /// A watch of libdbus. Unchecked: it is only passed to libdbus, on the loop.
 private struct Handle: Equatable, @unchecked Sendable {
     let pointer: OpaquePointer?
-
-    init(_ pointer: OpaquePointer?) {
-        self.pointer = pointer
-    }
 }
 
 private func transport(_ data: UnsafeMutableRawPointer?) -> SocketTransport? {

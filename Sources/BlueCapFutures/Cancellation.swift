@@ -38,27 +38,26 @@ extension Future {
     @discardableResult
     public func cancel(_ cancelToken: CancelToken) -> Bool {
         guard cancelToken != .uncancellable else { return false }
-        let (named, before) = state.withLock { _ in
+        let (named, before) = state.withLock {
             let before = cancellables ?? []
             let named = before.filter { $0.token == cancelToken }
             cancellables = before.filter { $0.token != cancelToken && !$0.isSpent }
             return (named, before)
         }
         // Outside the lock, since releasing a closure runs the `deinit` of what it captures.
-        var wereAny = false
-        for handler in named where handler.cancel() { wereAny = true }
-        let kept = state.withLock { _ in
+        let cancelled = named.filter { $0.cancel() }
+        let kept = state.withLock {
             let kept = handlers
             handlers = kept.withoutSpent()
             return kept
         }
         withExtendedLifetime((before, kept)) {}
-        return wereAny
+        return !cancelled.isEmpty
     }
 
     /// Adds a handler that can be cancelled, and keeps a reference to it until it has run.
     func addCancellable(_ handler: CancellableHandler<T>) {
-        let before = state.withLock { _ in
+        let before = state.withLock {
             let before = cancellables ?? []
             cancellables = before.filter { !$0.isSpent } + [handler]
             return before

@@ -1,5 +1,3 @@
-import Dispatch
-
 /// The clock of the operators that depend on time. Tests pass one that they control.
 package protocol DelayClock: Sendable {
     /// Runs `work` once, after `seconds`.
@@ -10,11 +8,10 @@ package protocol DelayClock: Sendable {
 struct DispatchClock: DelayClock {
     static let shared = DispatchClock()
 
-    private let queue = DispatchQueue(label: "Futures.delays")
+    private let queue = Queue("Futures.delays")
 
     func after(_ seconds: Double, _ work: @escaping @Sendable () -> Void) {
-        guard seconds.isFinite else { return }
-        queue.asyncAfter(deadline: .now() + seconds, execute: work)
+        if seconds.isFinite { queue.delay(seconds, work) }
     }
 }
 

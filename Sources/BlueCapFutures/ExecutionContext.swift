@@ -56,10 +56,7 @@ public struct MaxStackDepthContext: ExecutionContext {
     /// Runs `task` before it returns, or on the global queue when the stack is deep.
     public func execute(_ task: @escaping @Sendable () -> Void) {
         let thread = ThreadWork.current
-        guard thread.pointee.taskDepth < Self.maximumDepth else {
-            QueueContext.global.execute(task)
-            return
-        }
+        guard thread.pointee.taskDepth < Self.maximumDepth else { return QueueContext.global.execute(task) }
         thread.pointee.taskDepth += 1
         task()
         thread.pointee.taskDepth -= 1

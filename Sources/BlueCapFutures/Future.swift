@@ -205,7 +205,7 @@ public final class Future<T>: Futurable {
 
     @usableFromInline @inline(never)
     func postpone(_ first: Handlers<T>, on thread: UnsafeMutablePointer<ThreadWork>) {
-        state.withLock { _ in handlers = first.followed(by: handlers) }
+        state.withLock { handlers = first.followed(by: handlers) }
         thread.postpone(self)
     }
 

@@ -47,11 +47,7 @@ public struct FutureStreamValues<T>: AsyncSequence {
     let outcomes: FutureStreamOutcomes<T>
 
     public struct AsyncIterator: AsyncIteratorProtocol {
-        private var outcomes: FutureStreamOutcomes<T>.AsyncIterator?
-
-        init(_ outcomes: FutureStreamOutcomes<T>.AsyncIterator) {
-            self.outcomes = outcomes
-        }
+        fileprivate var outcomes: FutureStreamOutcomes<T>.AsyncIterator?
 
         /// Returns the next value, or `nil` at the end. If the next element is an error, throws it and ends.
         public mutating func next() async throws -> T? {
@@ -68,7 +64,7 @@ public struct FutureStreamValues<T>: AsyncSequence {
     }
 
     public func makeAsyncIterator() -> AsyncIterator {
-        AsyncIterator(outcomes.makeAsyncIterator())
+        AsyncIterator(outcomes: outcomes.makeAsyncIterator())
     }
 }
 
@@ -78,11 +74,7 @@ public struct FutureStreamOutcomes<T>: AsyncSequence {
     let limit: Int
 
     public struct AsyncIterator: AsyncIteratorProtocol {
-        private var elements: AsyncStream<Try<T>>.Iterator
-
-        init(_ elements: AsyncStream<Try<T>>.Iterator) {
-            self.elements = elements
-        }
+        fileprivate var elements: AsyncStream<Try<T>>.Iterator
 
         /// Returns the next element, or `nil` at the end.
         public mutating func next() async -> Try<T>? {
@@ -103,7 +95,7 @@ public struct FutureStreamOutcomes<T>: AsyncSequence {
             continuation.yield(element)
         }
         stream.add(StreamHandler(handler, token: token, finished: { continuation.finish() }))
-        return AsyncIterator(elements.makeAsyncIterator())
+        return AsyncIterator(elements: elements.makeAsyncIterator())
     }
 }
 

@@ -90,7 +90,7 @@ extension FutureStream {
 
     package func throttle(_ seconds: Double, clock: any DelayClock) -> FutureStream<T> {
         let throttled = FutureStream<T>(capacity: capacity)
-        let throttle = Throttle(into: throttled, seconds: seconds, clock: clock)
+        let throttle = Throttle(stream: throttled, seconds: seconds, clock: clock)
         add(StreamHandler(.completion { throttle.receive($0) }, finished: { throttle.finish() }), for: throttled)
         return throttled
     }
@@ -98,7 +98,7 @@ extension FutureStream {
 
 /// Passes on one element in each period: the first at once, then the latest of each period.
 // `@unchecked`: the state is behind a lock, and the stream locks itself.
-private final class Throttle<T>: @unchecked Sendable {
+private struct Throttle<T>: @unchecked Sendable {
     private struct State {
         /// Whether a period is running.
         var isClosed = false
@@ -106,16 +106,10 @@ private final class Throttle<T>: @unchecked Sendable {
         var isFinished = false
     }
 
-    private let stream: FutureStream<T>
-    private let seconds: Double
-    private let clock: any DelayClock
+    let stream: FutureStream<T>
+    let seconds: Double
+    let clock: any DelayClock
     private let state = Locked(State())
-
-    init(into stream: FutureStream<T>, seconds: Double, clock: any DelayClock) {
-        self.stream = stream
-        self.seconds = seconds
-        self.clock = clock
-    }
 
     func receive(_ element: Try<T>) {
         let (isFirst, displaced) = state.withLock { state in
@@ -140,7 +134,7 @@ private final class Throttle<T>: @unchecked Sendable {
 
     private func begin(with element: Try<T>) {
         stream.complete(element)
-        clock.after(seconds) { self.endPeriod() }
+        clock.after(seconds) { endPeriod() }
     }
 
     private func endPeriod() {

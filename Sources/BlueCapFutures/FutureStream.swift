@@ -97,12 +97,12 @@ public final class FutureStream<T> {
 
     /// The kept elements, oldest first, each as a completed future.
     public var futures: [Future<T>] {
-        state.withLock { _ in backlog.elements }.map { Future(result: $0) }
+        state.withLock { backlog.elements }.map { Future(result: $0) }
     }
 
     /// How many elements are kept.
     public var count: Int {
-        state.withLock { _ in backlog.count }
+        state.withLock { backlog.count }
     }
 
     /// How many elements were lost because there was no handler yet and the stream was full: those that newer ones
@@ -110,7 +110,7 @@ public final class FutureStream<T> {
     ///
     /// While there is a handler nothing is lost, however slow it is.
     public var droppedCount: Int {
-        state.withLock { _ in backlog.dropped }
+        state.withLock { backlog.dropped }
     }
 
     /// Whether there is a handler.
@@ -127,7 +127,7 @@ public final class FutureStream<T> {
 
     /// The handlers that are not cancelled, and those that are about to be added.
     private func presentHandlers() -> [StreamHandler<T>] {
-        state.withLock { _ in
+        state.withLock {
             handlers.all
                 + inbox.elements.compactMap { event in if case .handler(let handler, _) = event { handler } else { nil }
                 }
@@ -319,12 +319,7 @@ public final class FutureStream<T> {
     /// Puts an event back that is due before all others, until the stack has unwound.
     @usableFromInline @inline(never)
     func postpone(_ event: Event, on thread: UnsafeMutablePointer<ThreadWork>) {
-        state.withLock { _ in
-            let later = inbox.elements
-            inbox = Ring()
-            inbox.append(event)
-            for event in later { inbox.append(event) }
-        }
+        state.withLock { inbox.prepend(event) }
         thread.postpone(self)
     }
 
@@ -379,7 +374,7 @@ public final class FutureStream<T> {
     private func finishHandlers() {
         let finished = handlers.all
         for handler in finished { handler.finish() }
-        state.withLock { _ in handlers = StreamHandlers() }
+        state.withLock { handlers = StreamHandlers() }
         withExtendedLifetime(finished) {}
     }
 }

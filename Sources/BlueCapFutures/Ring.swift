@@ -7,10 +7,6 @@ struct Backlog<Element> {
     @usableFromInline var dropped = 0
     @usableFromInline var ring = Ring<Element>()
 
-    init(limit: Int) {
-        self.limit = limit
-    }
-
     var count: Int { ring.count }
     var elements: [Element] { ring.elements }
 
@@ -84,11 +80,10 @@ package struct Ring<Element> {
     package mutating func remove(where isMeant: (Element) -> Bool) -> Element? {
         var rest = elements
         guard let index = rest.firstIndex(where: isMeant) else { return nil }
-        defer {
-            self = Ring()
-            for element in rest { append(element) }
-        }
-        return rest.remove(at: index)
+        let removed = rest.remove(at: index)
+        self = Ring()
+        for element in rest { append(element) }
+        return removed
     }
 
     @inlinable

@@ -8,8 +8,25 @@ extension Sequence where Element: Futurable {
         initial: R,
         combine: @escaping @Sendable (R, Element.T) throws -> R
     ) -> Future<R> {
-        let folded = Future<R>()
-        combineRest(of: Array(self)[...], initial, into: folded, context, combine)
+        // A future locks itself.
+        nonisolated(unsafe) let folded = Future<R>()
+        /// Combines `value` with the values of `futures`, each when the one before is complete.
+        func combineRest(of futures: ArraySlice<Element>, _ value: R) {
+            guard let next = futures.first else {
+                folded.success(value)
+                return
+            }
+            // Only one step at a time has the combination so far.
+            nonisolated(unsafe) let value = value
+            nonisolated(unsafe) let combineOthers = { combineRest(of: futures.dropFirst(), $0) }
+            next.onComplete(context: context, cancelToken: .uncancellable) { outcome in
+                switch outcome.map({ try combine(value, $0) }) {
+                case .success(let value): combineOthers(value)
+                case .failure(let error): folded.failure(error)
+                }
+            }
+        }
+        combineRest(of: Array(self)[...], initial)
         return folded
     }
 
@@ -79,28 +96,6 @@ extension Sequence {
     }
 }
 
-/// Combines `value` with the values of `futures`, each when the one before is complete.
-private func combineRest<F: Futurable, R>(
-    of futures: ArraySlice<F>, _ value: R, into folded: Future<R>, _ context: any ExecutionContext,
-    _ combine: @escaping @Sendable (R, F.T) throws -> R
-) {
-    guard let next = futures.first else {
-        folded.success(value)
-        return
-    }
-    // Only one step at a time has the combination so far.
-    nonisolated(unsafe) let (value, folded) = (value, folded)
-    nonisolated(unsafe) let combineOthers = {
-        combineRest(of: futures.dropFirst(), $0, into: folded, context, combine)
-    }
-    next.onComplete(context: context, cancelToken: .uncancellable) { outcome in
-        switch outcome.map({ try combine(value, $0) }) {
-        case .success(let value): combineOthers(value)
-        case .failure(let error): folded.failure(error)
-        }
-    }
-}
-
 /// Collects values that arrive in any order, and completes a future with all of them in their own order.
 // `@unchecked`: `values` and `missing` are accessed under the lock of `state` only.
 @usableFromInline
@@ -119,15 +114,16 @@ final class Gathering<T>: @unchecked Sendable {
 
     @inlinable
     func take(_ outcome: Try<T>, at index: Int) {
-        guard case .success(let value) = outcome else {
-            if case .failure(let error) = outcome { gathered.failure(error) }
-            return
+        switch outcome {
+        case .failure(let error):
+            gathered.failure(error)
+        case .success(let value):
+            let isLast = state.withLock {
+                values[index] = value
+                missing -= 1
+                return missing == 0
+            }
+            if isLast { gathered.success(values.compactMap { $0 }) }
         }
-        let isLast = state.withLock { _ in
-            values[index] = value
-            missing -= 1
-            return missing == 0
-        }
-        if isLast { gathered.success(values.compactMap { $0 }) }
     }
 }

@@ -68,11 +68,11 @@ struct StateWord: ~Copyable, Sendable {
         ).exchanged
     }
 
-    /// Runs `body` under the lock, with the flags, which stay as they are.
+    /// Runs `body` under the lock. The flags stay as they are.
     @inlinable @inline(__always)
-    borrowing func withLock<R>(_ body: (_ flags: UInt32) -> R) -> R {
+    borrowing func withLock<R>(_ body: () -> R) -> R {
         let flags = lock()
         defer { unlock(flags) }
-        return body(flags)
+        return body()
     }
 }

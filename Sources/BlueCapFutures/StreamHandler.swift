@@ -147,7 +147,7 @@ final class StreamMailbox<T>: @unchecked Sendable {
     /// Runs `change` under the lock, and schedules a task if none is scheduled.
     private func put(_ change: () -> Void) {
         var displaced: ArraySlice<Try<T>> = []
-        let mustSchedule = state.withLock { _ in
+        let mustSchedule = state.withLock {
             change()
             if waiting.count > limit {
                 displaced = waiting.prefix(waiting.count - limit)
@@ -167,7 +167,7 @@ final class StreamMailbox<T>: @unchecked Sendable {
     private func drain() {
         var handled = 0
         while handled < Self.elementsPerTask {
-            let (batch, mustFinish) = state.withLock { _ in
+            let (batch, mustFinish) = state.withLock {
                 let batch = waiting
                 waiting = []
                 // After the end `isScheduled` stays set, so that no further task is scheduled.

@@ -41,27 +41,18 @@ public enum Try<T>: Tryable {
 
     @inlinable
     public var value: T? {
-        switch self {
-        case .success(let value): value
-        case .failure: nil
-        }
+        if case .success(let value) = self { value } else { nil }
     }
 
     @inlinable
     public var error: (any Error)? {
-        switch self {
-        case .success: nil
-        case .failure(let error): error
-        }
+        if case .failure(let error) = self { error } else { nil }
     }
 
     /// Whether there is a value.
     @inlinable
     public func isSuccess() -> Bool {
-        switch self {
-        case .success: true
-        case .failure: false
-        }
+        if case .success = self { true } else { false }
     }
 
     /// Whether there is an error.

@@ -110,11 +110,8 @@ extension ProfileManager {
     /// A new manager that has every profile of this module: ``BluetoothSIG``, ``TISensorTag``, ``Nordic``, ``Gnosus``.
     public static var ready: ProfileManager {
         let manager = ProfileManager()
-        for profiles in [
-            BluetoothSIG.serviceProfiles, TISensorTag.serviceProfiles, Nordic.serviceProfiles, Gnosus.serviceProfiles,
-        ] {
-            manager.add(profiles)
-        }
+        manager.add(BluetoothSIG.serviceProfiles + TISensorTag.serviceProfiles)
+        manager.add(Nordic.serviceProfiles + Gnosus.serviceProfiles)
         return manager
     }
 

@@ -8,10 +8,6 @@ package struct Instant: Comparable, Hashable, Sendable {
     package static let origin = Instant(nanoseconds: 0)
     package static let distantFuture = Instant(nanoseconds: .max)
 
-    package init(nanoseconds: UInt64) {
-        self.nanoseconds = nanoseconds
-    }
-
     /// The instant that many seconds later. Negative spans and NaN return this same instant. A span that is too long (an
     /// infinite time-out, for one) returns `distantFuture`.
     package func advanced(by seconds: TimeInterval) -> Instant {
@@ -54,14 +50,12 @@ package struct IOEvents: OptionSet, Hashable, Sendable {
 }
 
 /// What a loop lacks in a process, or a system, that has reached a limit.
-package enum LoopShortage: Error, Hashable, Sendable {
+package enum LoopShortage: Error, Hashable, Sendable, CustomStringConvertible {
     /// No thread can be created: the error number, mostly `EAGAIN`.
     case thread(Int32)
     /// No descriptor can be created: `EMFILE`, or the error number.
     case descriptors(Int32)
-}
 
-extension LoopShortage: CustomStringConvertible {
     package var description: String {
         switch self {
         case .thread(EAGAIN), .thread(ENOMEM):
@@ -215,7 +209,8 @@ struct PendingWork {
 }
 
 /// Sets a variable and returns its previous value.
-func exchange<T>(_ variable: inout T, with value: T) -> T {
+@inlinable
+package func exchange<T>(_ variable: inout T, with value: T) -> T {
     let old = variable
     variable = value
     return old

@@ -157,7 +157,7 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
     /// The poller, created for the first descriptor that is watched.
     private func usablePoller() -> Result<Poller, LoopShortage> {
         if let poller { return .success(poller) }
-        let made = Result { () throws(LoopShortage) in try Poller.make() }
+        let made = Result { () throws(LoopShortage) in try Poller() }
         if case .success(let poller) = made {
             self.poller = poller
             // No other thread reads it while this one is awake.
@@ -258,27 +258,17 @@ private final class Poller: Sendable {
     /// Readable if the loop must wake up for something other than a descriptor.
     let wakeDescriptor: Int32
 
-    private init(epoll: Int32, wakeDescriptor: Int32) {
-        (self.epoll, self.wakeDescriptor) = (epoll, wakeDescriptor)
+    init() throws(LoopShortage) {
+        epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
+        wakeDescriptor = epoll < 0 ? -1 : eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
+        guard wakeDescriptor >= 0, register(wakeDescriptor, for: .readable, isKnown: false) else {
+            throw .descriptors(errno)
+        }
     }
 
     deinit {
-        close(epoll)
-        close(wakeDescriptor)
-    }
-
-    static func make() throws(LoopShortage) -> Poller {
-        let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
-        guard epoll >= 0 else { throw .descriptors(errno) }
-        let wake = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
-        guard wake >= 0 else {
-            let code = errno
-            close(epoll)
-            throw .descriptors(code)
-        }
-        let poller = Poller(epoll: epoll, wakeDescriptor: wake)
-        guard poller.register(wake, for: .readable, isKnown: false) else { throw .descriptors(errno) }
-        return poller
+        if wakeDescriptor >= 0 { close(wakeDescriptor) }
+        if epoll >= 0 { close(epoll) }
     }
 
     func wake() { eventfd_write(wakeDescriptor, 1) }

@@ -144,9 +144,7 @@ public final class CentralLink: Sendable {
     public var security: LinkSecurity { stage.look { $0.linkLayer.security.security(of: end) } }
 
     /// Ends the link, or the wait for one. Requests under way fail.
-    public func disconnect() {
-        stage.decide { $0.linkLayer.disconnect(end) }
-    }
+    public func disconnect() { stage.decide { $0.linkLayer.disconnect(end) } }
 
     /// Takes the central out of range: it receives nothing more, its requests fail, and the server notices
     /// only that many seconds later.

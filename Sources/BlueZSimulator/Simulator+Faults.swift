@@ -8,12 +8,12 @@ extension Simulator {
     /// Switches the adapter off, as another client or the desktop's settings do: BlueZ removes temporary devices, `Powered`
     /// and `Discovering` turn false, strengths become invalid, and every session and filter ends.
     public func simulatePowerOff(adapter index: Int = 0) {
-        stage.decide { $0.daemon.switchPower(false, of: index) }
+        stage.decide { try? $0.daemon.switchPower(false, of: index) }
     }
 
     /// Switches the adapter on; a scan does not start again.
     public func simulatePowerOn(adapter index: Int = 0) {
-        stage.decide { $0.daemon.switchPower(true, of: index) }
+        stage.decide { try? $0.daemon.switchPower(true, of: index) }
     }
 
     /// Blocks the adapter with rfkill, or unblocks it. While it is blocked it is off, and switching it on fails with
@@ -46,9 +46,7 @@ extension Simulator {
 
     /// Kills bluetoothd: its name leaves the bus, calls under way get no reply from it, and no signal reports that
     /// its objects are gone.
-    public func simulateDaemonDeath() {
-        stage.decide { $0.killDaemon() }
-    }
+    public func simulateDaemonDeath() { stage.decide { $0.killDaemon() } }
 
     /// Stops bluetoothd as its service does: it calls `Release` of each pairing agent, and ends as with
     /// ``simulateDaemonDeath()``.
@@ -59,9 +57,7 @@ extension Simulator {
 
     /// Starts bluetoothd again: `org.bluez` has a new owner, with its adapters on and the devices that it had stored,
     /// without a strength. Devices that were only discovered are gone, and so are sessions and filters.
-    public func simulateDaemonReturn() {
-        stage.decide { $0.startDaemon() }
-    }
+    public func simulateDaemonReturn() { stage.decide { $0.startDaemon() } }
 
     /// Refuses every call from now on with `org.freedesktop.DBus.Error.AccessDenied`, as a bus with a stricter policy does,
     /// or accepts calls again. Signals are still sent, as they would be there.
@@ -72,9 +68,7 @@ extension Simulator {
     /// Delays every reply by that many seconds from now on; 0 ends it. Signals are not delayed, and a reply has the state at
     /// the time of the call: a program that asks for all objects may get fewer than were signalled before the reply, which
     /// does not happen on a real bus. So leave adapters and daemon alone while replies are slow.
-    public func simulateSlowReplies(by seconds: TimeInterval) {
-        stage.decide { $0.replyDelay = max(0, seconds) }
-    }
+    public func simulateSlowReplies(by seconds: TimeInterval) { stage.decide { $0.replyDelay = max(0, seconds) } }
 
     // MARK: Calls
 
@@ -105,9 +99,7 @@ extension Simulator {
     /// Stops the scan although no client has asked for it; sessions stay. `Discovering` turns false if `isAnnounced`; if not,
     /// every property looks right and no device is discovered.
     public func simulateDiscoveryDeath(isAnnounced: Bool = true, adapter index: Int = 0) {
-        stage.decide { simulation in
-            simulation.daemon.discovery.scanDied(on: index, isAnnounced: isAnnounced, &simulation.daemon.core)
-        }
+        stage.decide { $0.daemon.discovery.scanDied(on: index, isAnnounced: isAnnounced, &$0.daemon.core) }
     }
 
     /// Gives these properties of a device wrong types from now on; an empty set ends it.
@@ -122,9 +114,7 @@ extension Simulator {
 
     /// Ends the link as if out of range: all requests over it fail. The address is that of a peripheral, of a
     /// ``VirtualCentral``, or of an adapter that serves, which loses all its links.
-    public func simulateLinkLoss(of address: VirtualAddress) {
-        simulateLinkLoss(of: address, reason: .timeout)
-    }
+    public func simulateLinkLoss(of address: VirtualAddress) { simulateLinkLoss(of: address, reason: .timeout) }
 
     /// Ends the link for a reason, which BlueZ reports from 5.83 on; `.local` is for a link that BlueZ ends.
     public func simulateLinkLoss(of address: VirtualAddress, reason: LinkEndCause) {
@@ -132,9 +122,7 @@ extension Simulator {
     }
 
     /// Closes the sockets that bluetoothd has opened for the characteristics of a peripheral; the links stay up.
-    public func simulateSocketLoss(of address: VirtualAddress) {
-        stage.decide { $0.daemon.loseSockets(of: address) }
-    }
+    public func simulateSocketLoss(of address: VirtualAddress) { stage.decide { $0.daemon.loseSockets(of: address) } }
 
     /// Takes a peripheral out of range, or back: while it is out its link ends, it is not discovered, and no connection to it
     /// comes up; an attempt under way succeeds if it is back in time. It keeps its values. Nothing happens if no peripheral has
@@ -150,9 +138,7 @@ extension Simulator {
     /// to connect wait until it is stronger or their time is over. For links, its ``VirtualPeripheral/rssi`` counts at the time
     /// of this call and of the attempt, and not what its behaviour returns. Nothing happens if no peripheral has the address.
     public func simulateAttenuation(of address: VirtualAddress, by loss: Int, adapter index: Int = 0) {
-        stage.decide { simulation in
-            simulation.linkLayer.setAttenuation(Limits.attenuation.nearest(to: loss), of: address, at: index)
-        }
+        stage.decide { $0.linkLayer.setAttenuation(Limits.attenuation.nearest(to: loss), of: address, at: index) }
     }
 
     /// The next `count` attempts to connect fail, after the time that a connection takes; 0 or less lets the next one succeed.
@@ -170,24 +156,19 @@ extension Simulator {
     public func simulateConnectReplyThenDrop(
         _ count: Int = 1, after delay: TimeInterval = 0, of address: VirtualAddress
     ) {
-        setFaults(of: address) { faults in
-            faults.drops = max(0, count)
-            faults.dropDelay = max(0, delay)
-        }
+        setFaults(of: address) { ($0.drops, $0.dropDelay) = (max(0, count), max(0, delay)) }
     }
 
     /// `Connected` turns true without a signal from now on, or with one again. BlueZ leaves it out about every other time.
     public func simulateUntoldConnections(_ areUntold: Bool = true, of address: VirtualAddress) {
-        stage.decide { $0.daemon.core.faults.silentConnections.set(address, areUntold) }
+        stage.decide { $0.daemon.core.faults.silentConnections[address] = areUntold }
     }
 
     /// Of all connections from now on, that share fails, each in a way that is drawn from `seed`: refused, ended at
     /// once or after some requests or in a write, silent, late, without services. The same seed gives the same faults. The
     /// share is from 0, which ends it, to 1.
     public func simulateRandomFaults(seed: UInt64, share: Double = 0.5, of address: VirtualAddress) {
-        setFaults(of: address) {
-            $0 = PeripheralFaults(random: share > 0 ? (SeededGenerator(seed: seed), share) : nil)
-        }
+        setFaults(of: address) { $0 = PeripheralFaults(random: share > 0 ? (SeededGenerator(seed: seed), share) : nil) }
     }
 
     /// Ends the link in place of the response to the `requests`th request from now on. Subscriptions count too, and
@@ -225,7 +206,7 @@ extension Simulator {
     /// Calls of methods of a device's characteristics and descriptors get no reply from now on, also if the link ends,
     /// and have no effect; or they get replies again. BlueZ 5.82 sends no reply to a read if pairing fails.
     public func simulateUnansweredAttributes(_ areUnanswered: Bool = true, of address: VirtualAddress) {
-        stage.decide { $0.daemon.core.faults.unanswering.set(address, areUnanswered) }
+        stage.decide { $0.daemon.core.faults.unanswering[address] = areUnanswered }
     }
 
     // MARK: Services
@@ -256,9 +237,8 @@ extension Simulator {
     /// Removes the keys of a pairing with a peripheral or a ``VirtualCentral`` on one side, whose devices do not inform each
     /// other: the device forgets the adapters, or the adapters forget the device, which BlueZ still reports as bonded.
     public func simulateKeyLoss(of address: VirtualAddress, side: KeySide = .device) {
-        stage.decide { simulation in
-            simulation.linkLayer.security.loseKeys(
-                of: simulation.linkLayer.identity(of: address), byDevice: side == .device)
+        stage.decide {
+            $0.linkLayer.security.loseKeys(of: $0.linkLayer.identity(of: address), byDevice: side == .device)
         }
     }
 
@@ -282,9 +262,7 @@ extension Simulator {
     }
 
     /// Registers the agent of another program, such as a desktop's, which is not on this bus.
-    public func add(_ agent: VirtualAgent) {
-        stage.decide { $0.daemon.connections.agents.add(agent, &$0.daemon.core) }
-    }
+    public func add(_ agent: VirtualAgent) { stage.decide { $0.daemon.connections.agents.add(agent, &$0.daemon.core) } }
 
     /// Another program on this bus, which is not bluetoothd, calls `RequestAuthorization` of each agent, for a device of an
     /// adapter, which need not exist. `completion` is called on the simulator's loop for each agent, with the name of the

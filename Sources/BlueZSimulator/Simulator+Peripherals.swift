@@ -18,9 +18,7 @@ extension Simulator {
 
     /// Removes a peripheral: its link ends, it sends nothing more, and BlueZ removes its object after 30 seconds if no
     /// client ever connected to it.
-    public func remove(_ address: VirtualAddress) {
-        stage.decide { $0.linkLayer.remove(address) }
-    }
+    public func remove(_ address: VirtualAddress) { stage.decide { $0.linkLayer.remove(address) } }
 
     /// Changes the value of a characteristic without a notification; a read finds it.
     public func setValue(_ value: [UInt8], of characteristic: AttributeSelector, at address: VirtualAddress) {
@@ -34,9 +32,7 @@ extension Simulator {
     ///
     /// - Returns: whether a central is subscribed over a link; if not, the value is only kept.
     @discardableResult
-    public func notify(
-        _ address: VirtualAddress, characteristic: AttributeSelector, value: [UInt8]
-    ) -> Bool {
+    public func notify(_ address: VirtualAddress, characteristic: AttributeSelector, value: [UInt8]) -> Bool {
         stage.decide { simulation in
             guard let found = simulation.linkLayer.characteristic(characteristic, at: address) else { return false }
             return simulation.linkLayer.notify(found, value, at: address)

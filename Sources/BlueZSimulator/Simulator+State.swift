@@ -14,10 +14,9 @@ extension Simulator {
             simulation.adapters.map { adapter in
                 let scan = simulation.daemon.discovery.scans[adapter.hardware.index]
                 return AdapterState(
-                    path: adapter.path, address: adapter.hardware.address,
-                    alias: adapter.name,
+                    path: adapter.path, address: adapter.hardware.address, alias: adapter.name,
                     isPowered: adapter.isPowered, isDiscovering: adapter.isDiscovering,
-                    isScanning: scan.map { $0.isRunning && !$0.isDeaf } ?? false,
+                    isScanning: scan?.isListening == true,
                     isDiscoverable: adapter.isDiscoverable, isPairable: adapter.isPairable)
             }
         }
@@ -61,8 +60,8 @@ extension Simulator {
                 switch link.server {
                 case .peripheral(let address): database = simulation.linkLayer.peripherals[address]?.database
                 case .adapter(let server, _):
-                    handles = (simulation.daemon.server.configurations[server] ?? [:]).filter { $0.value != 0 }.map(
-                        \.key)
+                    let written = simulation.daemon.server.configurations[server] ?? [:]
+                    handles = written.filter { $0.value != 0 }.map(\.key)
                     database = simulation.daemon.server.applications.databases[server.adapter]
                 }
                 return LinkState(
@@ -101,8 +100,7 @@ extension Simulator {
                 simulation.daemon.advertising.sent(by: adapter).map { sent in
                     OnAirAdvertisement(
                         adapter: adapter.hardware.index, address: sent.record.ownAddress ?? adapter.hardware.address,
-                        data: sent.data,
-                        scanResponse: sent.scanResponse, isConnectable: sent.record.isPeripheral,
+                        data: sent.data, scanResponse: sent.scanResponse, isConnectable: sent.record.isPeripheral,
                         owner: sent.record.owner, path: sent.record.path)
                 }
             }

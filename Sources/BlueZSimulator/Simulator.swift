@@ -40,9 +40,7 @@ public final class Simulator: Sendable {
         self.loopback = loopback
     }
 
-    deinit {
-        end()
-    }
+    deinit { end() }
 
     // MARK: Beginning and ending
 
@@ -121,14 +119,10 @@ public final class Simulator: Sendable {
     public var seconds: TimeInterval { stage.seconds }
 
     /// Does everything that is due now, without time passing. In process only.
-    public func run() {
-        requireManual().run()
-    }
+    public func run() { requireManual().run() }
 
     /// Lets virtual time pass, and does everything that falls due in it in its order. In process only.
-    public func advance(by seconds: TimeInterval) {
-        requireManual().advance(by: seconds)
-    }
+    public func advance(by seconds: TimeInterval) { requireManual().advance(by: seconds) }
 
     /// Lets virtual time pass until the condition holds, but no more than `limit` seconds; returns whether it holds. In
     /// process only.
@@ -145,9 +139,7 @@ public final class Simulator: Sendable {
 
     /// Does everything that is due now, tasks included, without time passing, as the `async` form of `advance(by:)` does. In
     /// process only.
-    nonisolated(nonsending) public func run() async {
-        await requireManual().run()
-    }
+    nonisolated(nonsending) public func run() async { await requireManual().run() }
 
     /// Lets virtual time pass, and does everything that falls due in it in its order, in tasks too. In process only.
     ///

@@ -22,16 +22,12 @@ extension Stage {
     }
 
     func disconnectFromBus() {
-        let before = wire.withLock { wire in
-            defer {
-                wire.connection = nil
-                wire.watches = [:]
-                wire.sockets = [:]
-            }
-            return wire
+        let (connection, watches, sockets) = wire.withLock {
+            (exchange(&$0.connection, with: nil), exchange(&$0.watches, with: [:]), exchange(&$0.sockets, with: [:]))
         }
-        for socket in before.sockets.values { socket.watch.cancel() }
-        before.connection?.close()
+        for socket in sockets.values { socket.watch.cancel() }
+        connection?.close()
+        withExtendedLifetime(watches) {}
     }
 
     private func reportConnected(_ result: Result<Void, SimulatorError>) {

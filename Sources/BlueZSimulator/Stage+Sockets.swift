@@ -89,10 +89,8 @@ extension Stage {
     }
 
     private func socketsMoved() {
-        let waiters = wire.withLock { wire -> [@Sendable () -> Void] in
-            guard wire.sockets.values.allSatisfy(\.waiting.isEmpty) else { return [] }
-            defer { wire.socketWaiters = [] }
-            return wire.socketWaiters
+        let waiters = wire.withLock {
+            $0.sockets.values.allSatisfy(\.waiting.isEmpty) ? exchange(&$0.socketWaiters, with: []) : []
         }
         for waiter in waiters { loop.post(waiter) }
     }

@@ -70,17 +70,12 @@ final class Stage: Sendable {
     }
 
     /// Reads the simulation, from any thread.
-    func look<R>(_ body: (Simulation) -> R) -> R {
-        shared.withLock { body($0.simulation) }
-    }
+    func look<R>(_ body: (Simulation) -> R) -> R { shared.withLock { body($0.simulation) } }
 
     /// Leaves the bus for good.
     func end() {
         shared.withLock { $0.hasEnded = true }
-        let before = wire.withLock { wire in
-            defer { wire = Wire() }
-            return wire
-        }
+        let before = wire.withLock { exchange(&$0, with: Wire()) }
         let sockets = before.sockets.values
         if !sockets.isEmpty { loop.perform { for socket in sockets { socket.watch.cancel() } } }
         if let timer = before.timer { loop.cancel(timer.id) }
@@ -123,16 +118,12 @@ final class Stage: Sendable {
 
     private func rearm() {
         let now = seconds
-        let deadline = shared.withLock {
-            $0.hasEnded ? nil : $0.simulation.nextDeadline(now: now, quantum: quantum)
-        }
+        let deadline = shared.withLock { $0.hasEnded ? nil : $0.simulation.nextDeadline(now: now, quantum: quantum) }
         let present = wire.withLock { $0.timer }
         guard present?.deadline != deadline else { return }
         if let present { loop.cancel(present.id) }
         let timer = deadline.map { deadline in
-            let id = loop.schedule(after: max(0, deadline - now)) { [weak self] in
-                self?.deadlineCame(deadline)
-            }
+            let id = loop.schedule(after: max(0, deadline - now)) { [weak self] in self?.deadlineCame(deadline) }
             return (id: id, deadline: deadline)
         }
         wire.withLock { $0.timer = timer }
@@ -199,8 +190,6 @@ final class Stage: Sendable {
 
     /// A call of one of the daemon's objects has come.
     func received(_ message: Message) {
-        decide { simulation in
-            simulation.receive(MethodCall(message, number: simulation.daemon.core.nextNumber()))
-        }
+        decide { $0.receive(MethodCall(message, number: $0.daemon.core.nextNumber())) }
     }
 }

@@ -13,6 +13,12 @@ open class CBAttribute: NSObject {
     open var uuid: CBUUID { id }
 
     init(uuid: CBUUID) { id = uuid }
+
+    /// BlueCapKit's object for the same attribute; `nil` for an attribute that the program publishes.
+    var known: (any PeripheralAttribute)? { nil }
+
+    /// The service that the attribute is, or belongs to.
+    var owner: CBService? { nil }
 }
 
 /// A service of a peripheral.
@@ -50,6 +56,9 @@ open class CBService: CBAttribute {
     override open var description: String {
         "<CBService: \(ObjectIdentifier(self)), isPrimary = \(isPrimary ? "YES" : "NO"), UUID = \(uuid)>"
     }
+
+    override var known: (any PeripheralAttribute)? { service }
+    override var owner: CBService? { self }
 }
 
 /// A characteristic of a peripheral's service.
@@ -101,6 +110,9 @@ open class CBCharacteristic: CBAttribute {
             + String(properties.rawValue, radix: 16, uppercase: true)
             + ", value = \(value.map { "\($0.count) bytes" } ?? "(null)"), notifying = \(isNotifying ? "YES" : "NO")>"
     }
+
+    override var known: (any PeripheralAttribute)? { characteristic }
+    override var owner: CBService? { service }
 }
 
 /// A descriptor of a peripheral's characteristic.
@@ -132,6 +144,9 @@ open class CBDescriptor: CBAttribute {
     open var value: Any? { fields.withLock { $0.value } }
 
     override open var description: String { "<CBDescriptor: \(ObjectIdentifier(self)), UUID = \(uuid)>" }
+
+    override var known: (any PeripheralAttribute)? { descriptor }
+    override var owner: CBService? { characteristic?.service }
 
     /// Returns the value of a descriptor in the type that its UUID has.
     static func value(_ data: Data, of uuid: CBUUID) -> Any {

@@ -23,6 +23,8 @@ open class CBL2CAPChannel: NSObject {
 /// A manager has one object for each peripheral. As on iOS the program must retain it while it is used: if it is
 /// released, the connection is ended, with a message. The properties can be read on any thread.
 open class CBPeripheral: CBPeer {
+    private typealias StartDelay = (number: Int, timer: ManagerTimer?)
+
     private struct Fields {
         weak var delegate: (any CBPeripheralDelegate)?
         var services: [CBService]?
@@ -39,6 +41,7 @@ open class CBPeripheral: CBPeer {
         var reconnectsAfterLoss: Bool?
         /// Whether an earlier process has connected, so that the next connection is not reported.
         var isRestored = false
+        /// The wait before a request.
         var startDelay: StartDelay?
         var followsServices = false
         /// The name that the delegate knows.
@@ -59,10 +62,6 @@ open class CBPeripheral: CBPeer {
 
     /// BlueCapKit's object for the same peripheral, for what Core Bluetooth does not have.
     public let blueCap: Peripheral
-    private struct StartDelay {
-        let number: Int
-        var timer: ManagerTimer?
-    }
 
     private let owner: Handle<CBCentralManager>
     let callbacks: DelegateQueue
@@ -120,12 +119,8 @@ open class CBPeripheral: CBPeer {
     open var ancsAuthorized: Bool { false }
 
     override open var description: String {
-        let states: [CBPeripheralState: String] = [
-            .disconnected: "disconnected", .connecting: "connecting", .connected: "connected",
-            .disconnecting: "disconnecting",
-        ]
-        return "<CBPeripheral: \(ObjectIdentifier(self)), identifier = \(identifier), name = \(name ?? "(null)"), "
-            + "mtu = \(blueCap.mtu ?? 0), state = \(states[state] ?? "")>"
+        "<CBPeripheral: \(ObjectIdentifier(self)), identifier = \(identifier), name = \(name ?? "(null)"), "
+            + "mtu = \(blueCap.mtu ?? 0), state = \(state)>"
     }
 
     // MARK: Discovering
@@ -133,68 +128,57 @@ open class CBPeripheral: CBPeer {
     /// Discovers services; `nil` for all.
     open func discoverServices(_ serviceUUIDs: [CBUUID]?) {
         guard isConnected(for: "discoverServices") else { return }
-        finish(blueCap.discoverServices(serviceUUIDs) as Future<Void>) { peripheral, result in
+        finish(blueCap.discoverServices(serviceUUIDs) as Future<Void>) { [self] result, error in
+            var error = error
             // A peripheral without services is not an error in Core Bluetooth.
-            var error = result.error
-            if case PeripheralError.noServices? = error { error = nil }
+            if case PeripheralError.noServices? = result.error { error = nil }
             if error == nil {
-                let services = peripheral.blueCap.services.filter {
-                    $0.isPrimary && !Self.hiddenServices.contains($0.uuid)
-                }
-                .map(peripheral.object)
-                peripheral.fields.withLock { $0.services = services }
+                let shown = blueCap.services.filter { $0.isPrimary && !Self.hiddenServices.contains($0.uuid) }
+                let services = shown.map(object)
+                fields.withLock { $0.services = services }
             }
-            peripheral.nameMayHaveChanged()
-            peripheral.delegate?.peripheral(peripheral, didDiscoverServices: error.map(coreBluetoothError))
+            nameMayHaveChanged()
+            delegate?.peripheral(self, didDiscoverServices: error)
         }
     }
 
     /// Discovers the services that a service includes; `nil` for all.
     open func discoverIncludedServices(_ includedServiceUUIDs: [CBUUID]?, for service: CBService) {
-        guard isConnected(for: "discoverIncludedServices"), let known = discovered(service.service, service) else {
-            return
-        }
+        guard let known = usable(service.service, service, for: "discoverIncludedServices") else { return }
         // BlueZ discovers them with the services.
-        finish(blueCap.discoverServices([known.uuid]) as Future<Void>) { peripheral, result in
-            if result.isSuccess() {
+        finish(blueCap.discoverServices([known.uuid]) as Future<Void>) { [self] _, error in
+            if error == nil {
                 let included = known.includedServices.filter { includedServiceUUIDs?.contains($0.uuid) ?? true }
-                    .map(peripheral.object)
+                    .map(object)
                 service.fields.withLock { $0.includedServices = included }
             }
-            peripheral.delegate?.peripheral(
-                peripheral, didDiscoverIncludedServicesFor: service,
-                error: result.error.map(coreBluetoothError))
+            delegate?.peripheral(self, didDiscoverIncludedServicesFor: service, error: error)
         }
     }
 
     /// Discovers characteristics of a service; `nil` for all.
     open func discoverCharacteristics(_ characteristicUUIDs: [CBUUID]?, for service: CBService) {
-        guard isConnected(for: "discoverCharacteristics"), let known = discovered(service.service, service) else {
-            return
-        }
-        finish(known.discoverCharacteristics(characteristicUUIDs) as Future<Void>) { peripheral, result in
-            if result.isSuccess() {
-                let found = known.characteristics.map { peripheral.object($0, of: service) }
+        guard let known = usable(service.service, service, for: "discoverCharacteristics") else { return }
+        finish(known.discoverCharacteristics(characteristicUUIDs) as Future<Void>) { [self] _, error in
+            if error == nil {
+                let found = known.characteristics.map { object($0, of: service) }
                 service.fields.withLock { $0.characteristics = found }
             }
-            peripheral.delegate?.peripheral(
-                peripheral, didDiscoverCharacteristicsFor: service, error: result.error.map(coreBluetoothError))
+            delegate?.peripheral(self, didDiscoverCharacteristicsFor: service, error: error)
         }
     }
 
     /// Discovers all descriptors of a characteristic.
     open func discoverDescriptors(for characteristic: CBCharacteristic) {
-        guard isConnected(for: "discoverDescriptors"),
-            let known = discovered(characteristic.characteristic, characteristic)
+        guard let known = usable(characteristic.characteristic, characteristic, for: "discoverDescriptors")
         else { return }
         // BlueZ discovers them with the services.
-        finish(blueCap.discoverServices(known.service.map { [$0.uuid] }) as Future<Void>) { peripheral, result in
-            if result.isSuccess() {
-                let found = known.descriptors.map { peripheral.object($0, of: characteristic) }
+        finish(blueCap.discoverServices(known.service.map { [$0.uuid] }) as Future<Void>) { [self] _, error in
+            if error == nil {
+                let found = known.descriptors.map { object($0, of: characteristic) }
                 characteristic.fields.withLock { $0.descriptors = found }
             }
-            peripheral.delegate?.peripheral(
-                peripheral, didDiscoverDescriptorsFor: characteristic, error: result.error.map(coreBluetoothError))
+            delegate?.peripheral(self, didDiscoverDescriptorsFor: characteristic, error: error)
         }
     }
 
@@ -238,12 +222,10 @@ open class CBPeripheral: CBPeer {
 
     /// Reads the value of a characteristic; `didUpdateValueFor` reports it.
     open func readValue(for characteristic: CBCharacteristic) {
-        guard isConnected(for: "readValue"), let known = discovered(characteristic.characteristic, characteristic)
-        else { return }
-        finish(known.read(from: 0)) { peripheral, result in
+        guard let known = usable(characteristic.characteristic, characteristic, for: "readValue") else { return }
+        finish(known.read(from: 0)) { [self] result, error in
             if let value = result.value { characteristic.fields.withLock { $0.value = value } }
-            peripheral.delegate?.peripheral(
-                peripheral, didUpdateValueFor: characteristic, error: result.error.map(coreBluetoothError))
+            delegate?.peripheral(self, didUpdateValueFor: characteristic, error: error)
         }
     }
 
@@ -252,12 +234,10 @@ open class CBPeripheral: CBPeer {
     /// With response `didWriteValueFor` reports the result. Without response nothing is reported, and no write is
     /// discarded while the link is up, also if ``canSendWriteWithoutResponse`` is false.
     open func writeValue(_ data: Data, for characteristic: CBCharacteristic, type: CBCharacteristicWriteType) {
-        guard isConnected(for: "writeValue"), let known = discovered(characteristic.characteristic, characteristic)
-        else { return }
+        guard let known = usable(characteristic.characteristic, characteristic, for: "writeValue") else { return }
         if type == .withoutResponse { return writeWithoutResponse(data, to: known) }
-        finish(known.write(data: data, type: .withResponse) as Future<Void>) { peripheral, result in
-            peripheral.delegate?.peripheral(
-                peripheral, didWriteValueFor: characteristic, error: result.error.map(coreBluetoothError))
+        finish(known.write(data: data, type: .withResponse) as Future<Void>) { [self] _, error in
+            delegate?.peripheral(self, didWriteValueFor: characteristic, error: error)
         }
     }
 
@@ -291,15 +271,12 @@ open class CBPeripheral: CBPeer {
     /// Subscribes to the values of a characteristic, or ends the subscription; `didUpdateNotificationStateFor` reports
     /// the result. The end of the link ends the subscription.
     open func setNotifyValue(_ enabled: Bool, for characteristic: CBCharacteristic) {
-        guard isConnected(for: "setNotifyValue"),
-            let known = discovered(characteristic.characteristic, characteristic)
-        else { return }
+        guard let known = usable(characteristic.characteristic, characteristic, for: "setNotifyValue") else { return }
         if enabled { receive(characteristic) }
         let change: Future<Void> = enabled ? known.startNotifying() : known.stopNotifying()
-        finish(change) { peripheral, result in
-            if result.isSuccess() { characteristic.fields.withLock { $0.isNotifying = enabled } }
-            peripheral.delegate?.peripheral(
-                peripheral, didUpdateNotificationStateFor: characteristic, error: result.error.map(coreBluetoothError))
+        finish(change) { [self] _, error in
+            if error == nil { characteristic.fields.withLock { $0.isNotifying = enabled } }
+            delegate?.peripheral(self, didUpdateNotificationStateFor: characteristic, error: error)
         }
     }
 
@@ -331,14 +308,13 @@ open class CBPeripheral: CBPeer {
 
     /// Reads the value of a descriptor; `didUpdateValueFor` reports it.
     open func readValue(for descriptor: CBDescriptor) {
-        guard isConnected(for: "readValue"), let known = discovered(descriptor.descriptor, descriptor) else { return }
-        finish(known.read() as Future<Descriptor>) { peripheral, result in
-            if result.isSuccess() {
+        guard let known = usable(descriptor.descriptor, descriptor, for: "readValue") else { return }
+        finish(known.read() as Future<Descriptor>) { [self] _, error in
+            if error == nil {
                 let value = Retained(CBDescriptor.value(known.dataValue ?? Data(), of: known.uuid))
                 descriptor.fields.withLock { $0.value = value.value }
             }
-            peripheral.delegate?.peripheral(
-                peripheral, didUpdateValueFor: descriptor, error: result.error.map(coreBluetoothError))
+            delegate?.peripheral(self, didUpdateValueFor: descriptor, error: error)
         }
     }
 
@@ -346,14 +322,13 @@ open class CBPeripheral: CBPeer {
     ///
     /// The client characteristic configuration (2902) is written with ``setNotifyValue(_:for:)`` only.
     open func writeValue(_ data: Data, for descriptor: CBDescriptor) {
-        guard isConnected(for: "writeValue"), let known = discovered(descriptor.descriptor, descriptor) else { return }
+        guard let known = usable(descriptor.descriptor, descriptor, for: "writeValue") else { return }
         guard known.uuid != CBUUID(string: CBUUIDClientCharacteristicConfigurationString) else {
             return CBManager.misuse(
                 "Cannot write Client Characteristic Configuration descriptors using this method, use setNotifyValue")
         }
-        finish(known.write(data: data) as Future<Void>) { peripheral, result in
-            peripheral.delegate?.peripheral(
-                peripheral, didWriteValueFor: descriptor, error: result.error.map(coreBluetoothError))
+        finish(known.write(data: data) as Future<Void>) { [self] _, error in
+            delegate?.peripheral(self, didWriteValueFor: descriptor, error: error)
         }
     }
 
@@ -361,29 +336,29 @@ open class CBPeripheral: CBPeer {
     /// link, and removes that of the advertisement when the scan ends.
     open func readRSSI() {
         guard isConnected(for: "readRSSI") else { return }
-        finish(blueCap.readRSSI()) { peripheral, result in
-            var (rssi, error) = (result.value.map { NSNumber(value: $0) }, result.error)
-            if case PeripheralError.rssiUnavailable? = error, let last = peripheral.rssi { (rssi, error) = (last, nil) }
-            peripheral.delegate?.peripheral(
-                peripheral, didReadRSSI: rssi ?? 127, error: error.map(coreBluetoothError))
+        finish(blueCap.readRSSI()) { [self] result, error in
+            var (strength, error) = (result.value.map { NSNumber(value: $0) }, error)
+            if case PeripheralError.rssiUnavailable? = result.error, let rssi { (strength, error) = (rssi, nil) }
+            delegate?.peripheral(self, didReadRSSI: strength ?? 127, error: error)
         }
     }
 
     /// Fails with `CBError.operationNotSupported`: BlueZ has no such channels for programs.
     open func openL2CAPChannel(_ PSM: CBL2CAPPSM) {
         guard isConnected(for: "openL2CAPChannel") else { return }
-        finish(Future<Void>(error: CBError(.operationNotSupported))) { peripheral, result in
-            peripheral.delegate?.peripheral(peripheral, didOpen: nil, error: result.error)
+        finish(Future<Void>(error: CBError(.operationNotSupported))) { [self] _, error in
+            delegate?.peripheral(self, didOpen: nil, error: error)
         }
     }
 
     // MARK: Helpers
 
-    /// Calls `report` with the result of an operation, on the delegate's queue, after the results of all earlier operations.
+    /// Calls `report` with the result of an operation and with Core Bluetooth's error for it, on the delegate's queue, after
+    /// the results of all earlier operations.
     private func finish<T: Sendable>(
-        _ future: Future<T>, _ report: @escaping (CBPeripheral, Try<T>) -> Void
+        _ future: Future<T>, _ report: @escaping (_ result: Try<T>, _ error: (any Error)?) -> Void
     ) {
-        reports.add(future, on: callbacks) { report(self, $0) }
+        reports.add(future, on: callbacks) { report($0, $0.error.map(coreBluetoothError)) }
     }
 
     /// Returns whether there is a link, and reports a misuse if there is none.
@@ -393,9 +368,12 @@ open class CBPeripheral: CBPeer {
         return false
     }
 
-    /// Returns BlueCapKit's object of an attribute if the attribute belongs to this peripheral, and reports a misuse
-    /// if it does not.
-    private func discovered<Known: PeripheralAttribute>(_ known: Known?, _ attribute: CBAttribute) -> Known? {
+    /// Returns BlueCapKit's object of an attribute if there is a link and the attribute belongs to this peripheral, and
+    /// reports a misuse otherwise.
+    private func usable<Known: PeripheralAttribute>(
+        _ known: Known?, _ attribute: CBAttribute, for command: String
+    ) -> Known? {
+        guard isConnected(for: command) else { return nil }
         if let known, known.peripheral == blueCap { return known }
         CBManager.misuse("\(attribute) is not an attribute of \(self)")
         return nil
@@ -422,7 +400,7 @@ extension CBPeripheral {
         guard delay > 0, let manager else { return connect(reconnecting: reconnects) }
         let (former, number) = fields.withLock { fields in
             fields.lastRequest += 1
-            defer { fields.startDelay = StartDelay(number: fields.lastRequest) }
+            defer { fields.startDelay = (fields.lastRequest, nil) }
             return (fields.startDelay, fields.lastRequest)
         }
         former?.timer?.cancel()
@@ -605,39 +583,15 @@ extension CBPeripheral {
 
     /// Removes the attributes that the peripheral no longer has, and reports the services that have lost any.
     private func servicesChanged() {
-        var invalid: Set<ObjectIdentifier> = []
-        let attributes = fields.withLock { $0.attributes }
-        for (id, attribute) in attributes where !attribute.isValid {
-            fields.withLock { $0.attributes[id] = nil }
-            if let service = attribute.serviceOfAttribute { invalid.insert(ObjectIdentifier(service)) }
+        let gone = fields.withLock { $0.attributes }.filter { $0.value.known?.isValid == false }
+        let known = fields.withLock { fields in
+            defer {
+                for id in gone.keys { fields.attributes[id] = nil }
+                fields.services = fields.services?.filter { $0.service?.isValid == true }
+            }
+            return fields.services ?? []
         }
-        let (known, rest) = fields.withLock { fields in
-            let known = fields.services ?? []
-            fields.services = fields.services?.filter { $0.service?.isValid == true }
-            return (known, fields.services)
-        }
-        withExtendedLifetime(rest) {}
-        delegate?.peripheral(self, didModifyServices: known.filter { invalid.contains(ObjectIdentifier($0)) })
-    }
-}
-
-extension CBAttribute {
-    /// Whether the peripheral still has the attribute.
-    fileprivate var isValid: Bool {
-        switch self {
-        case let service as CBService: service.service?.isValid ?? true
-        case let characteristic as CBCharacteristic: characteristic.characteristic?.isValid ?? true
-        case let descriptor as CBDescriptor: descriptor.descriptor?.isValid ?? true
-        default: true
-        }
-    }
-
-    fileprivate var serviceOfAttribute: CBService? {
-        switch self {
-        case let service as CBService: service
-        case let characteristic as CBCharacteristic: characteristic.service
-        case let descriptor as CBDescriptor: descriptor.characteristic?.service
-        default: nil
-        }
+        let changed = Set(gone.values.compactMap(\.owner))
+        delegate?.peripheral(self, didModifyServices: known.filter(changed.contains))
     }
 }

@@ -180,7 +180,7 @@ open class CBPeripheralManager: CBManager {
         guard isNew else { return Self.misuse("service \(service.uuid) was added before: remove it first") }
         if let problem = service.problem {
             Self.misuse(problem)
-            core.withLock { $0.services.removeAll { $0 === service } }
+            forget(service)
             return report(Future<Void>(error: CBError(.invalidParameters))) {
                 $1?.peripheralManager($0, didAdd: service, error: $2)
             }
@@ -189,20 +189,25 @@ open class CBPeripheralManager: CBManager {
         allowPairing(for: service)
         follow(service)
         report(blueCap.add(made)) { manager, delegate, error in
-            if error != nil { manager.core.withLock { $0.services.removeAll { $0 === service } } }
+            if error != nil { manager.forget(service) }
             delegate?.peripheralManager(manager, didAdd: service, error: error)
         }
     }
 
     /// Removes a service. Its subscribers are not reported as unsubscribed.
     open func remove(_ service: CBMutableService) {
-        let isKnown = core.withLock { core in
-            let count = core.services.count
-            core.services.removeAll { $0 === service }
-            return core.services.count != count
-        }
-        guard isKnown else { return Self.misuse("service \(service.uuid) was not added") }
+        guard forget(service) else { return Self.misuse("service \(service.uuid) was not added") }
         if let made = service.blueCap { blueCap.remove(made) }
+    }
+
+    /// Returns whether the service was known.
+    @discardableResult
+    private func forget(_ service: CBMutableService) -> Bool {
+        core.withLock { core in
+            guard let place = core.services.firstIndex(where: { $0 === service }) else { return false }
+            core.services.remove(at: place)
+            return true
+        }
     }
 
     /// Removes all services.

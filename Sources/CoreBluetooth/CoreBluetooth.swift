@@ -56,21 +56,18 @@ struct DelegateQueue: ExecutionContext {
 /// On Apple's platforms one operation follows the other. BlueCapKit executes operations on different characteristics at the
 /// same time, and refuses an operation at once that cannot succeed; its result waits for those of earlier operations.
 final class ReportSequence: Sendable {
-    /// The result of an operation; without the call as long as there is none.
-    private struct Report {
-        let number: Int
-        var call: Retained<() -> Void>?
-    }
-
     private struct State {
-        var reports: [Report] = []
-        var lastNumber = 0
+        /// The reports of operations that have a result, by the numbers of the operations.
+        var reports: [Int: Retained<() -> Void>] = [:]
+        var last = 0
+        /// The number of the operation whose report is next.
+        var next = 1
 
-        /// Returns the first call, if the result of that operation is there.
+        /// Returns the next report, if the result of that operation is there.
         mutating func take() -> Retained<() -> Void>? {
-            guard let call = reports.first?.call else { return nil }
-            reports.removeFirst()
-            return call
+            guard let report = reports.removeValue(forKey: next) else { return nil }
+            next += 1
+            return report
         }
     }
 
@@ -79,17 +76,13 @@ final class ReportSequence: Sendable {
     /// Calls `report` on the queue when the future is complete and the results of all earlier operations were reported.
     func add<T: Sendable>(_ future: Future<T>, on callbacks: DelegateQueue, _ report: @escaping (Try<T>) -> Void) {
         let number = state.withLock { state in
-            state.lastNumber += 1
-            state.reports.append(Report(number: state.lastNumber))
-            return state.lastNumber
+            state.last += 1
+            return state.last
         }
         let report = Retained(report)
         future.onComplete(context: callbacks) { result in
             let call = Retained { report.value(result) }
-            self.state.withLock { state in
-                guard let place = state.reports.firstIndex(where: { $0.number == number }) else { return }
-                state.reports[place].call = call
-            }
+            self.state.withLock { $0.reports[number] = call }
             while let call = self.state.withLock({ $0.take() }) { call.value() }
         }
     }

@@ -2,7 +2,6 @@ import BlueCapFutures
 import BlueCapGATT
 import BlueCapKit
 import BlueZSimulator
-import Foundation
 import TestSupport
 import XCTest
 
@@ -164,8 +163,7 @@ final class CapabilityVersionTests: XCTestCase {
     }
 
     func testALinkOfAnotherProgramEndsTheReasonOfTheLast() throws {
-        let stage = try stage(.v5_87)
-        stage.connect()
+        let stage = try stage(.v5_87).connected()
         stage.simulator.advance(by: 5)
         stage.peripheral.disconnect()
         XCTAssertTrue(stage.simulator.advance(until: { stage.peripheral.disconnectDetail != nil }, limit: 5))
@@ -198,8 +196,7 @@ final class CapabilityVersionTests: XCTestCase {
 
     func testAnEndThatIsAskedForIsTheApplicationsAndLocal() throws {
         for bluez in versions {
-            let stage = try stage(bluez)
-            stage.connect()
+            let stage = try stage(bluez).connected()
             stage.simulator.advance(by: 5)
             stage.peripheral.disconnect()
             stage.simulator.advance(by: 5)

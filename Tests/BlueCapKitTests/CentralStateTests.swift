@@ -37,7 +37,7 @@ private struct CentralPlayer {
         "isScanning": .isScanning,
     ]
 
-    private static func time(_ seconds: Double) -> Instant { Instant(nanoseconds: 0).advanced(by: seconds) }
+    private static func time(_ seconds: Double) -> Instant { Instant.origin.advanced(by: seconds) }
 
     private func words(_ actions: [Order.Action]) -> String {
         func scan(_ number: ScanNumber) -> Int { (scans.firstIndex(of: number) ?? -1) + 1 }

@@ -1,5 +1,4 @@
 import BlueZSimulator
-import Foundation
 import BlueCapFutures
 import Logging
 import TestSupport
@@ -47,16 +46,10 @@ final class LoggingTests: XCTestCase {
     private func simulator() -> Simulator {
         let simulator = Simulator.inProcess(room: .empty)
         simulator.add(
-            VirtualPeripheral(
-                strap, advertisement: Advertisement(localName: "Strap"), interval: 0.1,
-                services: [
-                    VirtualService(
-                        "180D",
-                        characteristics: [
-                            VirtualCharacteristic("2A37", [.notify], notifications: .cycle([[0, 72]], every: 1)),
-                            VirtualCharacteristic("2A39", [.read, .write], value: [0xAB, 0xCD]),
-                        ])
-                ]))
+            .strap([
+                VirtualCharacteristic("2A37", [.notify], notifications: .cycle([[0, 72]], every: 1)),
+                VirtualCharacteristic("2A39", [.read, .write], value: [0xAB, 0xCD]),
+            ]))
         return simulator
     }
 
@@ -75,9 +68,8 @@ final class LoggingTests: XCTestCase {
             let peripheral = try await manager.startScanning(timeout: 30).first().value
             manager.stopScanning()
             _ = try await peripheral.connect().first().value
-            let rate = CharacteristicIdentifier(uuid: "2A37", service: ServiceIdentifier(uuid: "180D"))
-            let control = CharacteristicIdentifier(uuid: "2A39", service: ServiceIdentifier(uuid: "180D"))
-            let notifying = try await peripheral.characteristic(rate).value
+            let control = CharacteristicIdentifier.strap("2A39")
+            let notifying = try await peripheral.characteristic(.strap("2A37")).value
             _ = try await notifying.startNotifying().value
             let _: Data = try await peripheral.read(control).value
             try await peripheral.write(Data([0xAB, 0xCD, 0xEF]), to: control).value

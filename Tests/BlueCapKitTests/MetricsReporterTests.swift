@@ -1,7 +1,6 @@
 import BlueCapKit
 import BlueCapMetrics
 import BlueZSimulator
-import Foundation
 import BlueCapFutures
 import Metrics
 import MetricsTestKit

@@ -11,7 +11,7 @@ final class PeripheralTableTests: XCTestCase {
 
     private func key(_ number: Int) -> PeripheralKey { PeripheralKey(rawValue: UInt64(number)) }
     private func source(_ number: Int) -> ObjectKey { ObjectKey(rawValue: UInt64(number)) }
-    private func time(_ seconds: Double) -> Instant { Instant(nanoseconds: 0).advanced(by: seconds) }
+    private func time(_ seconds: Double) -> Instant { Instant.origin.advanced(by: seconds) }
 
     private func table(capacity: Int, listing count: Int) -> PeripheralTable {
         var table = PeripheralTable(capacity: capacity)

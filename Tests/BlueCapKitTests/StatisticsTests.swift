@@ -1,5 +1,4 @@
 import BlueZSimulator
-import Foundation
 import BlueCapFutures
 import XCTest
 

@@ -1,5 +1,4 @@
 import BlueCapDBus
-import Foundation
 import BlueCapFutures
 import Glibc
 import BlueCapReactor

@@ -1,5 +1,4 @@
 import BlueCapDBus
-import Foundation
 import BlueCapFutures
 import BlueCapGATT
 import BlueCapReactor
@@ -41,7 +40,7 @@ final class AdvertisingTests: XCTestCase {
     @discardableResult
     private func advertise(_ data: AdvertisementData, _ client: BlueZClient) -> Advertising {
         let reported = reported
-        let advertising = Advertising(data, on: ServerScene.adapter, client: client) { state in
+        let advertising = Advertising(data, on: .hci0, client: client) { state in
             reported.withLock { $0.append(state) }
         }
         kept.append(advertising)
@@ -204,7 +203,7 @@ final class AdvertisingTests: XCTestCase {
         let client = client()
         advertise(AdvertisementData(), client)
         let capabilities = Locked<AdvertisingCapabilities?>(nil)
-        client.advertisingCapabilities(of: ServerScene.adapter) { result in
+        client.advertisingCapabilities(of: .hci0) { result in
             capabilities.withLock { $0 = try? result.get() }
         }
         daemon.loop.run()

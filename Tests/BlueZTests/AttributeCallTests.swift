@@ -1,5 +1,4 @@
 import BlueCapDBus
-import Foundation
 import BlueCapFutures
 import BlueCapGATT
 import Glibc
@@ -29,18 +28,14 @@ final class AttributeCallTests: XCTestCase {
     private let daemon = FakeDaemon()
     private let observer = RecordingObserver()
     private let note = Notes()
-    private var device = ObjectKey(rawValue: 0)
+    private let device = ObjectKey(BlueZMessages.device)
     private var observation: CancelHandle?
 
-    private let adapter = ObjectKey(adapter: 0)!
+    private let adapter = ObjectKey.hci0
     /// A client that is ready.
     private lazy var client = readyClient()
 
-    override func setUpWithError() throws {
-        var path = BlueZMessages.device.rawValue
-        device = try XCTUnwrap(path.withUTF8 { ObjectKey(path: $0) })
-        _ = client
-    }
+    override func setUp() { _ = client }
 
     private var characteristic: AttributeKey { AttributeKey(device: device, handle: 0x2A) }
     private var descriptor: AttributeKey { AttributeKey(device: device, handle: 0x2C) }

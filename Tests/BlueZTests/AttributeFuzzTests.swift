@@ -1,5 +1,4 @@
 import BlueCapDBus
-import Foundation
 import TestBasics
 import TestSupport
 import XCTest
@@ -90,8 +89,8 @@ final class AttributeFuzzTests: RandomTestCase {
     private func check(_ tree: borrowing ObjectTree, against model: Model) {
         XCTAssertEqual(tree.attributeCount, model.values.reduce(0) { $0 + $1.count })
         for (device, attributes) in model {
-            var text = device
-            guard let key = text.withUTF8({ ObjectKey(path: $0) }) else { return XCTFail(device) }
+            guard let path = ObjectPath(validating: device) else { return XCTFail(device) }
+            let key = ObjectKey(path)
             XCTAssertEqual(tree.attributes(of: key).map(\.handle), attributes.keys.map(handle).sorted())
             for (tail, value) in attributes {
                 let attribute = AttributeKey(device: key, handle: handle(tail))

@@ -1,64 +1,39 @@
 import BlueCapDBus
-import Foundation
 import BlueCapGATT
 import TestSupport
 import XCTest
 
 @testable import BlueCapBlueZ
 
-final class AttributeTreeTests: XCTestCase {
-    private let device = AttributeTreeTests.deviceKey(BlueZMessages.device)
-    private var changes = [Change]()
+final class AttributeTreeTests: TreeCase {
+    override func setUp() { load(BlueZMessages.connectedDevice) }
 
-    override func setUp() { changes = [Change]() }
-
-    private static func deviceKey(_ path: ObjectPath) -> ObjectKey {
-        var text = path.rawValue
-        guard let key = text.withUTF8({ ObjectKey(path: $0) }) else { preconditionFailure("\(path) has no key") }
-        return key
-    }
-
-    private func key(_ handle: UInt16) -> AttributeKey { AttributeKey(device: device, handle: handle) }
-
-    private func makeTree(_ objects: [(ObjectPath, TestInterfaces)] = BlueZMessages.connectedDevice) -> ObjectTree {
-        var tree = ObjectTree()
-        tree.load(BlueZMessages.managedObjects(objects), into: &changes)
-        return tree
-    }
-
-    private func makeQuietTree() -> ObjectTree {
-        let tree = makeTree()
-        changes.removeAll()
-        return tree
-    }
-
-    private func apply(_ message: Message, to tree: inout ObjectTree) { tree.apply(message, into: &changes) }
+    private func key(_ handle: UInt16) -> AttributeKey { AttributeKey(device: deviceKey, handle: handle) }
 
     // MARK: Values
 
     func testAttributesOfAnyOrderAreReportedAfterTheirContainers() {
-        let tree = makeTree()
         XCTAssertEqual(
             changes.suffix(3),
             [
                 .attributeAdded(key(0x28), .service), .attributeAdded(key(0x2A), .characteristic),
                 .attributeAdded(key(0x2C), .descriptor),
             ])
-        XCTAssertEqual(tree.services(of: device), [key(0x28)])
+        XCTAssertEqual(tree.services(of: deviceKey), [key(0x28)])
         XCTAssertEqual(tree.characteristics(of: key(0x28)), [key(0x2A)])
         XCTAssertEqual(tree.descriptors(of: key(0x2A)), [key(0x2C)])
         XCTAssertEqual(tree.attributeCount, 3)
     }
 
     func testAServiceHasItsValues() throws {
-        let service = try XCTUnwrap(makeTree().attribute(key(0x28)))
+        let service = try XCTUnwrap(tree.attribute(key(0x28)))
         XCTAssertEqual(service.uuid, CBUUID(string: "180D"))
         XCTAssertTrue(service.isPrimary)
         XCTAssertEqual(service.includes, [0x10, 0xFF])
     }
 
     func testACharacteristicHasItsValues() throws {
-        let characteristic = try XCTUnwrap(makeTree().attribute(key(0x2A)))
+        let characteristic = try XCTUnwrap(tree.attribute(key(0x2A)))
         XCTAssertEqual(characteristic.uuid, CBUUID(string: "2A37"))
         XCTAssertEqual(characteristic.service, 0x28)
         XCTAssertEqual(characteristic.flags, [.read, .notify])
@@ -69,7 +44,7 @@ final class AttributeTreeTests: XCTestCase {
     }
 
     func testADescriptorHasItsValues() throws {
-        let descriptor = try XCTUnwrap(makeTree().attribute(key(0x2C)))
+        let descriptor = try XCTUnwrap(tree.attribute(key(0x2C)))
         XCTAssertEqual(descriptor.uuid, CBUUID(string: "2902"))
         XCTAssertEqual(descriptor.service, 0x28)
         XCTAssertEqual(descriptor.characteristic, 0x2A)
@@ -91,7 +66,6 @@ final class AttributeTreeTests: XCTestCase {
     }
 
     func testWhatIsReadAsOneKindIsNoOther() {
-        let tree = makeTree()
         XCTAssertEqual(tree.attribute(key(0x2A))?.kind, .characteristic)
         XCTAssertEqual(tree.attribute(key(0x28))?.kind, .service)
         XCTAssertNil(tree.attribute(key(0x99)))
@@ -116,10 +90,8 @@ final class AttributeTreeTests: XCTestCase {
     // MARK: Changes
 
     func testEachValueIsAChangeOfItsOwnEvenTheSameAgain() {
-        var tree = makeQuietTree()
         for value in [[7], [7], [], [8, 9]] as [[UInt8]] {
-            changes.removeAll()
-            apply(BlueZMessages.valueChanged(value), to: &tree)
+            apply(BlueZMessages.valueChanged(value))
             XCTAssertEqual(changes, [.attributeChanged(key(0x2A), .value)])
             XCTAssertEqual(tree.value(of: key(0x2A)), Data(value))
             XCTAssertEqual(tree.attribute(key(0x2A))?.value, Data(value))
@@ -127,19 +99,17 @@ final class AttributeTreeTests: XCTestCase {
     }
 
     func testOtherPropertiesStayWhenTheValueChanges() throws {
-        var tree = makeQuietTree()
-        apply(BlueZMessages.valueChanged([7]), to: &tree)
+        apply(BlueZMessages.valueChanged([7]))
         let characteristic = try XCTUnwrap(tree.attribute(key(0x2A)))
         XCTAssertEqual(characteristic.mtu, 517)
         XCTAssertTrue(characteristic.isNotifying)
     }
 
     func testWhatIsInvalidatedHasNoValue() {
-        var tree = makeQuietTree()
         apply(
             BlueZMessages.propertiesChanged(
                 BlueZMessages.characteristic, "org.bluez.GattCharacteristic1", [("Notifying", .bool(false))],
-                invalidated: ["Value", "MTU", "NotifyAcquired"]), to: &tree)
+                invalidated: ["Value", "MTU", "NotifyAcquired"]))
         XCTAssertEqual(
             changes, [.attributeChanged(key(0x2A), [.isNotifying, .value, .mtu, .isNotifyAcquired])])
         let characteristic = tree.attribute(key(0x2A))
@@ -151,41 +121,39 @@ final class AttributeTreeTests: XCTestCase {
     }
 
     func testAPropertyOfAnUnexpectedTypeIsIgnoredAndTheOthersAreNot() {
-        var tree = makeQuietTree()
         apply(
             BlueZMessages.propertiesChanged(
                 BlueZMessages.characteristic, "org.bluez.GattCharacteristic1",
-                [("Value", .string("seven")), ("Flags", .bytes([1])), ("MTU", .uint16(23))]), to: &tree)
+                [("Value", .string("seven")), ("Flags", .bytes([1])), ("MTU", .uint16(23))]))
         XCTAssertEqual(changes, [.attributeChanged(key(0x2A), .mtu)])
         XCTAssertEqual(tree.value(of: key(0x2A)), Data([1, 2]))
     }
 
     func testSignalsForOthersChangeNothing() {
-        var tree = makeQuietTree()
         let otherPaths: [ObjectPath] = [
             "/org/bluez/hci0/dev_C0_26_DF_12_34_57/service0028/char002a", BlueZMessages.service.appending("char002b"),
             BlueZMessages.device, BlueZMessages.service, "/", "/org/bluez/hci0", "/service0028/char002a",
         ]
-        for path in otherPaths { apply(BlueZMessages.valueChanged([7], of: path), to: &tree) }
-        XCTAssertEqual(changes, [])
+        for path in otherPaths {
+            apply(BlueZMessages.valueChanged([7], of: path))
+            XCTAssertEqual(changes, [], "\(path)")
+        }
     }
 
     // MARK: Coming and going
 
     func testAnAttributeThatComesLateTakesItsPlaceInTheOrderOfHandles() {
-        var tree = makeQuietTree()
         apply(
             BlueZMessages.interfacesAdded(
-                BlueZMessages.service.appending("char0029"), BlueZMessages.gattCharacteristic()), to: &tree)
+                BlueZMessages.service.appending("char0029"), BlueZMessages.gattCharacteristic()))
         XCTAssertEqual(changes, [.attributeAdded(key(0x29), .characteristic)])
         XCTAssertEqual(tree.characteristics(of: key(0x28)), [key(0x29), key(0x2A)])
     }
 
     func testAnAttributeThatIsAddedAgainChanges() {
-        var tree = makeQuietTree()
         apply(
             BlueZMessages.interfacesAdded(
-                BlueZMessages.characteristic, [("org.bluez.GattCharacteristic1", [("Value", .bytes([9]))])]), to: &tree)
+                BlueZMessages.characteristic, [("org.bluez.GattCharacteristic1", [("Value", .bytes([9]))])]))
         guard case .attributeChanged(key(0x2A), let fields)? = changes.first, changes.count == 1 else {
             return XCTFail("\(changes)")
         }
@@ -195,78 +163,69 @@ final class AttributeTreeTests: XCTestCase {
     }
 
     func testAHandleThatBecomesAnotherKindIsRemovedAndAdded() {
-        var tree = makeQuietTree()
         apply(
             BlueZMessages.interfacesAdded(
-                BlueZMessages.device.appending("service002a"), BlueZMessages.gattService()), to: &tree)
+                BlueZMessages.device.appending("service002a"), BlueZMessages.gattService()))
         XCTAssertEqual(
             changes, [.attributeRemoved(key(0x2A), .characteristic), .attributeAdded(key(0x2A), .service)])
-        XCTAssertEqual(tree.services(of: device), [key(0x28), key(0x2A)])
+        XCTAssertEqual(tree.services(of: deviceKey), [key(0x28), key(0x2A)])
     }
 
     func testARemovedAttributeCannotBeRead() {
-        var tree = makeQuietTree()
-        apply(BlueZMessages.interfacesRemoved(BlueZMessages.descriptor, ["org.bluez.GattDescriptor1"]), to: &tree)
+        apply(BlueZMessages.interfacesRemoved(BlueZMessages.descriptor, ["org.bluez.GattDescriptor1"]))
         XCTAssertEqual(changes, [.attributeRemoved(key(0x2C), .descriptor)])
         XCTAssertNil(tree.attribute(key(0x2C)))
-        changes.removeAll()
-        apply(BlueZMessages.interfacesRemoved(BlueZMessages.descriptor, ["org.bluez.GattDescriptor1"]), to: &tree)
+        apply(BlueZMessages.interfacesRemoved(BlueZMessages.descriptor, ["org.bluez.GattDescriptor1"]))
         XCTAssertEqual(changes, [])
     }
 
     func testADeviceTakesItsAttributesAlongTheInnermostFirst() throws {
-        var tree = makeQuietTree()
-        apply(BlueZMessages.interfacesRemoved(BlueZMessages.device, ["org.bluez.Device1"]), to: &tree)
+        apply(BlueZMessages.interfacesRemoved(BlueZMessages.device, ["org.bluez.Device1"]))
         XCTAssertEqual(
             changes,
             [
                 .attributeRemoved(key(0x2C), .descriptor), .attributeRemoved(key(0x2A), .characteristic),
-                .attributeRemoved(key(0x28), .service), .deviceRemoved(device),
+                .attributeRemoved(key(0x28), .service), .deviceRemoved(deviceKey),
             ])
         XCTAssertEqual(tree.attributeCount, 0)
     }
 
     func testTheDaemonsEndAndTheAdaptersTakeThemToo() {
-        var tree = makeQuietTree()
-        tree.clear(into: &changes)
+        change { $0.clear(into: &$1) }
         XCTAssertEqual(changes.count, 5)
         XCTAssertEqual(tree.attributeCount, 0)
 
-        tree = makeQuietTree()
-        apply(BlueZMessages.interfacesRemoved(BlueZMessages.adapterPath, ["org.bluez.Adapter1"]), to: &tree)
+        setUp()
+        apply(BlueZMessages.interfacesRemoved(BlueZMessages.adapterPath, ["org.bluez.Adapter1"]))
         XCTAssertEqual(changes.count, 5)
         XCTAssertEqual(tree.attributeCount, 0)
     }
 
     func testLoadingAgainRemovesWhatIsNotNamedAnyMore() {
-        var tree = makeQuietTree()
         let objects = BlueZMessages.connectedDevice.filter { $0.0 != BlueZMessages.descriptor }
-        tree.load(BlueZMessages.managedObjects(objects), into: &changes)
+        change { $0.load(BlueZMessages.managedObjects(objects), into: &$1) }
         XCTAssertTrue(changes.contains(.attributeRemoved(key(0x2C), .descriptor)))
-        XCTAssertEqual(tree.attributes(of: device).map(\.handle), [0x28, 0x2A])
+        XCTAssertEqual(tree.attributes(of: deviceKey).map(\.handle), [0x28, 0x2A])
     }
 
     func testLoadingAgainReportsNoUnchangedAttribute() throws {
-        var tree = makeQuietTree()
-        tree.load(BlueZMessages.managedObjects(BlueZMessages.connectedDevice), into: &changes)
+        change { $0.load(BlueZMessages.managedObjects(BlueZMessages.connectedDevice), into: &$1) }
         XCTAssertEqual(
             changes.filter { if case .adapterChanged = $0 { false } else { true } }, [],
             "The load reports neither a notification nor a received advertisement.")
     }
 
     func testAnotherDeviceInTheSamePlaceHasNoneOfThem() {
-        var tree = makeQuietTree()
-        apply(BlueZMessages.interfacesRemoved(BlueZMessages.device, ["org.bluez.Device1"]), to: &tree)
+        apply(BlueZMessages.interfacesRemoved(BlueZMessages.device, ["org.bluez.Device1"]))
         tree.sweep()
         let other: ObjectPath = "/org/bluez/hci0/dev_C0_26_DF_12_34_99"
-        apply(BlueZMessages.interfacesAdded(other, [("org.bluez.Device1", [])]), to: &tree)
-        XCTAssertEqual(tree.services(of: Self.deviceKey(other)), [])
+        apply(BlueZMessages.interfacesAdded(other, [("org.bluez.Device1", [])]))
+        XCTAssertEqual(tree.services(of: ObjectKey(other)), [])
     }
 
     // MARK: Paths
 
     func testAPathIsWrittenAsItWasRead() {
-        let tree = makeTree()
         for (handle, path) in [
             (0x28, BlueZMessages.service), (0x2A, BlueZMessages.characteristic), (0x2C, BlueZMessages.descriptor),
         ] as [(UInt16, ObjectPath)] {
@@ -282,24 +241,21 @@ final class AttributeTreeTests: XCTestCase {
             "service28", "service002A", "service00028", "char002a", "service0028/desc002c", "service0028/char002a/x",
             "service0028/char002a/desc002c/desc002d", "my_service", "service0028x",
         ]
-        var tree = makeQuietTree()
         for path in paths {
             guard let path = ObjectPath(validating: "\(BlueZMessages.device)/\(path)") else { return XCTFail(path) }
-            apply(BlueZMessages.interfacesAdded(path, BlueZMessages.gattCharacteristic()), to: &tree)
+            apply(BlueZMessages.interfacesAdded(path, BlueZMessages.gattCharacteristic()))
+            XCTAssertEqual(changes, [], "\(path)")
         }
-        XCTAssertEqual(changes, [])
         XCTAssertEqual(tree.deviceCount, 1)
     }
 
     // MARK: Size
 
     func testAttributesThatComeAndGoForWeeksTakeNoMorePlaces() {
-        var tree = makeQuietTree()
         let path = BlueZMessages.service.appending("char0100")
         for _ in 0..<5_000 {
-            apply(BlueZMessages.interfacesAdded(path, BlueZMessages.gattCharacteristic()), to: &tree)
-            apply(BlueZMessages.interfacesRemoved(path, ["org.bluez.GattCharacteristic1"]), to: &tree)
-            changes.removeAll()
+            apply(BlueZMessages.interfacesAdded(path, BlueZMessages.gattCharacteristic()))
+            apply(BlueZMessages.interfacesRemoved(path, ["org.bluez.GattCharacteristic1"]))
         }
         XCTAssertEqual(tree.attributeCount, 3)
     }

@@ -6,13 +6,10 @@ import XCTest
 @testable import BlueCapBlueZ
 
 final class BlueZClientTests: XCTestCase {
-    private let devicePath: ObjectPath = "/org/bluez/hci0/dev_C0_26_DF_12_34_56"
-    private var daemon = FakeDaemon()
+    private let daemon = FakeDaemon()
     /// Keeps the client.
     private var observation: CancelHandle?
     private let observer = RecordingObserver()
-
-    override func setUp() { daemon = FakeDaemon() }
 
     private func makeClient() -> BlueZClient { .shared(at: daemon.bus.address) }
 
@@ -76,7 +73,7 @@ final class BlueZClientTests: XCTestCase {
     // MARK: From the bus to the tree
 
     func testAnObserverReceivesTheObjectsThenReady() {
-        daemon.objects.append((devicePath, [("org.bluez.Device1", BlueZMessages.fullDevice)]))
+        daemon.objects.append((BlueZMessages.device, [("org.bluez.Device1", BlueZMessages.fullDevice)]))
         start()
 
         XCTAssertEqual(
@@ -86,7 +83,7 @@ final class BlueZClientTests: XCTestCase {
     }
 
     func testALaterObserverReceivesTheSame() {
-        daemon.objects.append((devicePath, [("org.bluez.Device1", BlueZMessages.fullDevice)]))
+        daemon.objects.append((BlueZMessages.device, [("org.bluez.Device1", BlueZMessages.fullDevice)]))
         let client = readyClient()
         let newcomer = RecordingObserver()
         let second = client.observe(newcomer)
@@ -152,7 +149,7 @@ final class BlueZClientTests: XCTestCase {
 
     func testSignalsOfOneBatchEndWithOneCall() {
         let client = readyClient()
-        for path in [devicePath, "/org/bluez/hci0/dev_C0_26_DF_12_34_57"] as [ObjectPath] {
+        for path in [BlueZMessages.device, "/org/bluez/hci0/dev_C0_26_DF_12_34_57"] as [ObjectPath] {
             daemon.connection?.send(BlueZMessages.interfacesAdded(path, [("org.bluez.Device1", [])]))
         }
         daemon.loop.run()
@@ -164,7 +161,7 @@ final class BlueZClientTests: XCTestCase {
     func testSignalsOfOtherConnectionsAreIgnored() {
         _ = readyClient()
         let other = Connection.open(.custom(daemon.bus.address), loop: daemon.loop)
-        other.send(BlueZMessages.interfacesAdded(devicePath, [("org.bluez.Device1", [])]))
+        other.send(BlueZMessages.interfacesAdded(BlueZMessages.device, [("org.bluez.Device1", [])]))
         daemon.loop.run()
         XCTAssertEqual(observer.log, [])
     }
@@ -190,8 +187,8 @@ final class BlueZClientTests: XCTestCase {
     func testAnObserverMayLeaveInsideACallback() {
         let client = readyClient()
         observer.whenReported = { [unowned self] in observation?.cancel() }
-        daemon.connection?.send(BlueZMessages.interfacesAdded(devicePath, [("org.bluez.Device1", [])]))
-        daemon.connection?.send(BlueZMessages.interfacesRemoved(devicePath, ["org.bluez.Device1"]))
+        daemon.connection?.send(BlueZMessages.interfacesAdded(BlueZMessages.device, [("org.bluez.Device1", [])]))
+        daemon.connection?.send(BlueZMessages.interfacesRemoved(BlueZMessages.device, ["org.bluez.Device1"]))
         daemon.loop.advance(by: 2)
         XCTAssertEqual(observer.log, ["+C0:26:DF:12:34:56"])
         XCTAssertNil(client.daemon.connection)
@@ -199,12 +196,10 @@ final class BlueZClientTests: XCTestCase {
 
     // MARK: Calls
 
-    private func turnOn(
-        _ adapter: ObjectKey, _ client: BlueZClient, completion: @escaping BlueZCompletion<Message>
-    ) {
+    private func turnOn(_ client: BlueZClient, completion: @escaping BlueZCompletion<Message>) {
         client.loop.post {
             client.daemon.call(
-                adapter, interface: "org.freedesktop.DBus.Properties", member: "Set",
+                ObjectKey.hci0, interface: "org.freedesktop.DBus.Properties", member: "Set",
                 body: {
                     $0.string("org.bluez.Adapter1")
                     $0.string("Powered")
@@ -216,11 +211,10 @@ final class BlueZClientTests: XCTestCase {
 
     func testRefusalsKeepTheirName() throws {
         let client = readyClient()
-        let adapter = try XCTUnwrap(ObjectKey(adapter: 0))
         let results = Locked<[String]>([])
         daemon.errors["Set"] = [DBusError(name: "org.bluez.Error.Blocked", message: "Blocked through rfkill")]
         for _ in 0..<2 {
-            turnOn(adapter, client) { result in
+            turnOn(client) { result in
                 results.withLock { list in
                     switch result {
                     case .success: list.append("ok")
@@ -237,7 +231,7 @@ final class BlueZClientTests: XCTestCase {
     func testACallWithoutABusFailsSoon() throws {
         let client = makeClient()
         let results = Locked<[BlueZError.Cause]>([])
-        turnOn(try XCTUnwrap(ObjectKey(adapter: 0)), client) { result in
+        turnOn(client) { result in
             if case .failure(let error) = result { results.withLock { $0.append(error.cause) } }
         }
         XCTAssertEqual(results.withLock { $0 }, [.disconnected])

@@ -1,5 +1,7 @@
 import BlueCapDBus
 
+@testable import BlueCapBlueZ
+
 /// A D-Bus value to put into a message of a test.
 indirect enum TestValue {
     case string(String)
@@ -49,34 +51,35 @@ indirect enum TestValue {
         case .strings(let value): writer.strings(value)
         case .paths(let value): writer.objectPaths(value)
         case .properties(let properties): BlueZMessages.write(properties: properties.map { ($0, $1) }, &writer)
-        case .manufacturerData(let entries):
-            writer.dictionary(key: "q", value: "v") { dictionary in
-                for (key, value) in entries {
-                    dictionary.entry { entry in
-                        entry.uint16(key)
-                        entry.variant("ay") { $0.bytes(value) }
-                    }
-                }
-            }
-        case .serviceData(let entries):
-            writer.dictionary(key: "s", value: "v") { dictionary in
-                for (key, value) in entries {
-                    dictionary.entry { entry in
-                        entry.string(key)
-                        entry.variant("ay") { $0.bytes(value) }
-                    }
-                }
-            }
-        case .advertisingData(let entries):
-            writer.dictionary(key: "y", value: "v") { dictionary in
-                for (key, value) in entries {
-                    dictionary.entry { entry in
-                        entry.byte(key)
-                        entry.variant("ay") { $0.bytes(value) }
-                    }
+        case .manufacturerData(let entries): Self.write(entries, key: "q", &writer) { $0.uint16($1) }
+        case .serviceData(let entries): Self.write(entries, key: "s", &writer) { $0.string($1) }
+        case .advertisingData(let entries): Self.write(entries, key: "y", &writer) { $0.byte($1) }
+        }
+    }
+
+    private static func write<Key>(
+        _ entries: [(Key, [UInt8])], key: String, _ writer: inout MessageWriter,
+        _ writeKey: (inout MessageWriter, Key) -> Void
+    ) {
+        writer.dictionary(key: key, value: "v") { dictionary in
+            for (key, value) in entries {
+                dictionary.entry { entry in
+                    writeKey(&entry, key)
+                    entry.variant("ay") { $0.bytes(value) }
                 }
             }
         }
+    }
+}
+
+extension ObjectKey {
+    static let hci0 = ObjectKey("/org/bluez/hci0")
+
+    /// The key of an adapter or a device.
+    init(_ path: ObjectPath) {
+        var text = path.rawValue
+        guard let key = text.withUTF8({ ObjectKey(path: $0) }) else { preconditionFailure("\(path) has no key") }
+        self = key
     }
 }
 

@@ -4,23 +4,16 @@ import XCTest
 @testable import BlueCapBlueZ
 
 /// What is concluded from the objects of each version.
-final class DaemonCapabilitiesTests: XCTestCase {
+final class DaemonCapabilitiesTests: TreeCase {
     private let foreignModalias = "usb:v0000p0000d0001"
-    private var changes = [Change]()
 
-    override func setUp() { changes = [Change]() }
+    private func load(_ adapter: TestInterfaces) { load([(BlueZMessages.adapterPath, adapter)]) }
 
-    private func hci0() throws -> ObjectKey { try XCTUnwrap(ObjectKey(adapter: 0)) }
-
-    private func makeTree(_ adapter: TestInterfaces, _ devices: [(ObjectPath, TestInterfaces)] = []) -> ObjectTree {
-        var tree = ObjectTree()
-        tree.load(BlueZMessages.managedObjects([(BlueZMessages.adapterPath, adapter)] + devices), into: &changes)
-        return tree
-    }
+    private func known() throws -> DaemonCapabilities { try XCTUnwrap(tree[adapter: .hci0]?.capabilities) }
 
     private func capabilities(_ adapter: TestInterfaces) throws -> DaemonCapabilities {
-        let tree = makeTree(adapter)
-        return try XCTUnwrap(tree[adapter: hci0()]?.capabilities)
+        load(adapter)
+        return try known()
     }
 
     // MARK: The version
@@ -150,14 +143,13 @@ final class DaemonCapabilitiesTests: XCTestCase {
 
     func testDiscoveryFiltersShow583() throws {
         for (minor, isNew) in [(82, false), (83, true), (87, true)] {
-            var tree = makeTree(BlueZMessages.adapter(minor, modalias: foreignModalias))
-            changes.removeAll()
+            load(BlueZMessages.adapter(minor, modalias: foreignModalias))
             let keys: Set<String> =
                 isNew ? ["UUIDs", "RSSI", "Pathloss", "AutoConnect"] : ["UUIDs", "RSSI", "Pathloss"]
-            tree.learn(into: &changes) { $0.discoveryFilters = keys }
+            change { $0.learn(into: &$1) { $0.discoveryFilters = keys } }
 
-            XCTAssertEqual(changes, [.adapterChanged(try hci0(), .capabilities)])
-            let known = try XCTUnwrap(tree[adapter: hci0()]?.capabilities)
+            XCTAssertEqual(changes, [.adapterChanged(.hci0, .capabilities)])
+            let known = try self.known()
             XCTAssertEqual(known.reportsDisconnectReasons, isNew)
             XCTAssertEqual(known.acceptsServiceFilter, !isNew)
             XCTAssertEqual(known.confirmsOverSocket, isNew)
@@ -165,63 +157,53 @@ final class DaemonCapabilitiesTests: XCTestCase {
     }
 
     func testDevicesShow583And584() throws {
-        let path: ObjectPath = "/org/bluez/hci0/dev_C0_26_DF_12_34_56"
-        var tree = makeTree(BlueZMessages.adapter(87, modalias: foreignModalias))
-        changes.removeAll()
-        tree.apply(
+        load(BlueZMessages.adapter(87, modalias: foreignModalias))
+        apply(
             BlueZMessages.interfacesAdded(
-                path,
-                [("org.bluez.Device1", [("Address", .string("C0:26:DF:12:34:56")), ("CablePairing", .bool(false))])]),
-            into: &changes)
-        XCTAssertEqual(tree[adapter: try hci0()]?.capabilities.reportsDisconnectReasons, true)
-        XCTAssertEqual(tree[adapter: try hci0()]?.capabilities.answersRefusedAcquireNotify, false)
+                BlueZMessages.device,
+                [("org.bluez.Device1", [("Address", .string("C0:26:DF:12:34:56")), ("CablePairing", .bool(false))])]))
+        XCTAssertEqual(try known().reportsDisconnectReasons, true)
+        XCTAssertEqual(try known().answersRefusedAcquireNotify, false)
 
-        tree.apply(BlueZMessages.interfacesAdded(path, [("org.bluez.Bearer.LE1", [])]), into: &changes)
-        XCTAssertEqual(tree[adapter: try hci0()]?.capabilities.answersRefusedAcquireNotify, true)
+        apply(BlueZMessages.interfacesAdded(BlueZMessages.device, [("org.bluez.Bearer.LE1", [])]))
+        XCTAssertEqual(try known().answersRefusedAcquireNotify, true)
 
         // The daemon that follows may be an earlier one.
-        tree.clear(into: &changes)
-        tree.load(
-            BlueZMessages.managedObjects([
-                (BlueZMessages.adapterPath, BlueZMessages.adapter(82, modalias: foreignModalias))
-            ]), into: &changes)
-        XCTAssertEqual(tree[adapter: try hci0()]?.capabilities.reportsDisconnectReasons, false)
+        change { $0.clear(into: &$1) }
+        let objects = [(BlueZMessages.adapterPath, BlueZMessages.adapter(82, modalias: foreignModalias))]
+        change { $0.load(BlueZMessages.managedObjects(objects), into: &$1) }
+        XCTAssertEqual(try known().reportsDisconnectReasons, false)
     }
 
     // MARK: Changes
 
     func testCapabilitiesThatAreLearntLaterAreReported() throws {
-        var tree = makeTree([("org.bluez.Adapter1", BlueZMessages.adapter(82)[1].1)])
-        XCTAssertEqual(changes, [.adapterAdded(try hci0())])
-        changes.removeAll()
+        load([("org.bluez.Adapter1", BlueZMessages.adapter(82)[1].1)])
+        XCTAssertEqual(changes, [.adapterAdded(.hci0)])
 
-        tree.apply(
-            BlueZMessages.interfacesAdded(BlueZMessages.adapterPath, [BlueZMessages.adapter(82)[0]]), into: &changes)
+        apply(
+            BlueZMessages.interfacesAdded(BlueZMessages.adapterPath, [BlueZMessages.adapter(82)[0]]))
         XCTAssertEqual(
             changes,
-            [.adapterChanged(try hci0(), .interfaces), .adapterChanged(try hci0(), .capabilities)])
-        XCTAssertEqual(tree[adapter: try hci0()]?.capabilities.maximumAdvertisingLength, 251)
+            [.adapterChanged(.hci0, .interfaces), .adapterChanged(.hci0, .capabilities)])
+        XCTAssertEqual(try known().maximumAdvertisingLength, 251)
 
-        changes.removeAll()
-        tree.apply(
+        apply(
             BlueZMessages.propertiesChanged(
                 BlueZMessages.adapterPath, "org.bluez.LEAdvertisingManager1",
-                [("SupportedCapabilities", .properties(["MaxAdvLen": .byte(100)]))]),
-            into: &changes)
-        XCTAssertEqual(changes, [.adapterChanged(try hci0(), .capabilities)])
-        XCTAssertEqual(tree[adapter: try hci0()]?.capabilities.maximumAdvertisingLength, 100)
+                [("SupportedCapabilities", .properties(["MaxAdvLen": .byte(100)]))]))
+        XCTAssertEqual(changes, [.adapterChanged(.hci0, .capabilities)])
+        XCTAssertEqual(try known().maximumAdvertisingLength, 100)
     }
 
     func testAnAdvertisementThatBeginsIsNoChange() throws {
-        var tree = makeTree(BlueZMessages.adapter(82))
-        changes.removeAll()
-        tree.apply(
+        load(BlueZMessages.adapter(82))
+        apply(
             BlueZMessages.propertiesChanged(
                 BlueZMessages.adapterPath, "org.bluez.LEAdvertisingManager1",
-                [("ActiveInstances", .byte(1)), ("SupportedInstances", .byte(4))]),
-            into: &changes)
+                [("ActiveInstances", .byte(1)), ("SupportedInstances", .byte(4))]))
         XCTAssertTrue(changes.isEmpty)
-        XCTAssertEqual(tree[adapter: try hci0()]?.advertising.activeInstances, 1)
+        XCTAssertEqual(tree[adapter: .hci0]?.advertising.activeInstances, 1)
     }
 
     func testAnotherImplementationGetsTheCarefulValues() throws {

@@ -21,7 +21,7 @@ final class DiscoveryMachineTests: RandomTestCase {
     private func runningMachine(_ filter: DiscoveryFilter = DiscoveryFilter(), watchdog: Double? = nil) -> Machine {
         var machine = Machine()
         _ = machine.poweredOn()
-        _ = machine.scanAdded(Machine.Scan(a, filter, watchdogSeconds: watchdog))
+        _ = machine.scanAdded(Machine.Scan(id: a, filter: filter, watchdogSeconds: watchdog))
         _ = machine.replied(1, error: nil)
         _ = machine.replied(2, error: nil)
         XCTAssertEqual(machine.session, .running(filter))
@@ -44,7 +44,7 @@ final class DiscoveryMachineTests: RandomTestCase {
     }
 
     private func scan(_ id: ScanID, _ filter: DiscoveryFilter) -> Machine.Scan {
-        Machine.Scan(id, filter, watchdogSeconds: nil)
+        Machine.Scan(id: id, filter: filter, watchdogSeconds: nil)
     }
 
     // MARK: Starting and stopping
@@ -331,7 +331,7 @@ final class DiscoveryMachineTests: RandomTestCase {
             (.discoveringChanged(false), []), (.replied(5), [.report(b, .started)]))
         check(
             "silence restarts the session after the watchdogs time", Machine(), (.poweredOn, nil),
-            (.scanAdded(Machine.Scan(a, all, watchdogSeconds: 90)), nil), (.replied(1), nil),
+            (.scanAdded(Machine.Scan(id: a, filter: all, watchdogSeconds: 90)), nil), (.replied(1), nil),
             (.replied(2), [.startTimer(.watchdog, seconds: 30), .report(a, .started)]),
             (.timerFired(.watchdog), [.startTimer(.watchdog, seconds: 30)]),
             (.timerFired(.watchdog), [.startTimer(.watchdog, seconds: 30)]),
@@ -344,7 +344,7 @@ final class DiscoveryMachineTests: RandomTestCase {
         check(
             "a scan with a watchdog brings it along", runningMachine(),
             (
-                .scanAdded(Machine.Scan(b, all, watchdogSeconds: 9)),
+                .scanAdded(Machine.Scan(id: b, filter: all, watchdogSeconds: 9)),
                 [.report(b, .started), .startTimer(.watchdog, seconds: 3)]
             ))
     }
@@ -360,7 +360,7 @@ final class DiscoveryMachineTests: RandomTestCase {
             daemon.perform(machine.poweredOn())
             for _ in 0..<60 {
                 switch random.next() % 9 {
-                case 0: daemon.perform(machine.scanAdded(Machine.Scan(ScanID(random.next() % 3 + 10), all)))
+                case 0: daemon.perform(machine.scanAdded(Machine.Scan(id: ScanID(random.next() % 3 + 10), filter: all)))
                 case 1: daemon.perform(machine.scanAdded(scan(ScanID(random.next() % 3), heartRate)))
                 case 2: daemon.perform(machine.scanRemoved(ScanID(random.next() % 3)))
                 case 3: daemon.perform(machine.scanRemoved(ScanID(random.next() % 3 + 10)))

@@ -13,7 +13,7 @@ final class DiscoveryPauseTests: XCTestCase {
     private func runningMachine() -> Machine {
         var machine = Machine()
         _ = machine.poweredOn()
-        _ = machine.scanAdded(Machine.Scan(a, all, watchdogSeconds: 90))
+        _ = machine.scanAdded(Machine.Scan(id: a, filter: all, watchdogSeconds: 90))
         _ = machine.replied(1, error: nil)
         _ = machine.replied(2, error: nil)
         XCTAssertEqual(machine.session, .running(all))
@@ -38,7 +38,8 @@ final class DiscoveryPauseTests: XCTestCase {
             (.paused(true), nil), (.paused(false), []), (.replied(3), [.setFilter(4, all)]))
         check(
             "a pause during a start stops what has started", Machine(), (.poweredOn, nil),
-            (.scanAdded(Machine.Scan(a, all, watchdogSeconds: nil)), nil), (.paused(true), []), (.replied(1), []),
+            (.scanAdded(Machine.Scan(id: a, filter: all, watchdogSeconds: nil)), nil), (.paused(true), []),
+            (.replied(1), []),
             (.holds { $0.session == .idle }, nil), (.paused(false), [.setFilter(2, all)]), (.replied(2), nil),
             (.paused(true), []), (.replied(3), [.report(a, .started), .cancelTimer(.watchdog), .stopDiscovery(4)]))
         check(

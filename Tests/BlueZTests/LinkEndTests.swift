@@ -7,14 +7,13 @@ import XCTest
 
 /// The ends of links as each version signals them, and the removal of devices.
 final class LinkEndTests: XCTestCase {
-    private let devicePath: ObjectPath = "/org/bluez/hci0/dev_C0_26_DF_12_34_56"
-    private let daemon = FakeDaemon()
+    private let device = ObjectKey(BlueZMessages.device)
+    private var daemon = FakeDaemon()
     /// Keeps the client.
     private var observation: CancelHandle?
-    private let results = Locked<[String]>([])
 
     private func readyClient(_ observer: RecordingObserver = RecordingObserver()) -> BlueZClient {
-        daemon.objects.append((devicePath, [("org.bluez.Device1", BlueZMessages.fullDevice)]))
+        daemon.objects.append((BlueZMessages.device, [("org.bluez.Device1", BlueZMessages.fullDevice)]))
         daemon.appear()
         let client = BlueZClient.shared(at: daemon.bus.address)
         observation = client.observe(observer)
@@ -23,26 +22,21 @@ final class LinkEndTests: XCTestCase {
         return client
     }
 
-    private func device() throws -> ObjectKey {
-        var text = devicePath.rawValue
-        return try XCTUnwrap(text.withUTF8 { ObjectKey(path: $0) })
-    }
-
     private func change(_ properties: TestProperties) {
-        daemon.send(BlueZMessages.propertiesChanged(devicePath, "org.bluez.Device1", properties))
+        daemon.send(BlueZMessages.propertiesChanged(BlueZMessages.device, "org.bluez.Device1", properties))
     }
 
     private func disconnected(_ name: String, _ message: String) {
         daemon.send(
-            .signal(path: devicePath, interface: "org.bluez.Device1", member: "Disconnected") {
+            .signal(path: BlueZMessages.device, interface: "org.bluez.Device1", member: "Disconnected") {
                 $0.string(name)
                 $0.string(message)
             })
     }
 
     private func linkEnd(_ client: BlueZClient) throws -> LinkEnd? {
-        XCTAssertTrue(client.daemon.objects.contains(try device()))
-        return client.daemon.objects.linkEnd(of: try device())
+        XCTAssertTrue(client.daemon.objects.contains(device))
+        return client.daemon.objects.linkEnd(of: device)
     }
 
     // MARK: Disconnected
@@ -88,51 +82,33 @@ final class LinkEndTests: XCTestCase {
                 $0.string("")
             })
         daemon.send(
-            .signal(path: devicePath, interface: "org.bluez.Device1", member: "Disconnected") { $0.uint32(1) })
+            .signal(path: BlueZMessages.device, interface: "org.bluez.Device1", member: "Disconnected") { $0.uint32(1) }
+        )
         XCTAssertTrue(client.daemon.objects.linkEnds.isEmpty)
     }
 
     // MARK: RemoveDevice
 
-    private func remove(_ client: BlueZClient) throws {
-        let results = results
-        client.removeDevice(try device()) { result in
-            results.withLock { $0.append(result.failure?.name ?? "done") }
+    func testTheLinkIsEndedBeforeADeviceIsRemoved() {
+        let notConnected = DBusError(name: "org.bluez.Error.NotConnected", message: "Not Connected")
+        let noReply = "org.freedesktop.DBus.Error.NoReply"
+        let table: [(name: String, minor: Int?, error: DBusError?, isSilent: Bool, result: String)] = [
+            ("a link", nil, nil, false, "done"), ("no link", nil, notConnected, false, "done"),
+            ("a link that cannot be ended", 82, nil, true, "done"),
+            ("a link that cannot be ended, by 5.87", 87, nil, true, noReply),
+        ]
+        for row in table {
+            daemon = FakeDaemon()
+            if let minor = row.minor { daemon.objects = [(BlueZMessages.adapterPath, BlueZMessages.adapter(minor))] }
+            let client = readyClient()
+            daemon.errors["Disconnect"] = row.error.map { [$0] }
+            if row.isSilent { daemon.silent = ["Disconnect"] }
+            let result = Locked("")
+            client.removeDevice(device) { outcome in result.withLock { $0 = outcome.failure?.name ?? "done" } }
+            daemon.loop.run()
+            daemon.loop.advance(by: 15)
+            XCTAssertEqual(daemon.calls, ["Disconnect"] + (row.result == "done" ? ["RemoveDevice"] : []), row.name)
+            XCTAssertEqual(result.withLock { $0 }, row.result, row.name)
         }
-        daemon.loop.run()
-        daemon.loop.advance(by: 15)
-    }
-
-    func testTheLinkIsEndedBeforeADeviceIsRemoved() throws {
-        let client = readyClient()
-        try remove(client)
-        XCTAssertEqual(daemon.calls, ["Disconnect", "RemoveDevice"])
-        XCTAssertEqual(results.withLock { $0 }, ["done"])
-    }
-
-    func testADeviceWithoutALinkIsRemoved() throws {
-        let client = readyClient()
-        daemon.errors["Disconnect"] = [DBusError(name: "org.bluez.Error.NotConnected", message: "Not Connected")]
-        try remove(client)
-        XCTAssertEqual(daemon.calls, ["Disconnect", "RemoveDevice"])
-        XCTAssertEqual(results.withLock { $0 }, ["done"])
-    }
-
-    func testADeviceWhoseLinkCannotBeEndedIsRemovedByADaemonThatIsNot587() throws {
-        daemon.objects = [(BlueZMessages.adapterPath, BlueZMessages.adapter(82))]
-        let client = readyClient()
-        daemon.silent = ["Disconnect"]
-        try remove(client)
-        XCTAssertEqual(daemon.calls, ["Disconnect", "RemoveDevice"])
-        XCTAssertEqual(results.withLock { $0 }, ["done"])
-    }
-
-    func testADeviceWhoseLinkCannotBeEndedIsNotRemoved() throws {
-        daemon.objects = [(BlueZMessages.adapterPath, BlueZMessages.adapter(87))]
-        let client = readyClient()
-        daemon.silent = ["Disconnect"]
-        try remove(client)
-        XCTAssertEqual(daemon.calls, ["Disconnect"])
-        XCTAssertEqual(results.withLock { $0 }, ["org.freedesktop.DBus.Error.NoReply"])
     }
 }

@@ -1,3 +1,4 @@
+import BlueCapDBus
 import TestBasics
 import TestSupport
 import XCTest
@@ -15,12 +16,8 @@ final class LinkMachineTests: RandomTestCase {
     private let turn = LinkMachine.Effect.startTimer(seconds: LinkMachine.turnLimit)
     private let end = LinkMachine.Effect.startTimer(seconds: LinkMachine.endLimit)
 
-    override func setUp() { machine = LinkMachine() }
-
     private static func device(_ number: Int) -> ObjectKey {
-        var path = "/org/bluez/hci0/dev_00_00_00_00_00_0\(String(number, radix: 16, uppercase: true))"
-        guard let key = path.withUTF8({ ObjectKey(path: $0) }) else { preconditionFailure(path) }
-        return key
+        ObjectKey(BlueZMessages.adapterPath.appending(String(format: "dev_00_00_00_00_00_%02X", number)))
     }
 
     func testALinkThatComesAfterItsAttemptWasGivenUpIsEnded() {

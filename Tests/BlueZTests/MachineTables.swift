@@ -98,8 +98,8 @@ extension PairingMachine: TableMachine {
         case statusChanged(LinkStatus, hasLinkEnded: Bool = false)
         case asked(WaiterID, limit: Double, mayEndLink: Bool = true), cancelAsked(WaiterID)
         case agentReady(BlueZError?, mustRelink: Bool), pairReplied(BlueZError? = nil, hasLostTurn: Bool = false)
-        case requested(AgentRequest.Number, isDisplay: Bool, isReceived: Bool)
-        case answered(AgentRequest.Number, AgentAnswer)
+        case requested(AgentRequest.ID, isDisplay: Bool, isReceived: Bool)
+        case answered(AgentRequest.ID, AgentAnswer)
         case timerFired(Timer, agentProblem: BlueZError? = nil), deviceGone(BlueZError)
         /// BlueZ asks for or displays something, and the answer rejects that. The orders are those after the end of the request.
         case refuse(PairingCause = .rejectedByUser), refuseDisplay

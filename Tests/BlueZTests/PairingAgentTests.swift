@@ -122,7 +122,7 @@ final class PairingAgentTests: XCTestCase {
             let reply = scene.call(method, arguments)
             let request = try XCTUnwrap(manager.requests.last)
             XCTAssertEqual(request.kind, kind)
-            XCTAssertEqual(request.device, try scene.device())
+            XCTAssertEqual(request.device, scene.device)
             XCTAssertNil(reply.withLock { $0 })
             scene.answer(request, answer)
             XCTAssertEqual(reply.withLock { $0 }, expected, method)
@@ -321,7 +321,7 @@ final class PairingAgentTests: XCTestCase {
     }
 
     func testARejectionCountsUntilTheEndOfTheDisplay() throws {
-        let request = AgentRequest(number: 1, device: try scene.device(), kind: .display(1, entered: 0)) { _ in }
+        let request = AgentRequest(number: 1, device: scene.device, kind: .display(1, entered: 0)) { _ in }
         XCTAssertTrue(request.answer(.accept))
         XCTAssertTrue(request.isOpen)
         XCTAssertTrue(request.answer(.reject(.rejectedByUser)))
@@ -331,7 +331,7 @@ final class PairingAgentTests: XCTestCase {
         XCTAssertEqual(request.takeAnswer(), .reject(.rejectedByUser))
         XCTAssertNil(request.takeAnswer())
         XCTAssertEqual(request.refusal, .rejectedByUser)
-        let ended = AgentRequest(number: 2, device: try scene.device(), kind: .authorize) { _ in }
+        let ended = AgentRequest(number: 2, device: scene.device, kind: .authorize) { _ in }
         ended.end()
         XCTAssertFalse(ended.answer(.accept))
         XCTAssertNil(ended.takeAnswer())
@@ -365,7 +365,7 @@ final class FakeManager: AgentDelegate, @unchecked Sendable {
     var claim = AgentClaim.asConnected
     var whenRequested: (AgentRequest) -> Void = { _ in }
     private(set) var requests: [AgentRequest] = []
-    private(set) var ends: [(number: AgentRequest.Number, end: AgentEnd)] = []
+    private(set) var ends: [(number: AgentRequest.ID, end: AgentEnd)] = []
 
     func claim(_ device: ObjectKey, in tree: borrowing ObjectTree) -> AgentClaim { claim }
 
@@ -385,7 +385,6 @@ final class PairingScene {
         ("RequestAuthorization", []), ("AuthorizeService", [.string("0000110b-0000-1000-8000-00805f9b34fb")]),
     ]
 
-    static let devicePath: ObjectPath = "/org/bluez/hci0/dev_C0_26_DF_12_34_56"
     let daemon = FakeDaemon()
     private(set) var observation: CancelHandle?
     private(set) var client: BlueZClient?
@@ -395,7 +394,7 @@ final class PairingScene {
         daemon.objects = [
             (BlueZMessages.adapterPath, BlueZMessages.adapter(minor)),
             (
-                Self.devicePath,
+                BlueZMessages.device,
                 [
                     (
                         "org.bluez.Device1",
@@ -417,10 +416,7 @@ final class PairingScene {
         return client
     }
 
-    func device() throws -> ObjectKey {
-        var text = Self.devicePath.rawValue
-        return try XCTUnwrap(text.withUTF8 { ObjectKey(path: $0) })
-    }
+    let device = ObjectKey(BlueZMessages.device)
 
     /// Answers a request of the agent, and waits for the effects.
     func answer(_ request: AgentRequest, _ answer: AgentAnswer) {
@@ -434,12 +430,12 @@ final class PairingScene {
     }
 
     func change(_ properties: TestProperties) {
-        daemon.send(BlueZMessages.propertiesChanged(Self.devicePath, "org.bluez.Device1", properties))
+        daemon.send(BlueZMessages.propertiesChanged(BlueZMessages.device, "org.bluez.Device1", properties))
     }
 
     /// Calls the agent; the result is `nil` while there is no reply, "(results)" after one, or the name of an error.
     func call(
-        _ method: String, _ arguments: [TestValue] = [], device: ObjectPath? = PairingScene.devicePath,
+        _ method: String, _ arguments: [TestValue] = [], device: ObjectPath? = BlueZMessages.device,
         from connection: Connection? = nil
     ) -> Locked<String?> {
         let reply = Locked<String?>(nil)

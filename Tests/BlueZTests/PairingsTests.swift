@@ -33,7 +33,7 @@ final class PairingsTests: XCTestCase {
     private func pair(
         _ client: BlueZClient, _ key: ObjectKey? = nil, timeout: Double = 60, mayEndLink: Bool = true
     ) throws -> Pairings.WaiterID? {
-        let key = try key ?? scene.device()
+        let key = key ?? scene.device
         let (outcomes, waiter) = (outcomes, Locked<Pairings.WaiterID?>(nil))
         client.loop.post {
             let id = client.pairings.pair(key, timeout: timeout, mayEndLink: mayEndLink) { outcome in
@@ -56,7 +56,7 @@ final class PairingsTests: XCTestCase {
     }
 
     private func cancel(_ client: BlueZClient, _ waiter: Pairings.WaiterID?) throws {
-        let (waiter, device) = (try XCTUnwrap(waiter), try scene.device())
+        let (waiter, device) = (try XCTUnwrap(waiter), scene.device)
         client.loop.post { client.pairings.cancel(waiter, of: device) }
         daemon.loop.run()
     }
@@ -77,13 +77,13 @@ final class PairingsTests: XCTestCase {
     func testPairConnectsAndBonds() throws {
         let client = try pairing()
         XCTAssertEqual(daemon.calls, ["Pair"])
-        XCTAssertEqual(client.pairings.isPairing(try scene.device()), true)
+        XCTAssertEqual(client.pairings.isPairing(scene.device), true)
         scene.change([("Connected", .bool(true))])
         scene.change(bonded)
         daemon.answerLate("Pair")
         XCTAssertEqual(result, [.bonded])
         XCTAssertEqual(daemon.calls, ["Pair"])
-        XCTAssertEqual(client.pairings.isPairing(try scene.device()), false)
+        XCTAssertEqual(client.pairings.isPairing(scene.device), false)
     }
 
     func testABondedDeviceIsNotPairedAgain() throws {
@@ -182,7 +182,7 @@ final class PairingsTests: XCTestCase {
         daemon.silent = ["RemoveDevice"]
         scene.answer(manager.requests[0], .reject(.rejectedByUser))
         XCTAssertEqual(Set(daemon.calls), ["Disconnect"])
-        return (client, try scene.device())
+        return (client, scene.device)
     }
 
     func testABondAfterARefusedDisplayIsRemovedOnce() throws {
@@ -193,7 +193,7 @@ final class PairingsTests: XCTestCase {
         scene.change([("Connected", .bool(false))])
         XCTAssertEqual(daemon.calls, ["Disconnect", "RemoveDevice"], "The removal joins the call.")
         XCTAssertTrue(client.daemon.isRefused(device))
-        daemon.send(BlueZMessages.interfacesRemoved(PairingScene.devicePath, ["org.bluez.Device1"]))
+        daemon.send(BlueZMessages.interfacesRemoved(BlueZMessages.device, ["org.bluez.Device1"]))
         daemon.loop.run()
         daemon.answerLate("RemoveDevice")
         XCTAssertFalse(client.daemon.isRefused(device))
@@ -249,7 +249,7 @@ final class PairingsTests: XCTestCase {
             (scene, manager) = (PairingScene(), FakeManager())
             let client = start(87, [("Connected", .bool(true))])
             results.withLock { $0 = [] }
-            client.removeDevice(try scene.device(), completion: note)
+            client.removeDevice(scene.device, completion: note)
             daemon.loop.run()
             XCTAssertEqual(daemon.calls, ["Disconnect"])
             // After the reply it is connected, by another program.
@@ -316,7 +316,7 @@ final class PairingsTests: XCTestCase {
 
     func testADeviceThatIsRemovedFailsThePairing() throws {
         _ = try pairing()
-        daemon.send(BlueZMessages.interfacesRemoved(PairingScene.devicePath, ["org.bluez.Device1"]))
+        daemon.send(BlueZMessages.interfacesRemoved(BlueZMessages.device, ["org.bluez.Device1"]))
         XCTAssertEqual(causes(), [.notFound])
     }
 
@@ -334,9 +334,7 @@ final class PairingsTests: XCTestCase {
 
     private func connect(_ client: BlueZClient, _ path: ObjectPath) {
         client.loop.post {
-            var text = path.rawValue
-            guard let key = text.withUTF8({ ObjectKey(path: $0) }) else { return }
-            client.connector.connect(key) { _ in }
+            client.connector.connect(ObjectKey(path)) { _ in }
         }
         daemon.loop.run()
     }
@@ -446,7 +444,7 @@ final class PairingsTests: XCTestCase {
     func testTrustedIsSet() throws {
         let client = start()
         for _ in 0..<2 {
-            client.setTrusted(true, device: try scene.device(), completion: note)
+            client.setTrusted(true, device: scene.device, completion: note)
             daemon.loop.run()
             daemon.errors["Set"] = [DBusError(name: "org.bluez.Error.Failed", message: "")]
         }
@@ -460,9 +458,8 @@ final class PairingsTests: XCTestCase {
 
     func testPairableIsSetAfterItsTimeLimit() throws {
         let client = start()
-        let adapter = try XCTUnwrap(ObjectKey(adapter: 0))
         func set(_ isPairable: Bool, timeout: UInt32) {
-            client.setPairable(isPairable, timeout: timeout, adapter: adapter, completion: note)
+            client.setPairable(isPairable, timeout: timeout, adapter: .hci0, completion: note)
             daemon.loop.run()
         }
         set(true, timeout: 0)
@@ -477,8 +474,8 @@ final class PairingsTests: XCTestCase {
         XCTAssertEqual(daemon.count("Set"), 4)
 
         daemon.set([("PairableTimeout", .uint32(30)), ("Pairable", .bool(true))])
-        XCTAssertEqual(client.withTreeOnLoop(daemon.loop) { $0[adapter: adapter]?.pairableTimeout }, 30)
-        XCTAssertEqual(client.withTreeOnLoop(daemon.loop) { $0[adapter: adapter]?.isPairable }, true)
+        XCTAssertEqual(client.withTreeOnLoop(daemon.loop) { $0[adapter: .hci0]?.pairableTimeout }, 30)
+        XCTAssertEqual(client.withTreeOnLoop(daemon.loop) { $0[adapter: .hci0]?.isPairable }, true)
         set(true, timeout: 30)
         XCTAssertEqual(daemon.count("Set"), 5)
         daemon.errors["Set"] = [DBusError(name: "org.bluez.Error.NotReady", message: "")]
@@ -495,7 +492,7 @@ final class PairingsTests: XCTestCase {
             (scene, manager) = (PairingScene(), FakeManager())
             let client = start(82, properties)
             XCTAssertEqual(
-                client.daemon.readDevice(try scene.device()) { $0.keepsKeys }, isKept, "\(properties.map(\.0))")
+                client.daemon.readDevice(scene.device) { $0.keepsKeys }, isKept, "\(properties.map(\.0))")
         }
         var device = Device1(address: BluetoothAddress(rawValue: 1))
         device.truths = .isPaired

@@ -1,5 +1,4 @@
 import BlueCapDBus
-import Foundation
 import BlueCapFutures
 import BlueCapGATT
 import BlueCapReactor
@@ -98,7 +97,6 @@ final class RecordingSource: UpdateSource {
 
 /// An application, and a hand-made daemon that registers it as `bluetoothd` does.
 final class ServerScene {
-    static let adapter = ObjectKey(adapter: 0) ?? ObjectKey(rawValue: 0)
 
     let daemon = FakeDaemon()
     let client: BlueZClient
@@ -125,7 +123,7 @@ final class ServerScene {
 
     func serve(_ service: ServerService) {
         let states = states
-        application = ServerApplication(service, on: Self.adapter, client: client, delegate: delegate) { state in
+        application = ServerApplication(service, on: .hci0, client: client, delegate: delegate) { state in
             states.withLock { $0.append(state) }
         }
         daemon.loop.run()
@@ -219,10 +217,7 @@ final class ServerScene {
         BlueZMessages.adapterPath.appending(String(format: "dev_C0_26_DF_00_00_%02X", number))
     }
 
-    static func key(_ number: UInt8) -> ObjectKey {
-        var path = device(number).rawValue
-        return path.withUTF8 { ObjectKey(path: $0) } ?? ObjectKey(rawValue: 0)
-    }
+    static func key(_ number: UInt8) -> ObjectKey { ObjectKey(device(number)) }
 
     /// A central is there, and its link is up unless said otherwise.
     func meet(_ number: UInt8, isBonded: Bool = false, isUp: Bool = true) {

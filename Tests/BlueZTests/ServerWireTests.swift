@@ -1,5 +1,4 @@
 import BlueCapDBus
-import Foundation
 import BlueCapFutures
 import BlueCapGATT
 import BlueCapReactor
@@ -40,7 +39,7 @@ final class ServerWireTests: XCTestCase, StartsPrograms {
         let registered = expectation(description: "the application is registered")
         let service = ServerService(
             id: ServerAttributeID(1), uuid: CBUUID(string: "180F"), characteristics: [level])
-        let application = ServerApplication(service, on: ServerScene.adapter, client: client, delegate: delegate) {
+        let application = ServerApplication(service, on: .hci0, client: client, delegate: delegate) {
             state in
             if state == .registered { registered.fulfill() }
         }

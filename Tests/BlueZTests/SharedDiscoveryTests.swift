@@ -8,7 +8,6 @@ import XCTest
 
 /// One discovery session per adapter, seen from the daemon's side.
 final class SharedDiscoveryTests: XCTestCase {
-    private let devicePath: ObjectPath = "/org/bluez/hci0/dev_C0_26_DF_12_34_56"
     private let events = Locked<[String]>([])
     private var daemon = FakeDaemon()
     /// Keeps the client.
@@ -18,11 +17,6 @@ final class SharedDiscoveryTests: XCTestCase {
     private let refusal = DBusError(
         name: "org.bluez.Error.InvalidArguments", message: "Invalid arguments in method call")
     private let busy = DBusError(name: "org.bluez.Error.InProgress", message: "Operation already in progress")
-
-    override func setUp() {
-        daemon = FakeDaemon()
-        events.withLock { $0 = [] }
-    }
 
     private func startedClient() -> BlueZClient {
         daemon.appear()
@@ -51,9 +45,7 @@ final class SharedDiscoveryTests: XCTestCase {
     ) -> ScanID {
         let events = events
         return onLoop {
-            client.discovery.start(
-                on: ObjectKey(adapter: 0) ?? ObjectKey(rawValue: 0), filter: filter, watchdogSeconds: watchdog
-            ) { event in
+            client.discovery.start(on: .hci0, filter: filter, watchdogSeconds: watchdog) { event in
                 events.withLock { list in
                     switch event {
                     case .started: list.append("\(name) started")
@@ -259,10 +251,12 @@ final class SharedDiscoveryTests: XCTestCase {
     func testSilenceIsEndedByTheWatchdogAndReportsKeepItQuiet() {
         let client = readyClient()
         _ = scan(client, "a", watchdog: 90)
-        daemon.send(BlueZMessages.interfacesAdded(devicePath, [("org.bluez.Device1", BlueZMessages.fullDevice)]))
+        daemon.send(
+            BlueZMessages.interfacesAdded(BlueZMessages.device, [("org.bluez.Device1", BlueZMessages.fullDevice)]))
         for _ in 0..<10 {
             daemon.loop.advance(by: 60)
-            daemon.send(BlueZMessages.propertiesChanged(devicePath, "org.bluez.Device1", [("RSSI", .int16(-50))]))
+            daemon.send(
+                BlueZMessages.propertiesChanged(BlueZMessages.device, "org.bluez.Device1", [("RSSI", .int16(-50))]))
         }
         XCTAssertEqual(events.withLock { $0 }, ["a started"])
         daemon.loop.advance(by: 121)

@@ -1,4 +1,3 @@
-import Foundation
 import BlueCapGATT
 import XCTest
 

@@ -1,4 +1,3 @@
-import Foundation
 import XCTest
 
 /// Documentation/Architecture.md names files of Sources.

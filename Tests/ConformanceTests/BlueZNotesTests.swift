@@ -1,4 +1,3 @@
-import Foundation
 import XCTest
 
 /// Documentation/BlueZNotes.md has the versions of each fact, and how it is known.

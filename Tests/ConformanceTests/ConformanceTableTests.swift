@@ -1,4 +1,3 @@
-import Foundation
 import XCTest
 
 /// Compares Documentation/reference/Conformance.md with the documents and the tests: each documented item has a row, and each row a test.

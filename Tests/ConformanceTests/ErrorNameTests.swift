@@ -1,4 +1,3 @@
-import Foundation
 import XCTest
 
 /// The rule of CONTRIBUTING.md about the names and the documentation of public errors.

@@ -1,4 +1,3 @@
-import Foundation
 import XCTest
 
 /// The guides in `Documentation` quote texts that exist, and their links lead to pages and headings that exist.

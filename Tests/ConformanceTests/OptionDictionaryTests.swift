@@ -1,4 +1,3 @@
-import Foundation
 import XCTest
 
 /// README, guides, examples and the tool configure with structures. Dictionaries of options are on the page about them only.

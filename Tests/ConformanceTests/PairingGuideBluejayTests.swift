@@ -1,6 +1,5 @@
 import Bluejay
 import BlueZSimulator
-import Dispatch
 import XCTest
 
 final class PairingDialog: PairingObserver {

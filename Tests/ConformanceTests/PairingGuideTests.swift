@@ -1,6 +1,5 @@
 import BlueCapKit
 import BlueZSimulator
-import Foundation
 import XCTest
 
 /// The code of Documentation/Pairing.md: a block is a program of Examples, or a part of this file or of

@@ -1,4 +1,3 @@
-import Foundation
 import XCTest
 
 /// Documentation/Reliability.md and Documentation/Pairing.md name tests that exist.

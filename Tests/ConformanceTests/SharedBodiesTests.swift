@@ -1,4 +1,3 @@
-import Foundation
 import XCTest
 
 /// Each ring plays each body of `Tests/TestSupport/…Bodies.swift`, or leaves it out for a reason that is listed here.

@@ -1,6 +1,5 @@
 import BlueCapKit
 import BlueZSimulator
-import Foundation
 import XCTest
 
 /// Blocks of Documentation/Simulator.md on the simulator in process, line for line.

@@ -34,10 +34,7 @@ final class CentralTests: CoreBluetoothCase, @unchecked Sendable {
             XCTAssertTrue(Thread.isMainThread)
         }
         central = CBCentralManager(delegate: recorder, queue: nil)
-        for _ in 0..<100 where seen.texts.isEmpty {
-            simulator.run()
-            _ = RunLoop.main.run(mode: .default, before: Date(timeIntervalSinceNow: 0.01))
-        }
+        runMainQueue()
         XCTAssertEqual(seen.texts, ["state 5"])
     }
 

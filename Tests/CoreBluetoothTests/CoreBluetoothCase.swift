@@ -70,6 +70,14 @@ class CoreBluetoothCase: XCTestCase, VirtualTimeCase, @unchecked Sendable {
 
     // MARK: Time
 
+    /// Runs the main queue until something is noted.
+    func runMainQueue() {
+        for _ in 0..<100 where seen.texts.isEmpty {
+            simulator.run()
+            _ = RunLoop.main.run(mode: .default, before: Date(timeIntervalSinceNow: 0.01))
+        }
+    }
+
     /// Lets everything happen that can happen now.
     func settle() {
         for _ in 0..<4 {

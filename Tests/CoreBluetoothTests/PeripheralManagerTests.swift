@@ -128,10 +128,7 @@ final class PeripheralManagerTests: CoreBluetoothCase, @unchecked Sendable {
     func testWithoutAQueueTheDelegateIsCalledOnTheMainQueue() {
         server.onState = { XCTAssertTrue(Thread.isMainThread) }
         manager = CBPeripheralManager(delegate: server, queue: nil)
-        for _ in 0..<100 where seen.texts.isEmpty {
-            simulator.run()
-            _ = RunLoop.main.run(mode: .default, before: Date(timeIntervalSinceNow: 0.01))
-        }
+        runMainQueue()
         XCTAssertEqual(seen.texts, ["state 5"])
     }
 

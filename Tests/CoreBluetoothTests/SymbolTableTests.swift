@@ -1,4 +1,3 @@
-import Foundation
 import XCTest
 
 /// Documentation/reference/CoreBluetoothSymbols.md is true: each symbol of the module has a row, and each row a symbol and a test.

@@ -1,5 +1,4 @@
 import BlueCapDBus
-import Foundation
 import FoundationXML
 import BlueCapFutures
 import BlueCapReactor

@@ -1,4 +1,3 @@
-import Foundation
 import BlueCapFutures
 import BlueCapReactor
 import XCTest

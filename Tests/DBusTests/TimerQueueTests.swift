@@ -1,8 +1,8 @@
-import BlueCapReactor
 import TestBasics
 import XCTest
 
 @testable import BlueCapFutures
+@testable import BlueCapReactor
 
 final class TimerQueueTests: RandomTestCase {
     private func at(_ seconds: Double) -> Instant { Instant.origin.advanced(by: seconds) }

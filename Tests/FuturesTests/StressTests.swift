@@ -1,4 +1,3 @@
-import Dispatch
 import BlueCapFutures
 import TestBasics
 import XCTest

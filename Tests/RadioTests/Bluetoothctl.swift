@@ -1,5 +1,4 @@
 import BlueCapKit
-import Foundation
 import XCTest
 
 /// `bluetoothctl` in a terminal, by the lab's `radio-bluetoothctl`: an agent for pairings, and a central on `hci0`.

@@ -2,7 +2,6 @@ import BlueCapKit
 import CoreBluetooth
 @testable import CoreBluetoothPrograms
 @testable import HeartRateMonitorExample
-import Foundation
 import XCTest
 
 /// Ring 4: the programs of Apple's guide on real `bluetoothd`, the central ones on `hci0`, the peripheral one on `hci1`.

@@ -21,17 +21,18 @@ final class AgentsTests: XCTestCase {
     /// Returns the agents that BlueZ calls, by their clients, with the method.
     private func calls(_ bench: inout DaemonBench, _ body: (inout Daemon) -> Void) -> [String] {
         body(&bench.daemon)
-        return bench.daemon.core.takeEffects().compactMap { effect in
-            guard case .call(let call) = effect else { return nil }
-            return "\(call.client) \(call.member)"
-        }
+        return bench.daemon.core.takeEffects().calls.map { "\($0.client) \($0.member)" }
     }
 
-    private func ask(_ bench: inout DaemonBench, _ question: PairingProcedure.Question) -> [String] {
-        calls(&bench) { daemon in
-            daemon.core.addDevice(lock, .random)
-            daemon.take(.security(lock, .asked(question)))
-        }
+    /// Returns the call of an agent that a question leads to.
+    private func call(_ bench: inout DaemonBench, _ question: PairingProcedure.Question) -> ClientCall? {
+        bench.daemon.core.addDevice(lock, .random)
+        bench.daemon.take(.security(lock, .asked(question)))
+        return bench.daemon.core.takeEffects().calls.first
+    }
+
+    private func ask(_ bench: inout DaemonBench, _ question: PairingProcedure.Question) -> String? {
+        call(&bench, question).map { "\($0.client) \($0.member)" }
     }
 
     func testTheFirstAgentIsTheDefaultOneAndMakesAdaptersPairable() {
@@ -51,7 +52,7 @@ final class AgentsTests: XCTestCase {
         var bench = bench("DisplayOnly", "KeyboardOnly", "DisplayYesNo")
         _ = bench.ask(.requestDefaultAgent("/agent"), as: ":1.2")
         XCTAssertEqual(capabilities(bench)[0], .displayYesNo)
-        XCTAssertEqual(ask(&bench, .authorize), [":1.2 RequestAuthorization"])
+        XCTAssertEqual(ask(&bench, .authorize), ":1.2 RequestAuthorization")
         _ = bench.signals { $0.clientLeft(":1.2") }
         XCTAssertEqual(capabilities(bench)[0], .displayOnly)
         _ = bench.signals { $0.clientLeft(":1.0") }
@@ -70,13 +71,13 @@ final class AgentsTests: XCTestCase {
 
     func testASecondQuestionOfAnAgentIsRefused() {
         var bench = bench("DisplayYesNo")
-        XCTAssertEqual(ask(&bench, .confirm(1)), [":1.0 RequestConfirmation"])
+        XCTAssertEqual(ask(&bench, .confirm(1)), ":1.0 RequestConfirmation")
         let other = DeviceKey(adapter: 0, address: "C0:00:00:00:00:0B")
         bench.daemon.core.addDevice(other, .random)
         bench.daemon.take(.security(other, .asked(.confirm(2))))
         let effects = bench.daemon.core.takeEffects()
         XCTAssertTrue(effects.contains(.order(.answer(other, .reject))))
-        XCTAssertFalse(effects.contains { if case .call = $0 { true } else { false } })
+        XCTAssertTrue(effects.calls.isEmpty)
     }
 
     func testAnAgentThatLeavesOrIsUnregisteredRejects() {
@@ -93,8 +94,7 @@ final class AgentsTests: XCTestCase {
             }
             let effects = bench.daemon.core.takeEffects()
             XCTAssertTrue(effects.contains(.order(.answer(lock, .reject))))
-            let members = effects.compactMap { if case .call(let call) = $0 { call.member } else { nil } }
-            XCTAssertEqual(members, isUnregistered ? ["Cancel"] : [])
+            XCTAssertEqual(effects.calls.map(\.member), isUnregistered ? ["Cancel"] : [])
         }
     }
 
@@ -103,11 +103,7 @@ final class AgentsTests: XCTestCase {
             (PairingProcedure.Question.confirm(1), ["Cancel"]), (.authorize, ["Cancel"]), (.enter(1), []),
         ] {
             var bench = bench("KeyboardDisplay")
-            bench.daemon.core.addDevice(lock, .random)
-            bench.daemon.take(.security(lock, .asked(question)))
-            let call = bench.daemon.core.takeEffects().compactMap { effect -> ClientCall? in
-                if case .call(let call) = effect { call } else { nil }
-            }.first
+            let call = call(&bench, question)
             XCTAssertEqual(call?.timeout, 60)
             let noReply = ClientReply.error(name: "org.freedesktop.DBus.Error.NoReply", message: "")
             XCTAssertEqual(calls(&bench) { $0.clientReplied(call?.id ?? 0, noReply) }, member.map { ":1.0 " + $0 })
@@ -121,13 +117,17 @@ final class AgentsTests: XCTestCase {
             (.error(name: "org.bluez.Error.Canceled", message: ""), .reject),
         ] {
             var bench = bench("KeyboardOnly")
-            bench.daemon.core.addDevice(lock, .random)
-            bench.daemon.take(.security(lock, .asked(.enter(1))))
-            let id = bench.daemon.core.takeEffects().compactMap { effect -> UInt64? in
-                if case .call(let call) = effect { call.id } else { nil }
-            }.first
-            bench.daemon.clientReplied(id ?? 0, reply)
+            bench.daemon.clientReplied(call(&bench, .enter(1))?.id ?? 0, reply)
             XCTAssertTrue(bench.daemon.core.takeEffects().contains(.order(.answer(lock, answer))))
+        }
+    }
+}
+
+extension [Effect] {
+    /// The calls of agents.
+    fileprivate var calls: [ClientCall] {
+        compactMap { effect in
+            if case .call(let call) = effect { call } else { nil }
         }
     }
 }

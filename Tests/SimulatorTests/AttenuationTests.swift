@@ -1,6 +1,5 @@
 import BlueCapDBus
 import BlueCapFutures
-import Foundation
 import XCTest
 
 @testable import BlueZSimulator

@@ -41,12 +41,7 @@ final class BusClient: Sendable {
     func run() { simulator.run() }
 
     /// Returns what was received since the last call, one word or line for each signal.
-    func takeLog() -> [String] {
-        log.withLock { log in
-            defer { log = [] }
-            return log
-        }
-    }
+    func takeLog() -> [String] { log.take() }
 
     /// Lets happen what is due, and compares the signals since the last call.
     func expectLog(_ lines: String..., note: String = "", file: StaticString = #filePath, line: UInt = #line) {
@@ -243,6 +238,16 @@ extension DBusError {
     }
 }
 
+extension Locked<[String]> {
+    /// Empties the list, and returns what it had.
+    fileprivate func take() -> [String] {
+        withLock { list in
+            defer { list = [] }
+            return list
+        }
+    }
+}
+
 /// A program whose methods BlueZ calls. It records the calls.
 protocol CalledProgram {
     var client: BusClient { get }
@@ -251,12 +256,7 @@ protocol CalledProgram {
 
 extension CalledProgram {
     /// Returns the calls of BlueZ since the last call of this function.
-    func takeCalls() -> [String] {
-        log.withLock { log in
-            defer { log = [] }
-            return log
-        }
-    }
+    func takeCalls() -> [String] { log.take() }
 
     /// Lets happen what is due, and compares the calls since the last call.
     func expectCalls(_ lines: String..., note: String = "", file: StaticString = #filePath, line: UInt = #line) {

@@ -1,4 +1,3 @@
-import Foundation
 import XCTest
 
 @testable import BlueZSimulator
@@ -24,7 +23,7 @@ final class KeyStoreTests: XCTestCase {
 
     func testEachDeviceForgetsByItself() {
         var keys = paired()
-        keys.remove(of: lock, for: adapter)
+        keys[lock, adapter] = nil
         XCTAssertNil(keys.encryption(from: adapter, to: lock))
         XCTAssertNotNil(keys.key(of: adapter, for: lock))
         XCTAssertNil(keys.encryption(from: lock, to: adapter))
@@ -38,7 +37,7 @@ final class KeyStoreTests: XCTestCase {
 
     func testAKeyThatIsNotLoadedIsMissingUntilItIs() {
         var keys = paired()
-        keys.unload(of: adapter, for: lock)
+        keys[adapter, lock]?.isLoaded = false
         XCTAssertNil(keys.encryption(from: adapter, to: lock))
         XCTAssertNil(keys.key(of: adapter, for: lock))
         XCTAssertNotNil(keys.key(of: lock, for: adapter))

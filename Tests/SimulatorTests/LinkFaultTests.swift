@@ -89,7 +89,7 @@ final class LinkFaultTests: RandomTestCase {
         bench = DaemonBench(remembering: [GattCast.known])
         XCTAssertFalse(keeps(.connect(DaemonBench.strap), &bench) { $0.remove(DaemonBench.strap) })
         bench = DaemonBench.connected
-        bench.daemon.core.faults.unanswering.insert(DaemonBench.strap.address)
+        bench.daemon.core.faults.unanswering[DaemonBench.strap.address] = true
         XCTAssertFalse(keeps(.readValue(GattCast.place.rawValue), &bench) { _ in })
         bench = DaemonBench.connected
         XCTAssertFalse(keeps(.readValue(GattCast.place.rawValue), &bench) { $0.remove(DaemonBench.strap) })

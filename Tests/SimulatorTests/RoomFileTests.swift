@@ -1,4 +1,3 @@
-import Foundation
 import TestBasics
 import XCTest
 
@@ -7,88 +6,57 @@ import XCTest
 /// What a JSON file of peripherals may contain, and the errors for everything else.
 final class RoomFileTests: RandomTestCase {
     func testANumberOutOfRangeIsSaidWithItsPathAndItsRange() {
-        let wrong = [
-            (
-                #""rssi": 300"#,
-                "rssi: 300 is not a whole number from -127 to 20 or 127, nor an object with steps or walk"
-            ),
-            (#""rssi": 1e400"#, "rssi: the value is not a whole number from -127 to 20 or 127"),
-            (
-                #""rssi": {"walk": {"around": 9223372036854775807, "spread": 6}}"#,
-                "rssi.walk.around: 9223372036854775807 is not a whole number from -127 to 20"
-            ),
-            (#""rssi": {"walk": {"around": -60, "spread": -1}}"#, "rssi.walk.spread: -1 is not a whole number"),
-            (#""rssi": {"walk": {"around": -60, "spread": 6, "sed": 1}}"#, #"rssi.walk: unknown key "sed""#),
-            (#""rssi": {}"#, #"rssi lacks "walk""#),
-            (#""rssi": {"steps": [{"after": -1, "rssi": -60}]}"#, "rssi.steps[0].after: -1 is not a number from 0 to"),
-            (#""rssi": {"steps": [{"after": 1}]}"#, #"rssi.steps[0] lacks "rssi""#),
-            (#""interval": 0"#, "interval: 0 is not a number from 0.02 to 10485.759375"),
-            (#""interval": "soon""#, #"interval: "soon" is not a number from 0.02"#),
-            (#""appearsAfter": 1e10"#, "appearsAfter: 10000000000 is not a number from 0 to 1000000000"),
-            (#""disappearsAfter": -3"#, "disappearsAfter: -3 is not"),
-            (#""link": {"mtu": 22}"#, "link.mtu: 22 is not a whole number from 23 to 517"),
-            (#""link": {"mtu": 23.5}"#, "link.mtu: 23.5 is not a whole number from 23 to 517"),
-            (#""link": {"callLatency": -0.5}"#, "link.callLatency: -0.5 is not a number from 0 to 1000000000"),
-            (#""link": {"connectLatency": true}"#, "link.connectLatency: true is not a number"),
-            (
-                #""advertisement": {"txPower": 128}"#,
-                "advertisement.txPower: 128 is not a whole number from -127 to 127"
-            ),
-            (#""advertisement": {"flags": 256}"#, "advertisement.flags: 256 is not a whole number from 0 to 255"),
-            (
-                #""advertisement": {"appearance": -1}"#,
-                "advertisement.appearance: -1 is not a whole number from 0 to 65535"
-            ),
-            (
-                #""advertisement": {"manufacturerData": {"65536": "00"}}"#,
-                #"advertisement.manufacturerData.65536: "65536" is not a whole number from 0 to 65535"#
-            ),
-            (#""advertisement": {"serviceUUIDs": ["180d", "heart"]}"#, #"serviceUUIDs[1]: "heart" is no UUID"#),
-            (#""advertisement": {"serviceUUIDs": ["１8"]}"#, #"serviceUUIDs[0]: "１8" is no UUID"#),
-            (
-                #""advertisement": {"localName": "\#(String(repeating: "é", count: 125))"}"#,
-                "advertisement.localName: 250 bytes are too many; there may be 248"
-            ),
-            (#""addressType": "secret""#, #"addressType: "secret" is none of public, random"#),
-            (
-                #""services": [{"uuid": "180d", "handle": 0}]"#,
-                "services[0].handle: 0 is not a whole number from 1 to 65535"
-            ),
-            (
-                #""services": [{"uuid": "180d", "isPrimary": 1}]"#,
-                "services[0].isPrimary: the value is not true or false"
-            ),
-            (#""services": {}"#, "services: the value is not a list"),
-            (#""services": [{"uuid": "180d", "includes": ["x"]}]"#, #"services[0].includes[0]: "x" is no UUID"#),
-            (characteristic(#""flags": ["raed"]"#), #"characteristics[0].flags[0]: "raed" is none of broadcast, read"#),
-            (characteristic(#""echo": "x""#), #"characteristics[0].echo: "x" is no UUID"#),
-            (
-                characteristic(#""value": "\#(String(repeating: "00", count: 513))""#),
-                "characteristics[0].value: 513 bytes are too many; there may be 512"
-            ),
-            (
-                characteristic(#""notifications": {"cycle": ["00"], "every": 0}"#),
-                "characteristics[0].notifications.every: 0 is not a number from 0.001 to 1000000000"
-            ),
-            (
-                characteristic(#""notifications": {"cycle": ["00", "0"], "every": 1}"#),
-                #"characteristics[0].notifications.cycle[1]: "0" is not hexadecimal bytes"#
-            ),
-            (
-                characteristic(#""notifications": {"cycle": [], "every": 1}"#),
-                "notifications.cycle: the list has no value"
-            ),
-            (
-                characteristic(#""notifications": {"counter": 513, "every": 1}"#),
-                "characteristics[0].notifications.counter: 513 is not a whole number from 1 to 512"
-            ),
-            (characteristic(#""notifications": {"counter": 2}"#), #"notifications lacks "every""#),
-            (
-                characteristic(#""notifications": {"counter": 2, "every": null}"#),
-                "notifications.every: null is not a number from 0.001 to 1000000000"
-            ),
-        ]
-        for (member, words) in wrong {
+        let wrong = #"""
+            "rssi": 300 → rssi: 300 is not a whole number from -127 to 20 or 127, nor an object with steps or walk
+            "rssi": 1e400 → rssi: the value is not a whole number from -127 to 20 or 127
+            "rssi": {"walk": {"around": 9223372036854775807, "spread": 6}} → \#
+            rssi.walk.around: 9223372036854775807 is not a whole number from -127 to 20
+            "rssi": {"walk": {"around": -60, "spread": -1}} → rssi.walk.spread: -1 is not a whole number
+            "rssi": {"walk": {"around": -60, "spread": 6, "sed": 1}} → rssi.walk: unknown key "sed"
+            "rssi": {} → rssi lacks "walk"
+            "rssi": {"steps": [{"after": -1, "rssi": -60}]} → rssi.steps[0].after: -1 is not a number from 0 to
+            "rssi": {"steps": [{"after": 1}]} → rssi.steps[0] lacks "rssi"
+            "interval": 0 → interval: 0 is not a number from 0.02 to 10485.759375
+            "interval": "soon" → interval: "soon" is not a number from 0.02
+            "appearsAfter": 1e10 → appearsAfter: 10000000000 is not a number from 0 to 1000000000
+            "disappearsAfter": -3 → disappearsAfter: -3 is not
+            "link": {"mtu": 22} → link.mtu: 22 is not a whole number from 23 to 517
+            "link": {"mtu": 23.5} → link.mtu: 23.5 is not a whole number from 23 to 517
+            "link": {"callLatency": -0.5} → link.callLatency: -0.5 is not a number from 0 to 1000000000
+            "link": {"connectLatency": true} → link.connectLatency: true is not a number
+            "advertisement": {"txPower": 128} → advertisement.txPower: 128 is not a whole number from -127 to 127
+            "advertisement": {"flags": 256} → advertisement.flags: 256 is not a whole number from 0 to 255
+            "advertisement": {"appearance": -1} → advertisement.appearance: -1 is not a whole number from 0 to 65535
+            "advertisement": {"manufacturerData": {"65536": "00"}} → \#
+            advertisement.manufacturerData.65536: "65536" is not a whole number from 0 to 65535
+            "advertisement": {"serviceUUIDs": ["180d", "heart"]} → serviceUUIDs[1]: "heart" is no UUID
+            "advertisement": {"serviceUUIDs": ["１8"]} → serviceUUIDs[0]: "１8" is no UUID
+            "advertisement": {"localName": "\#(String(repeating: "é", count: 125))"} → \#
+            advertisement.localName: 250 bytes are too many; there may be 248
+            "addressType": "secret" → addressType: "secret" is none of public, random
+            "services": [{"uuid": "180d", "handle": 0}] → services[0].handle: 0 is not a whole number from 1 to 65535
+            "services": [{"uuid": "180d", "isPrimary": 1}] → services[0].isPrimary: the value is not true or false
+            "services": {} → services: the value is not a list
+            "services": [{"uuid": "180d", "includes": ["x"]}] → services[0].includes[0]: "x" is no UUID
+            characteristic "flags": ["raed"] → characteristics[0].flags[0]: "raed" is none of broadcast, read
+            characteristic "echo": "x" → characteristics[0].echo: "x" is no UUID
+            characteristic "value": "\#(String(repeating: "00", count: 513))" → \#
+            characteristics[0].value: 513 bytes are too many; there may be 512
+            characteristic "notifications": {"cycle": ["00"], "every": 0} → \#
+            characteristics[0].notifications.every: 0 is not a number from 0.001 to 1000000000
+            characteristic "notifications": {"cycle": ["00", "0"], "every": 1} → \#
+            characteristics[0].notifications.cycle[1]: "0" is not hexadecimal bytes
+            characteristic "notifications": {"cycle": [], "every": 1} → notifications.cycle: the list has no value
+            characteristic "notifications": {"counter": 513, "every": 1} → \#
+            characteristics[0].notifications.counter: 513 is not a whole number from 1 to 512
+            characteristic "notifications": {"counter": 2} → notifications lacks "every"
+            characteristic "notifications": {"counter": 2, "every": null} → \#
+            notifications.every: null is not a number from 0.001 to 1000000000
+            """#
+        for line in wrong.components(separatedBy: "\n") {
+            let parts = line.components(separatedBy: " → ")
+            let words = parts[1]
+            let member = parts[0].hasPrefix("characteristic ") ? characteristic(parts[0].dropFirst(15)) : parts[0]
             let json =
                 #"{"peripherals": [{"address": "C0:FF:EE:00:00:01"}, {"address": "C0:FF:EE:00:00:02", \#(member)}]}"#
             XCTAssertThrowsError(try Room.decoded(from: Data(json.utf8), source: "desk.json"), member) { error in
@@ -100,7 +68,7 @@ final class RoomFileTests: RandomTestCase {
         }
     }
 
-    private func characteristic(_ member: String) -> String {
+    private func characteristic(_ member: some StringProtocol) -> String {
         #""services": [{"uuid": "180d", "characteristics": [{"uuid": "2a37", \#(member)}]}]"#
     }
 

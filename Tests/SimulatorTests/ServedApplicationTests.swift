@@ -1,5 +1,4 @@
 import BlueCapDBus
-import Foundation
 import XCTest
 
 @testable import BlueZSimulator

@@ -1,5 +1,4 @@
 import Bluejay
-import Foundation
 import XCTest
 
 /// What the guide of Bluejay spells as Swift 5 alone takes it: protocols as types without `any`.

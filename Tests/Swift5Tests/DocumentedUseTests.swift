@@ -1,7 +1,5 @@
 // Code that was written for the documented API, compiled in the Swift 5 language mode. Only the import has changed, and the types are private.
 // That it compiles is half the test.
-import Dispatch
-import Foundation
 import BlueCapFutures
 import XCTest
 

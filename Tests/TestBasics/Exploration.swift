@@ -1,4 +1,3 @@
-import Foundation
 import XCTest
 
 /// Plays the random tests of a process with new seeds: what `make explore` runs.

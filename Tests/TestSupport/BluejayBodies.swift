@@ -1,8 +1,6 @@
 import BlueCapKit
 import BlueZSimulator
 import Bluejay
-import Dispatch
-import Foundation
 import XCTest
 
 /// Bluejay beside a peripheral of a ``CentralStage``: the guide's heart rate example, in real time.

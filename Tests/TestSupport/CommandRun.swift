@@ -8,20 +8,37 @@ public enum CommandRun {
 
     /// Runs a program, found in `PATH`, and returns its standard output without the last line break.
     ///
-    /// - Parameters:
-    ///   - timeLimit: seconds after which the program's process group is killed, with all that it has started there.
     /// - Throws: ``CommandError``, if it ends with a status other than 0 or does not end within the time limit.
     public static func output(
         of program: String, _ arguments: [String], timeLimit: TimeInterval = timeLimit
     ) throws -> String {
-        let command = ([program] + arguments).joined(separator: " ")
+        let outcome = try outcome(of: program, arguments, timeLimit: timeLimit)
+        guard outcome.status == 0 else {
+            throw CommandError.failed(([program] + arguments).joined(separator: " "), status: outcome.status)
+        }
+        return outcome.output
+    }
+
+    /// Runs a program, found in `PATH`, and returns its status, and its standard output without the last line break.
+    ///
+    /// - Parameters:
+    ///   - environment: added to the environment of this process.
+    ///   - includesErrors: whether the output has what is written to standard error, too.
+    ///   - timeLimit: seconds after which the program's process group is killed, with all that it has started there.
+    /// - Throws: ``CommandError``, if it does not end within the time limit.
+    public static func outcome(
+        of program: String, _ arguments: [String], environment: [String: String] = [:], includesErrors: Bool = false,
+        timeLimit: TimeInterval = timeLimit
+    ) throws -> (status: Int32, output: String) {
         let deadline = Date(timeIntervalSinceNow: timeLimit)
         let process = TestProgram.process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments = [program] + arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.standardInput = FileHandle.nullDevice
         let output = Pipe()
         process.standardOutput = output
+        if includesErrors { process.standardError = output }
         let ended = DispatchSemaphore(value: 0)
         process.terminationHandler = { _ in ended.signal() }
         try process.run()
@@ -31,12 +48,10 @@ public enum CommandRun {
         guard isWhole, ended.wait(timeout: .now() + max(0, deadline.timeIntervalSinceNow)) == .success else {
             // Foundation gives each process a group of its own.
             kill(-process.processIdentifier, SIGKILL)
+            let command = ([program] + arguments).joined(separator: " ")
             throw CommandError.timedOut(command, seconds: timeLimit, output: text)
         }
-        guard process.terminationStatus == 0 else {
-            throw CommandError.failed(command, status: process.terminationStatus)
-        }
-        return text
+        return (process.terminationStatus, text)
     }
 
     /// What comes until the end, or until the deadline; and whether it was the end.

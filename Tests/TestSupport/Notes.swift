@@ -8,6 +8,7 @@ public final class Notes: @unchecked Sendable {
     private var entries: [String] = []
     public var texts: [String] { condition.withLock { entries } }
     public var count: Int { texts.count }
+    public func contains(_ text: String) -> Bool { texts.contains(text) }
 
     public init() {}
 

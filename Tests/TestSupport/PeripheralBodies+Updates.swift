@@ -1,5 +1,4 @@
 import BlueCapKit
-import Foundation
 import XCTest
 
 /// Updates, subscribers, and what is registered again with the next daemon.

@@ -25,6 +25,8 @@ public func play(
             continue
         }
         for step in text.split(separator: ";") {
+            XCTAssertFalse(
+                step.contains("->"), "\(name) \(step): write → instead of ->", file: file, line: line + UInt(index) + 2)
             let parts = step.split(separator: "→").map { $0.split(separator: " ").joined(separator: " ") }
             let result: String
             do {

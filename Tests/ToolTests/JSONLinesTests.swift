@@ -1,5 +1,4 @@
 import BlueCapKit
-import Foundation
 import XCTest
 
 @testable import bluecap

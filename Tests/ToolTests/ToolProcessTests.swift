@@ -1,6 +1,5 @@
 import ArgumentParser
 import BlueZSimulator
-import Foundation
 import TestBasics
 import XCTest
 
@@ -306,10 +305,14 @@ final class ToolFailureTests: XCTestCase, StartsPrograms {
             "advertise --simulated --name Desk --json", "--help", "--version", "help scan",
             "--generate-completion-script bash",
         ]
-        let results = try ToolRun.finish(scripts: commands.map { #"exec "$BLUECAP" \#($0) > /dev/full"# })
+        try expectFailure(of: commands, with: "> /dev/full", "No space left on device")
+    }
+
+    private func expectFailure(of commands: [String], with redirection: String, _ reason: String) throws {
+        let results = try ToolRun.finish(scripts: commands.map { #"exec "$BLUECAP" \#($0) \#(redirection)"# })
         for (command, result) in zip(commands, results) {
             XCTAssertEqual(result.status, 1, command)
-            XCTAssertEqual(result.errors, ["bluecap: Cannot write the output: No space left on device."], command)
+            XCTAssertEqual(result.errors, ["bluecap: Cannot write the output: \(reason)."], command)
         }
     }
 
@@ -319,11 +322,7 @@ final class ToolFailureTests: XCTestCase, StartsPrograms {
             "scan --simulated --peripherals empty --duration 0.2 --json", "simulate", "--version",
             "read --simulated 'Pulse Strap 7F' 2A19", "serve battery --simulated --json",
         ]
-        let results = try ToolRun.finish(scripts: commands.map { #"exec "$BLUECAP" \#($0) <&- >&-"# })
-        for (command, result) in zip(commands, results) {
-            XCTAssertEqual(result.status, 1, command)
-            XCTAssertEqual(result.errors, ["bluecap: Cannot write the output: Bad file descriptor."], command)
-        }
+        try expectFailure(of: commands, with: "<&- >&-", "Bad file descriptor")
     }
 
     func testAnAdapterThatIsNotThereIsNamed() throws {

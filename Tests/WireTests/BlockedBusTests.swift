@@ -1,5 +1,4 @@
 import BlueCapKit
-import Foundation
 import XCTest
 
 /// A bus with a socket and a server that accepts no connection: a client's `connect` blocks.

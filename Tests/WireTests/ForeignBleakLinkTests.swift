@@ -1,5 +1,4 @@
 import BlueZSimulator
-import Foundation
 import XCTest
 
 /// bleak connects to the simulator's peripherals, and discovers and uses their attributes.

@@ -1,5 +1,4 @@
 import BlueZSimulator
-import Foundation
 import XCTest
 
 /// bleak, the Python world's Bluetooth LE client, takes the simulator for BlueZ.

@@ -1,5 +1,4 @@
 import BlueZSimulator
-import Foundation
 import XCTest
 
 /// BlueZ's own tool takes the simulator for BlueZ.

@@ -1,6 +1,5 @@
 import Foundation
-import TestBasics
-import XCTest
+import TestSupport
 
 /// Programs that are not ours, run against the simulator.
 enum Foreign {
@@ -9,32 +8,14 @@ enum Foreign {
         var output: String
     }
 
-    /// Runs a program with the simulator as its system bus, and waits for its end; ends it after `limit` seconds.
+    /// Runs a program with the simulator as its system bus, and waits for its end.
     static func run(
-        _ program: String, _ arguments: [String], bus address: String, limit: TimeInterval = 30,
-        file: StaticString = #filePath, line: UInt = #line
+        _ program: String, _ arguments: [String], bus address: String, limit: TimeInterval = 30
     ) throws -> Outcome {
-        let process = TestProgram.process()
-        process.executableURL = URL(fileURLWithPath: program)
-        process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(["DBUS_SYSTEM_BUS_ADDRESS": address]) { $1 }
-        let output = Pipe()
-        process.standardOutput = output
-        process.standardError = output
-        // Some read commands from standard input until its end.
-        process.standardInput = FileHandle.nullDevice
-        let ended = DispatchSemaphore(value: 0)
-        process.terminationHandler = { _ in ended.signal() }
-        try process.run()
-        let watchdog = DispatchWorkItem { process.terminate() }
-        DispatchQueue.global().asyncAfter(deadline: .now() + limit, execute: watchdog)
-        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        ended.wait()
-        watchdog.cancel()
-        if process.terminationReason == .uncaughtSignal {
-            XCTFail("\(program) did not end within \(limit) seconds: \(text)", file: file, line: line)
-        }
-        return Outcome(status: process.terminationStatus, output: text)
+        let (status, output) = try CommandRun.outcome(
+            of: program, arguments, environment: ["DBUS_SYSTEM_BUS_ADDRESS": address], includesErrors: true,
+            timeLimit: limit)
+        return Outcome(status: status, output: output)
     }
 
     /// Returns the path of a program. A missing one fails the test: the simulator promises to serve foreign clients, so that a

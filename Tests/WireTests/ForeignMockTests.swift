@@ -1,6 +1,5 @@
 import BlueCapKit
 import BlueCapDBus
-import Foundation
 import BlueCapReactor
 import TestBasics
 import TestSupport

@@ -1,5 +1,4 @@
 import BlueZSimulator
-import Foundation
 import XCTest
 
 /// A GATT server made with bluez-peripheral on one adapter and bleak on the other: two foreign programs that use the simulator

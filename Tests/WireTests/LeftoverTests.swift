@@ -1,8 +1,6 @@
 import BlueCapKit
 import BlueZSimulator
 import BlueCapDBus
-import Dispatch
-import Foundation
 import BlueCapFutures
 import BlueCapReactor
 import TestSupport

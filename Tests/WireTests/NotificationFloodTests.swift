@@ -1,6 +1,5 @@
 import BlueZSimulator
 import BlueCapDBus
-import Foundation
 import BlueCapFutures
 import BlueCapReactor
 import XCTest

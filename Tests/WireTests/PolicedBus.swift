@@ -1,4 +1,3 @@
-import Foundation
 import TestBasics
 import XCTest
 

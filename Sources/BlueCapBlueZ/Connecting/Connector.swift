@@ -36,9 +36,6 @@ package final class Connector: @unchecked Sendable {
     /// to `Disconnect` (seen with 5.66).
     private static let fallLimit = 0.25
 
-    /// How many links of a device are ended before it is removed.
-    private static let linksEnded = 3
-
     private let daemon: DaemonLink
     private let discovery: SharedDiscovery
     private let loop: any EventLoop
@@ -129,13 +126,8 @@ package final class Connector: @unchecked Sendable {
     ///
     /// The link is ended first, and always: 5.87 ends with a fault if `RemoveDevice` names a connected device (its commit
     /// 5d836f1c6), and BlueZ does not always signal that a device is connected. If the link cannot be ended, or another one
-    /// follows each time, the device is removed only by a daemon that is known not to be 5.87.
-    package func removeDevice(_ device: ObjectKey, completion: @escaping BlueZCompletion<Void>) {
-        removeDevice(device, links: Self.linksEnded, completion: completion)
-    }
-
-    /// - Parameter links: How many links are ended at most.
-    private func removeDevice(_ device: ObjectKey, links: Int, completion: @escaping BlueZCompletion<Void>) {
+    /// follows each time, `links` in all, the device is removed only by a daemon that is known not to be 5.87.
+    func removeDevice(_ device: ObjectKey, links: Int = 3, completion: @escaping BlueZCompletion<Void>) {
         disconnect(device) { [self] result in
             switch result {
             case .failure(let error) where error.cause != .notConnected && !removesConnected(device):
@@ -146,12 +138,10 @@ package final class Connector: @unchecked Sendable {
                 return removeDevice(device, links: links - 1, completion: completion)
             case .success, .failure: break
             }
-            guard daemon.objects.contains(device), let path = daemon.path(of: device) else {
-                return completion(.failure(.noSuchObject))
-            }
+            guard daemon.objects.contains(device) else { return completion(.failure(.noSuchObject)) }
             daemon.call(
                 device.adapter, interface: BlueZName.adapter, member: "RemoveDevice",
-                body: { $0.objectPath(path) }
+                body: { $0.objectPath(device.objectPath) }
             ) { [daemon] reply in
                 // The bond is gone. The removal was signalled before; a device that is there is another object.
                 if reply.failure == nil, !daemon.objects.contains(device) {
@@ -174,7 +164,7 @@ package final class Connector: @unchecked Sendable {
     /// objects before it sends any reply, and replies to no call while it discovers services. On the loop only, as
     /// `completion` is, which comes exactly once, also if the daemon does not reply within five seconds.
     package func fence(_ device: ObjectKey, completion: @escaping @Sendable () -> Void) {
-        daemon.getProperty("ServicesResolved", of: device) { _ in completion() }
+        daemon.getProperty("ServicesResolved", at: device.objectPath) { _ in completion() }
     }
 
     /// Reads the size of packets on a new link if BlueZ exports characteristics of an earlier one: their property `MTU` exists
@@ -187,13 +177,8 @@ package final class Connector: @unchecked Sendable {
             let path = daemon.objects.path(of: AttributeKey(device: device, handle: characteristic.handle))
                 .flatMap({ ObjectPath(validating: $0) })
         else { return }
-        daemon.call(
-            path: path, interface: BlueZName.properties, member: "Get",
-            body: {
-                $0.string(static: AttributeKind.characteristic.table.interface)
-                $0.string("MTU")
-            }
-        ) { [weak self] result in
+        let interface = "\(AttributeKind.characteristic.table.interface)"
+        daemon.getProperty("MTU", of: interface, at: path, timeout: DaemonLink.defaultTimeout) { [weak self] result in
             guard let self, case .success(let reply) = result else { return }
             var reader = reply.reader
             guard let mtu = reader.variant({ $0.uint16() }) else { return }
@@ -208,7 +193,7 @@ package final class Connector: @unchecked Sendable {
         of device: ObjectKey, after error: BlueZError?, completion: @escaping @Sendable (BlueZError?) -> Void
     ) {
         guard error == nil, !isConnected(device) else { return completion(error) }
-        daemon.getProperty("Connected", of: device, timeout: Self.confirmationLimit) { [weak self] result in
+        daemon.getProperty("Connected", at: device.objectPath, timeout: Self.confirmationLimit) { [weak self] result in
             guard let self, case .success(let reply) = result else { return completion(result.failure) }
             var reader = reply.reader
             if let isConnected = reader.variant({ $0.bool() }) {
@@ -219,8 +204,7 @@ package final class Connector: @unchecked Sendable {
     }
 
     private func session(of adapter: ObjectKey) -> Session {
-        if let session = sessions[adapter] { return session }
-        let session = Session(on: loop)
+        let session = sessions[adapter] ?? Session(on: loop)
         sessions[adapter] = session
         return session
     }

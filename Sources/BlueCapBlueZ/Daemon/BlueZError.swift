@@ -148,8 +148,7 @@ extension BlueZError {
         case .notReady, .blocked: return .adapterOff
         case .inProgress: return .busy
         case .unknownObject, .doesNotExist, .unknownMethod: return .notFound
-        case .noReply, .notConnected, .alreadyConnected: return .transient
-        case .connectionAttemptFailed: return .transient
+        case .noReply, .notConnected, .alreadyConnected, .connectionAttemptFailed: return .transient
         case .notAuthorized, .notPermitted, .accessDenied, .authenticationCanceled, .authenticationFailed,
             .authenticationRejected, .authenticationTimeout:
             return .authentication

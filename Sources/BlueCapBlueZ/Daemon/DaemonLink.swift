@@ -117,10 +117,7 @@ package final class DaemonLink: @unchecked Sendable {
                 hasAskedForFilters = false
                 change { $0.clear(into: &$1) }
             case .startTimer(let seconds):
-                timer.start(after: seconds) { [weak self] in
-                    guard let self else { return }
-                    perform(machine.timerFired())
-                }
+                timer.start(after: seconds) { [weak self] in self.map { $0.perform($0.machine.timerFired()) } }
             case .cancelTimer: timer.cancel()
             case .report(let availability): handler?.availabilityChanged(availability)
             }
@@ -330,11 +327,9 @@ package final class DaemonLink: @unchecked Sendable {
         body: (inout MessageWriter) -> Void = { _ in },
         completion: @escaping BlueZCompletion<Message>
     ) {
-        requireLoop()
-        guard connection != nil else { return loop.post { completion(.failure(BlueZError(.closed))) } }
-        guard let path = path(of: object) else { return loop.post { completion(.failure(.noSuchObject)) } }
         call(
-            path: path, interface: interface, member: member, timeout: timeout, body: body, completion: completion)
+            path: object.objectPath, interface: interface, member: member, timeout: timeout, body: body,
+            completion: completion)
     }
 
     /// The same for an object that is not in the tree.
@@ -350,18 +345,15 @@ package final class DaemonLink: @unchecked Sendable {
         connection.call(message, timeout: timeout) { completion($0.mapError(BlueZError.init)) }
     }
 
-    func path(of object: ObjectKey) -> ObjectPath? {
-        ObjectPath(validating: object.path)
-    }
-
-    /// Reads a property of a device from the daemon. `completion` comes exactly once, at the latest after five seconds.
+    /// Reads a property from the daemon. `completion` comes exactly once, at the latest after `timeout` seconds.
     func getProperty(
-        _ name: String, of device: ObjectKey, timeout: Double = 5, completion: @escaping BlueZCompletion<Message>
+        _ name: String, of interface: String = BlueZName.device, at path: ObjectPath, timeout: Double = 5,
+        completion: @escaping BlueZCompletion<Message>
     ) {
         call(
-            device, interface: BlueZName.properties, member: "Get", timeout: timeout,
+            path: path, interface: BlueZName.properties, member: "Get", timeout: timeout,
             body: {
-                $0.string(BlueZName.device)
+                $0.string(interface)
                 $0.string(name)
             }, completion: completion)
     }
@@ -382,6 +374,10 @@ package final class DaemonLink: @unchecked Sendable {
 
     /// Whether a call comes from the daemon whose objects are in the tree.
     func isFromDaemon(_ invocation: Invocation) -> Bool { invocation.sender == owner }
+}
+
+extension ObjectKey {
+    var objectPath: ObjectPath { ObjectPath(stringLiteral: path) }
 }
 
 extension DBusError {

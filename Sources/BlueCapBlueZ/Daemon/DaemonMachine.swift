@@ -22,10 +22,10 @@ package enum Availability: Hashable, Sendable {
 ///
 /// Pure: calls go out as effects, time comes in as ``timerFired()``. There is one timer, because at any moment there is
 /// one thing to wait for.
-package struct DaemonMachine {
-    package typealias LoadID = UInt32
+struct DaemonMachine {
+    typealias LoadID = UInt32
 
-    package enum Effect: Hashable, Sendable {
+    enum Effect: Hashable, Sendable {
         case openBus
         case closeBus
         /// Subscribe to the daemon's signals and watch its name; once for each opened bus.
@@ -39,7 +39,7 @@ package struct DaemonMachine {
         case report(Availability)
     }
 
-    package enum State: Hashable, Sendable {
+    enum State: Hashable, Sendable {
         /// There are no observers.
         case idle
         case connecting
@@ -60,16 +60,14 @@ package struct DaemonMachine {
     private static let firstLoadDelay = 1.0
     private static let longestDelay = 30.0
 
-    package private(set) var state: State = .idle
-    package private(set) var availability: Availability = .connecting
+    private(set) var state: State = .idle
+    private(set) var availability: Availability = .connecting
 
     private var attempts = 0
     private var nextLoad: LoadID = 1
 
-    package init() {}
-
     /// Starts, because there is an observer.
-    package mutating func start() -> [Effect] {
+    mutating func start() -> [Effect] {
         guard state == .idle else { return [] }
         state = .connecting
         attempts = 0
@@ -77,7 +75,7 @@ package struct DaemonMachine {
     }
 
     /// Ends everything, because no observer is left.
-    package mutating func stop() -> [Effect] {
+    mutating func stop() -> [Effect] {
         guard state != .idle else { return [] }
         let cleared = clearTree()
         state = .idle
@@ -85,32 +83,24 @@ package struct DaemonMachine {
         return cleared + [.cancelTimer, .closeBus]
     }
 
-    package mutating func busOpened() -> [Effect] {
-        switch state {
-        case .connecting:
-            // Not yet a success: a bus that does not name the owner of `org.bluez` ends the connection.
-            state = .watching
-            return [.watchDaemon]
-        case .idle, .waitingForBus, .watching, .absent, .loading, .waitingToLoad, .refused, .ready:
-            return []
-        }
+    mutating func busOpened() -> [Effect] {
+        guard state == .connecting else { return [] }
+        // Not yet a success: a bus that does not name the owner of `org.bluez` ends the connection.
+        state = .watching
+        return [.watchDaemon]
     }
 
     /// The bus could not be reached, or was lost.
-    package mutating func busClosed(_ error: DBusError) -> [Effect] {
-        switch state {
-        case .idle, .waitingForBus:
-            return []
-        case .connecting, .watching, .absent, .loading, .waitingToLoad, .refused, .ready:
-            let cleared = clearTree()
-            state = .waitingForBus
-            let refused = BlueZError(error).cause == .accessDenied
-            return cleared + report(refused ? .refused(error) : .noBus(error)) + [delay(from: Self.firstBusDelay)]
-        }
+    mutating func busClosed(_ error: DBusError) -> [Effect] {
+        guard state != .idle, state != .waitingForBus else { return [] }
+        let cleared = clearTree()
+        state = .waitingForBus
+        let refused = BlueZError(error).cause == .accessDenied
+        return cleared + report(refused ? .refused(error) : .noBus(error)) + [delay(from: Self.firstBusDelay)]
     }
 
     /// Reports the owner of `org.bluez`. The bus always reports the first owner, or that there is none.
-    package mutating func ownerChanged(_ owner: String?) -> [Effect] {
+    mutating func ownerChanged(_ owner: String?) -> [Effect] {
         switch state {
         case .idle, .connecting, .waitingForBus:
             return []
@@ -127,7 +117,7 @@ package struct DaemonMachine {
         }
     }
 
-    package mutating func loadReplied(_ load: LoadID, error: DBusError?) -> [Effect] {
+    mutating func loadReplied(_ load: LoadID, error: DBusError?) -> [Effect] {
         guard case .loading(let owner, load) = state else { return [] }
         guard let error else {
             state = .ready(owner: owner)
@@ -143,7 +133,7 @@ package struct DaemonMachine {
         return report(.notLoaded(error)) + [delay(from: Self.firstLoadDelay)]
     }
 
-    package mutating func timerFired() -> [Effect] {
+    mutating func timerFired() -> [Effect] {
         switch state {
         case .waitingForBus:
             state = .connecting
@@ -157,7 +147,7 @@ package struct DaemonMachine {
     }
 
     /// Whether the reply to this call is still awaited.
-    package func isWaiting(for load: LoadID) -> Bool {
+    func isWaiting(for load: LoadID) -> Bool {
         if case .loading(_, load) = state { true } else { false }
     }
 
@@ -169,8 +159,7 @@ package struct DaemonMachine {
     }
 
     private func clearTree() -> [Effect] {
-        guard case .ready = state else { return [] }
-        return [.clearTree]
+        if case .ready = state { [.clearTree] } else { [] }
     }
 
     private mutating func delay(from first: Double) -> Effect {

@@ -6,25 +6,25 @@
 /// and takes the next step.
 ///
 /// No clock, no bus: time comes in as ``timerFired(_:)`` and calls go out as ``Effect``s.
-package struct DiscoveryMachine {
-    package typealias RequestID = UInt32
+struct DiscoveryMachine {
+    typealias RequestID = UInt32
 
     /// How long to wait before each further attempt, in seconds; then the scans fail. Behaviour A3. A stop that is refused
     /// is tried again until it is not: the last of these is its interval.
-    package static let retryDelays: [Double] = [0.1, 0.25, 0.5, 1]
+    static let retryDelays: [Double] = [0.1, 0.25, 0.5, 1]
     /// The same after the adapter was lost during a session, or during the start of one. The kernel continues the discovery
     /// of a daemon that died, for the 10.24 s of its LE scan, and refuses the next daemon's until then (seen with 5.66 and
     /// 5.82 on 6.1).
-    package static let resumptionDelays: [Double] = [0.1, 0.25, 0.5, 1, 2, 3, 5]
+    static let resumptionDelays: [Double] = [0.1, 0.25, 0.5, 1, 2, 3, 5]
     /// The watchdog looks this often within its time, so that silence is noticed at most a third late and no report
     /// ever has to touch a timer.
     private static let watchdogTicks = 3
     /// The largest factor by which restarts without a report extend the watchdog's time: there may be no devices in range.
     private static let longestWatchdogStretch = 8
 
-    package private(set) var session: Session = .unavailable
+    private(set) var session: Session = .unavailable
     /// In the order in which they were added.
-    package private(set) var scans: [Scan] = []
+    private(set) var scans: [Scan] = []
 
     private var isPaused = false
 
@@ -47,10 +47,8 @@ package struct DiscoveryMachine {
     /// Whether the daemon has refused a filter with `Pathloss`: the next ones have none.
     private var isPathlossRefused = false
 
-    package init() {}
-
     /// Whether no call is under way and no timer runs: the session suits the scans, or the adapter is not available.
-    package var isSettled: Bool {
+    var isSettled: Bool {
         switch session {
         case .unavailable, .idle, .running: true
         case .settingFilter, .starting, .updatingFilter, .stopping, .clearingFilter, .waiting: false
@@ -71,7 +69,7 @@ package struct DiscoveryMachine {
 
     // MARK: Scans
 
-    package mutating func scanAdded(_ scan: Scan) -> [Effect] {
+    mutating func scanAdded(_ scan: Scan) -> [Effect] {
         let watchdog = watchdogSeconds
         scans.append(scan)
         let effects = reconcile()
@@ -79,7 +77,7 @@ package struct DiscoveryMachine {
         return effects + startWatchdog()
     }
 
-    package mutating func scanRemoved(_ id: ScanID) -> [Effect] {
+    mutating func scanRemoved(_ id: ScanID) -> [Effect] {
         guard let index = scans.firstIndex(where: { $0.id == id }) else { return [] }
         scans.remove(at: index)
         if scans.isEmpty { kernelMayDiscover = false }
@@ -87,7 +85,7 @@ package struct DiscoveryMachine {
     }
 
     /// All scans rest, or go on as if nothing had happened.
-    package mutating func paused(_ isPaused: Bool) -> [Effect] {
+    mutating func paused(_ isPaused: Bool) -> [Effect] {
         guard isPaused != self.isPaused else { return [] }
         self.isPaused = isPaused
         return reconcile()
@@ -95,7 +93,7 @@ package struct DiscoveryMachine {
 
     // MARK: The adapter
 
-    package mutating func poweredOn() -> [Effect] {
+    mutating func poweredOn() -> [Effect] {
         guard session == .unavailable else { return [] }
         session = .idle
         resetAttempts()
@@ -104,7 +102,7 @@ package struct DiscoveryMachine {
 
     /// The adapter is off, or it, the daemon or the bus is gone. `bluetoothd` has dropped session and filter, and may never
     /// answer the call that was pending.
-    package mutating func adapterLost() -> [Effect] {
+    mutating func adapterLost() -> [Effect] {
         if scans.contains(where: \.isAnnounced) { restartReason = .adapterReturned }
         session = .unavailable
         if mayBeUp, !scans.isEmpty { kernelMayDiscover = true }
@@ -118,7 +116,7 @@ package struct DiscoveryMachine {
     }
 
     /// `Discovering` changed. BlueZ has one for all its clients; false while we hold a session means that ours is dead.
-    package mutating func discoveringChanged(_ discovering: Bool) -> [Effect] {
+    mutating func discoveringChanged(_ discovering: Bool) -> [Effect] {
         switch session {
         case .running, .updatingFilter:
             guard !discovering else { return [] }
@@ -130,7 +128,7 @@ package struct DiscoveryMachine {
     }
 
     /// A report arrived; resets the watchdog. Cheap enough for every batch of reports.
-    package mutating func received() {
+    mutating func received() {
         silentTicks = 0
         watchdogStretch = 1
         fruitlessRestarts = 0
@@ -138,7 +136,7 @@ package struct DiscoveryMachine {
 
     // MARK: Replies
 
-    package mutating func replied(_ request: RequestID, error: BlueZError?) -> [Effect] {
+    mutating func replied(_ request: RequestID, error: BlueZError?) -> [Effect] {
         guard request == lastRequest else { return [] }
         switch session {
         case .settingFilter(let filter):
@@ -201,7 +199,7 @@ package struct DiscoveryMachine {
         }
     }
 
-    package mutating func timerFired(_ timer: Timer) -> [Effect] {
+    mutating func timerFired(_ timer: Timer) -> [Effect] {
         switch (timer, session) {
         case (.retry, .waiting):
             session = .idle
@@ -372,14 +370,14 @@ package enum ScanRestartReason: Hashable, Sendable {
 // MARK: - Effects and states
 
 extension DiscoveryMachine {
-    package enum Timer: Hashable, Sendable, CaseIterable {
+    enum Timer: Hashable, Sendable, CaseIterable {
         /// Until a refused start or stop is tried again.
         case retry
         /// Until silence becomes suspicious.
         case watchdog
     }
 
-    package enum Effect: Hashable, Sendable {
+    enum Effect: Hashable, Sendable {
         /// The reply is passed to ``DiscoveryMachine/replied(_:error:)`` with the number.
         case call(RequestID, Call)
         /// Starts the timer, or starts it again.
@@ -388,7 +386,7 @@ extension DiscoveryMachine {
         case report(ScanID, ScanEvent)
     }
 
-    package enum Call: Hashable, Sendable {
+    enum Call: Hashable, Sendable {
         /// `SetDiscoveryFilter`; `nil` for one with nothing in it, which clears the filter.
         case setFilter(DiscoveryFilter?)
         case startDiscovery
@@ -396,7 +394,7 @@ extension DiscoveryMachine {
     }
 
     /// The state of the session that BlueZ keeps for this process.
-    package enum Session: Hashable, Sendable {
+    enum Session: Hashable, Sendable {
         /// No adapter, or it is off: BlueZ has dropped filter and session.
         case unavailable
         /// The adapter is on, no session.
@@ -415,7 +413,7 @@ extension DiscoveryMachine {
         case waiting(Step)
     }
 
-    package enum Purpose: Hashable, Sendable {
+    enum Purpose: Hashable, Sendable {
         /// No scan is left.
         case unwanted
         /// To start again at once.
@@ -424,23 +422,17 @@ extension DiscoveryMachine {
         case clearing
     }
 
-    package enum Step: Hashable, Sendable {
+    enum Step: Hashable, Sendable {
         case start
         case stop
     }
 
-    package struct Scan: Hashable, Sendable {
-        package let id: ScanID
-        package let filter: DiscoveryFilter
+    struct Scan: Hashable, Sendable {
+        let id: ScanID
+        let filter: DiscoveryFilter
         /// The seconds without any report after which the session is started again; `nil` for never. The shortest counts.
-        package let watchdogSeconds: Double?
+        var watchdogSeconds: Double? = 90
         /// Whether it was reported as running; if not, ``ScanEvent/started`` comes first.
         fileprivate(set) var isAnnounced = false
-
-        package init(_ id: ScanID, _ filter: DiscoveryFilter, watchdogSeconds: Double? = 90) {
-            self.id = id
-            self.filter = filter
-            self.watchdogSeconds = watchdogSeconds
-        }
     }
 }

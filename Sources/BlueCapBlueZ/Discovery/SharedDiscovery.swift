@@ -59,7 +59,7 @@ package final class SharedDiscovery: @unchecked Sendable {
         let id = ScanID(daemon.makeID())
         scans[id] = Scan(adapter: adapter, handler: handler)
         makeSession(of: adapter)
-        run(adapter) { $0.scanAdded(DiscoveryMachine.Scan(id, filter, watchdogSeconds: watchdogSeconds)) }
+        run(adapter) { $0.scanAdded(DiscoveryMachine.Scan(id: id, filter: filter, watchdogSeconds: watchdogSeconds)) }
         return id
     }
 
@@ -158,7 +158,12 @@ package final class SharedDiscovery: @unchecked Sendable {
         case .cancelTimer(let timer):
             session.timers[timer]?.cancel()
         case .report(let id, let event):
-            send(event, to: id)
+            // Never inside a call of the scan's owner.
+            loop.post { [weak self] in
+                guard let self, let scan = scans[id] else { return }
+                if case .failed = event { scans[id] = nil }
+                scan.handler(event)
+            }
         }
     }
 
@@ -179,15 +184,6 @@ package final class SharedDiscovery: @unchecked Sendable {
             // A reply over an earlier connection concerns a session that ended with it.
             guard let self, daemon.connectionNumber == number else { return }
             run(adapter) { $0.replied(request, error: result.failure) }
-        }
-    }
-
-    /// Calls the handler of a scan, never inside a call of its owner.
-    private func send(_ event: ScanEvent, to id: ScanID) {
-        loop.post { [weak self] in
-            guard let self, let scan = scans[id] else { return }
-            if case .failed = event { scans[id] = nil }
-            scan.handler(event)
         }
     }
 }

@@ -19,16 +19,16 @@ package enum AgentState: Hashable, Sendable {
 ///
 /// Pure: calls go out as orders, their replies and time come in as events. BlueZ executes calls in their sequence, so an
 /// agent is replaced by an `unregister` with a `register` behind it.
-package struct AgentMachine {
-    package typealias CallID = UInt32
+struct AgentMachine {
+    typealias CallID = UInt32
 
     /// What the managers need of the agent.
-    package struct Requirement: Hashable, Sendable {
+    struct Requirement: Hashable, Sendable {
         let capability: IOCapability
         /// Whether `RequestDefaultAgent` is called.
         let isDefault: Bool
 
-        package init(_ capability: IOCapability, isDefault: Bool = false) {
+        init(_ capability: IOCapability, isDefault: Bool = false) {
             (self.capability, self.isDefault) = (capability, isDefault)
         }
 
@@ -38,7 +38,7 @@ package struct AgentMachine {
     }
 
     /// Calls go to `AgentManager1`; each is followed by ``AgentMachine/replied(_:error:)``.
-    package enum Order: Hashable, Sendable {
+    enum Order: Hashable, Sendable {
         case register(IOCapability, CallID)
         case requestDefault(CallID)
         /// BlueZ refuses what the agent was asked and has not answered.
@@ -74,9 +74,7 @@ package struct AgentMachine {
     /// That of the last attempt that has failed since BlueZ had the agent.
     private var lastError: BlueZError?
 
-    package init() {}
-
-    package var state: AgentState {
+    var state: AgentState {
         switch phase {
         case .absent: .absent
         case .registering, .requestingDefault, .backingOff, .unregistering: .registering
@@ -86,30 +84,30 @@ package struct AgentMachine {
     }
 
     /// Why BlueZ does not have the agent; `nil` if it has.
-    package var problem: BlueZError? {
+    var problem: BlueZError? {
         if case .registered = phase { nil } else { lastError ?? .agentUnanswered }
     }
 
     // MARK: Events
 
     /// From now on this agent is needed; `nil`: none.
-    package mutating func wanted(_ requirement: Requirement?) -> [Order] {
+    mutating func wanted(_ requirement: Requirement?) -> [Order] {
         wanted = requirement
         return update()
     }
 
     /// Whether a request or a `Pair` is under way: until its end the agent is not replaced by another one.
-    package mutating func busyChanged(_ isBusy: Bool) -> [Order] {
+    mutating func busyChanged(_ isBusy: Bool) -> [Order] {
         self.isBusy = isBusy
         return update()
     }
 
-    package mutating func daemonReady() -> [Order] {
+    mutating func daemonReady() -> [Order] {
         isDaemonThere = true
         return update()
     }
 
-    package mutating func daemonLeft() -> [Order] {
+    mutating func daemonLeft() -> [Order] {
         isDaemonThere = false
         let cancelled: [Order] = phase == .backingOff ? [.cancelTimer] : []
         phase = .absent
@@ -118,7 +116,7 @@ package struct AgentMachine {
     }
 
     /// `Release`: the daemon ends, or has dropped the agent.
-    package mutating func released() -> [Order] {
+    mutating func released() -> [Order] {
         switch phase {
         case .registered(let requirement), .requestingDefault(let requirement):
             return retry(requirement, BlueZError(name: "org.bluez.Error.Failed", message: "Released."))
@@ -126,7 +124,7 @@ package struct AgentMachine {
         }
     }
 
-    package mutating func replied(_ call: CallID, error: BlueZError?) -> [Order] {
+    mutating func replied(_ call: CallID, error: BlueZError?) -> [Order] {
         guard call == lastCall else { return [] }
         switch phase {
         case .registering(let requirement):
@@ -141,7 +139,7 @@ package struct AgentMachine {
         }
     }
 
-    package mutating func timerFired() -> [Order] {
+    mutating func timerFired() -> [Order] {
         guard phase == .backingOff, let wanted else { return [] }
         return register(wanted)
     }

@@ -35,7 +35,7 @@ extension PasskeyHiding {
 /// An answer counts from the moment in which it is given, on any thread: what happens on the loop afterwards, such as the
 /// success of the pairing, comes after it.
 package final class AgentRequest: Sendable, PasskeyHiding {
-    package typealias Number = UInt64
+    package typealias ID = UInt64
 
     package enum Kind: Hashable, Sendable, PasskeyHiding {
         /// Both sides display this number; the user compares them.
@@ -56,7 +56,7 @@ package final class AgentRequest: Sendable, PasskeyHiding {
         var hasEnded = false
     }
 
-    package let number: Number
+    package let number: ID
     package let device: ObjectKey
     package let kind: Kind
     private let state = Locked(State())
@@ -64,7 +64,7 @@ package final class AgentRequest: Sendable, PasskeyHiding {
 
     /// - Parameter answered: Called on the thread of the answer; ``takeAnswer()`` returns it.
     package init(
-        number: Number, device: ObjectKey, kind: Kind, answered: @escaping @Sendable (AgentRequest) -> Void
+        number: ID, device: ObjectKey, kind: Kind, answered: @escaping @Sendable (AgentRequest) -> Void
     ) {
         (self.number, self.device, self.kind, self.answered) = (number, device, kind, answered)
     }

@@ -39,10 +39,10 @@ package enum PairingCause: Hashable, Sendable, CaseIterable {
 /// After each failure the device is left as it was: `CancelPairing` is called only while a `Pair` of this process has no
 /// reply (otherwise BlueZ would delete the keys of a bond), and the link is ended if the pairing made it or may go on in the
 /// kernel. A pairing that this process has ended is noted as refused before, so that a bond of it is removed (``BondNote``).
-package struct PairingMachine {
-    package typealias WaiterID = UInt64
+struct PairingMachine {
+    typealias WaiterID = Pairings.WaiterID
 
-    package enum Timer: Hashable, Sendable {
+    enum Timer: Hashable, Sendable {
         case limit(WaiterID)
         /// For `Bonded` after `Pair` has succeeded.
         case bond
@@ -50,7 +50,7 @@ package struct PairingMachine {
         case display
     }
 
-    package enum Order: Hashable, Sendable {
+    enum Order: Hashable, Sendable {
         /// Reply with ``PairingMachine/agentReady(error:mustRelink:)`` once the agent is registered.
         case wantAgent
         /// End the link and reply with ``PairingMachine/disconnected()``.
@@ -68,9 +68,9 @@ package struct PairingMachine {
         case cancelTimer(Timer)
         case settle(WaiterID, PairingOutcome)
         /// Give a request to its manager.
-        case receive(AgentRequest.Number)
+        case receive(AgentRequest.ID)
         /// Reply to BlueZ's question, and report the end.
-        case endRequest(AgentRequest.Number, AgentEnd)
+        case endRequest(AgentRequest.ID, AgentEnd)
     }
 
     private enum State {
@@ -113,13 +113,11 @@ package struct PairingMachine {
     /// The answer of this process that has ended the pairing.
     private var refusal: PairingCause?
     /// BlueZ's question that has no reply.
-    private var question: AgentRequest.Number?
+    private var question: AgentRequest.ID?
     /// A displayed passkey, about which BlueZ waits for no reply, and whose end it does not report.
-    private var display: AgentRequest.Number?
+    private var display: AgentRequest.ID?
     /// Whether BlueZ had keys of the device when it asked last.
     private var hadKeys = false
-
-    package init() {}
 
     /// Whether nothing is under way.
     var isIdle: Bool { if case .idle = state { question == nil && display == nil } else { false } }
@@ -131,7 +129,7 @@ package struct PairingMachine {
     var hasQuestion: Bool { question != nil }
 
     /// Whether a `Pair` is under way or about to be called.
-    package var isPairing: Bool {
+    var isPairing: Bool {
         switch state {
         case .queued, .pairing, .bonding: true
         case .idle, .preparing, .unlinking, .foreign, .cancelling, .cleaning: false
@@ -151,7 +149,7 @@ package struct PairingMachine {
     /// - Parameters:
     ///   - limit: In seconds, over everything that has to happen.
     ///   - mayEndLink: Whether a link may be ended and made again, which some pairings need.
-    package mutating func asked(_ waiter: WaiterID, limit: Double, mayEndLink: Bool = true) -> [Order] {
+    mutating func asked(_ waiter: WaiterID, limit: Double, mayEndLink: Bool = true) -> [Order] {
         let timer = Order.startTimer(.limit(waiter), seconds: limit)
         switch state {
         case .idle:
@@ -170,7 +168,7 @@ package struct PairingMachine {
 
     /// The waiter does not wait any more. The pairing is cancelled if it was the last one, which is then settled when
     /// nothing is left of the pairing.
-    package mutating func cancelAsked(_ waiter: WaiterID) -> [Order] { leave(waiter, .failed(.cancelled, nil)) }
+    mutating func cancelAsked(_ waiter: WaiterID) -> [Order] { leave(waiter, .failed(.cancelled, nil)) }
 
     /// Why a pairing that is not complete now has not progressed, if that is known.
     /// - Parameter agentProblem: Why BlueZ does not have the agent; `nil` if it has.
@@ -213,7 +211,7 @@ package struct PairingMachine {
     // MARK: Events
 
     /// - Parameter hasLinkEnded: Whether BlueZ has reported now that there is no link.
-    package mutating func statusChanged(_ new: LinkStatus, hasLinkEnded: Bool = false) -> [Order] {
+    mutating func statusChanged(_ new: LinkStatus, hasLinkEnded: Bool = false) -> [Order] {
         let old = status
         status = new
         if new.isConnected { hadLink = true }
@@ -241,7 +239,7 @@ package struct PairingMachine {
     }
 
     /// - Parameter mustRelink: Whether the link has an older capability than the agent, with which the kernel would pair.
-    package mutating func agentReady(error: BlueZError?, mustRelink: Bool) -> [Order] {
+    mutating func agentReady(error: BlueZError?, mustRelink: Bool) -> [Order] {
         guard case .preparing = state else { return [] }
         if let error { return finish(.failed(.noAgent, error)) }
         guard mustRelink, mayEndLink else { return pair() }
@@ -249,7 +247,7 @@ package struct PairingMachine {
         return [.callDisconnect]
     }
 
-    package mutating func disconnected() -> [Order] {
+    mutating func disconnected() -> [Order] {
         switch state {
         case .unlinking: return pair()
         case .cleaning(let outcome): return finish(outcome)
@@ -257,7 +255,7 @@ package struct PairingMachine {
         }
     }
 
-    package mutating func pairSent() {
+    mutating func pairSent() {
         guard case .queued = state else { return }
         state = .pairing
         hadLink = status.isConnected
@@ -265,7 +263,7 @@ package struct PairingMachine {
     }
 
     /// - Parameter hasLostTurn: Whether the link had not come up when the turn to connect ended.
-    package mutating func pairReplied(_ error: BlueZError?, hasLostTurn: Bool = false) -> [Order] {
+    mutating func pairReplied(_ error: BlueZError?, hasLostTurn: Bool = false) -> [Order] {
         endDisplay() + callEnded(error, hasLostTurn)
     }
 
@@ -286,14 +284,14 @@ package struct PairingMachine {
         }
     }
 
-    package mutating func cancelReplied() -> [Order] {
+    mutating func cancelReplied() -> [Order] {
         guard case .cancelling(let outcome) = state else { return [] }
         // From 5.81 on the kernel may go on.
         return clean(outcome)
     }
 
     /// - Parameter agentProblem: Why BlueZ does not have the agent; `nil` if it has.
-    package mutating func timerFired(_ timer: Timer, agentProblem: BlueZError? = nil) -> [Order] {
+    mutating func timerFired(_ timer: Timer, agentProblem: BlueZError? = nil) -> [Order] {
         switch (timer, state) {
         case (.limit(let waiter), _):
             return leave(waiter, obstacle(agentProblem) ?? .failed(.timedOut, nil), isLate: true)
@@ -304,7 +302,7 @@ package struct PairingMachine {
     }
 
     /// The device, its adapter or the daemon is gone.
-    package mutating func deviceGone(_ error: BlueZError) -> [Order] {
+    mutating func deviceGone(_ error: BlueZError) -> [Order] {
         status = LinkStatus()
         let ended = endRequests()
         switch state {
@@ -319,7 +317,7 @@ package struct PairingMachine {
 
     /// BlueZ asks the agent, so the link is up.
     /// - Parameter isReceived: Whether a manager receives the request; otherwise it is rejected.
-    mutating func requested(_ number: AgentRequest.Number, isDisplay: Bool, isReceived: Bool) -> [Order] {
+    mutating func requested(_ number: AgentRequest.ID, isDisplay: Bool, isReceived: Bool) -> [Order] {
         (hadLink, hadKeys) = (true, status.isPaired)
         guard isReceived else { return isDisplay ? displayRefused(.rejectedByPolicy) : refused(.rejectedByPolicy) }
         guard isDisplay else {
@@ -331,7 +329,7 @@ package struct PairingMachine {
         return ended + [.startTimer(.display, seconds: Self.displayLimit), .receive(number)]
     }
 
-    mutating func answered(_ number: AgentRequest.Number, _ answer: AgentAnswer) -> [Order] {
+    mutating func answered(_ number: AgentRequest.ID, _ answer: AgentAnswer) -> [Order] {
         if number == display, case .reject(let cause) = answer {
             return endDisplay(.answered(answer)) + displayRefused(cause)
         }

@@ -11,7 +11,7 @@ import BlueCapReactor
 ///
 /// On the loop only, and unchecked because of that.
 package final class Pairings: DaemonCallee, @unchecked Sendable {
-    package typealias WaiterID = PairingMachine.WaiterID
+    package typealias WaiterID = UInt64
     package typealias Completion = @Sendable (PairingOutcome) -> Void
 
     private struct Manager {
@@ -33,7 +33,7 @@ package final class Pairings: DaemonCallee, @unchecked Sendable {
         var machine = PairingMachine()
         var timers: [PairingMachine.Timer: LoopTimer] = [:]
         var waiters: [WaiterID: Completion] = [:]
-        var exchanges: [AgentRequest.Number: Exchange] = [:]
+        var exchanges: [AgentRequest.ID: Exchange] = [:]
         /// The last displayed passkey of the pairing.
         var display: AgentRequest?
         /// The turn to connect, until the link is up or `Pair` has a reply.
@@ -164,10 +164,7 @@ package final class Pairings: DaemonCallee, @unchecked Sendable {
                 endRequests()
                 self.call("UnregisterAgent", call) { $0.objectPath(Self.agentPath) }
             case .startTimer(let seconds):
-                agentTimer.start(after: seconds) { [weak self] in
-                    guard let self else { return }
-                    perform(agent.timerFired())
-                }
+                agentTimer.start(after: seconds) { [weak self] in self.map { $0.perform($0.agent.timerFired()) } }
             case .cancelTimer: agentTimer.cancel()
             }
         }
@@ -178,8 +175,7 @@ package final class Pairings: DaemonCallee, @unchecked Sendable {
     private func call(_ member: String, _ call: AgentMachine.CallID, body: (inout MessageWriter) -> Void) {
         daemon.call(path: "/org/bluez", interface: "org.bluez.AgentManager1", member: member, body: body) {
             [weak self] result in
-            guard let self else { return }
-            perform(agent.replied(call, error: result.failure))
+            self.map { $0.perform($0.agent.replied(call, error: result.failure)) }
         }
     }
 
@@ -487,7 +483,7 @@ package final class Pairings: DaemonCallee, @unchecked Sendable {
         }
     }
 
-    private func endRequest(_ number: AgentRequest.Number, _ end: AgentEnd, _ session: Session) {
+    private func endRequest(_ number: AgentRequest.ID, _ end: AgentEnd, _ session: Session) {
         guard let exchange = session.exchanges.removeValue(forKey: number) else { return }
         switch end {
         case .answered(.accept): exchange.invocation?.reply()

@@ -5,7 +5,6 @@ import Glibc
 import BlueCapReactor
 
 final class CharacteristicRecord: ValueRecord, @unchecked Sendable {
-
     let characteristic: ServerCharacteristic
     /// What was sent to all last.
     var value: Data?
@@ -78,9 +77,7 @@ extension CharacteristicRecord {
         let now = application.client.loop.now
         if let deadline = table.deadline {
             settlingTimer.start(after: deadline.seconds(since: now)) { [weak self] in
-                guard let self else { return }
-                let now = application.client.loop.now
-                change { $0.timePassed(now) }
+                self.map { record in record.change { $0.timePassed(record.application.client.loop.now) } }
             }
         } else {
             settlingTimer.cancel()
@@ -134,7 +131,8 @@ extension CharacteristicRecord {
 
     private func socketEnded(_ number: SubscriberTable.SocketNumber) {
         guard application.capabilities.notificationSockets != .shared else { return change { $0.sharedSocketEnded() } }
-        let isBonded = table.peer(of: number)?.device.map { application.client.keepsSubscriptions(of: $0) } ?? false
+        // BlueZ keeps what a bonded central has subscribed to when its link ends (`device_is_bonded`).
+        let isBonded = table.peer(of: number)?.device.flatMap { daemon.objects[$0]?.keepsKeys } ?? false
         let now = application.client.loop.now
         change { $0.socketEnded(number, isBonded: isBonded, at: now) }
     }

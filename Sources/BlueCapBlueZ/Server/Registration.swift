@@ -40,8 +40,7 @@ package class Registration: BlueZObserver, @unchecked Sendable {
         self.adapter = adapter
         self.rules = rules
         self.stateChanged = stateChanged
-        path = ObjectPath.root.appending("org").appending("bluecap")
-            .appending(rules.noun.lowercased() + "\(client.makeID())")
+        path = ("/org/bluecap" as ObjectPath).appending(rules.noun.lowercased() + "\(client.makeID())")
         machine = RegistrationMachine(rules)
         timer = LoopTimer(on: client.loop)
         patience = LoopTimer(on: client.loop)
@@ -114,10 +113,7 @@ package class Registration: BlueZObserver, @unchecked Sendable {
             case .unregisterLast(let request): unregister(timeout: rules.lastTimeout, for: request)
             case .forgetHandles: forgetHandles()
             case .startTimer(let seconds):
-                timer.start(after: seconds) { [weak self] in
-                    guard let self else { return }
-                    perform(machine.timerFired())
-                }
+                timer.start(after: seconds) { [weak self] in self.map { $0.perform($0.machine.timerFired()) } }
             case .report(let state): report(state)
             case .withdrawn: confirmEnd()
             case .ended: finish()
@@ -132,8 +128,7 @@ package class Registration: BlueZObserver, @unchecked Sendable {
             $0.dictionary(key: "s", value: "v") { _ in }
         }
         patience.start(after: machine.patience) { [weak self] in
-            guard let self else { return }
-            perform(machine.unanswered(request))
+            self.map { $0.perform($0.machine.unanswered(request)) }
         }
     }
 

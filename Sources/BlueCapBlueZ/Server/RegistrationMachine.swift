@@ -29,11 +29,11 @@ package enum RegistrationState: Hashable, Sendable {
 /// new registration (it reads the objects once). BlueZ identifies it by its object path, which does not change.
 ///
 /// Pure: calls go out as orders, their replies and time come in as events.
-package struct RegistrationMachine {
-    package typealias RequestID = UInt32
+struct RegistrationMachine {
+    typealias RequestID = UInt32
 
     /// What differs between the kinds of objects that BlueZ registers.
-    package struct Rules: Sendable {
+    struct Rules: Sendable {
         /// What the names of the object and of the methods end with: `RegisterApplication`, `UnregisterApplication`.
         let noun: String
         /// The interface of the adapter that registers it.
@@ -47,19 +47,19 @@ package struct RegistrationMachine {
         /// For how many seconds it has to stay registered before earlier failures are forgotten.
         let calm: Double?
 
-        package static let application = Rules(
+        static let application = Rules(
             noun: "Application", manager: "org.bluez.GattManager1", lastTimeout: 5, mostFailures: 1, hasHandles: true,
             calm: nil)
 
         // The kernel refuses each advertisement for a moment after an adapter was turned on. The same error means that
         // the fields are too long together (5.66: "Failed to register advertisement"). Callers wait less than 20 s for the
         // end.
-        package static let advertisement = Rules(
+        static let advertisement = Rules(
             noun: "Advertisement", manager: "org.bluez.LEAdvertisingManager1", lastTimeout: 20, mostFailures: 3,
             hasHandles: false, calm: 60)
     }
 
-    package enum Order: Hashable, Sendable {
+    enum Order: Hashable, Sendable {
         /// Export it and call `Register…`; reply with ``RegistrationMachine/replied(_:error:)``. If there is no reply for
         /// ``RegistrationMachine/patience`` seconds, call ``RegistrationMachine/unanswered(_:)`` before.
         case register(RequestID)
@@ -80,7 +80,7 @@ package struct RegistrationMachine {
         case ended
     }
 
-    package enum State: Hashable, Sendable {
+    enum State: Hashable, Sendable {
         /// It has not begun: the adapters were not reported yet.
         case idle
         case waiting
@@ -105,7 +105,7 @@ package struct RegistrationMachine {
     /// How often other handles are asked for: those of our own choice may be taken several times in a row.
     private static let mostHandleTries = 4
 
-    package private(set) var state = State.idle
+    private(set) var state = State.idle
     private let rules: Rules
     private var obstacle: RegistrationState.Obstacle? = .adapter
     /// Whether the content has changed since the call of `Register…` that has no reply.
@@ -129,14 +129,14 @@ package struct RegistrationMachine {
     private var hasCleared = false
     /// How long to wait for the reply to a `register`, in seconds. It is doubled each time, so that a slow daemon gets long
     /// enough in the end.
-    package private(set) var patience = RegistrationMachine.firstPatience
+    private(set) var patience = RegistrationMachine.firstPatience
 
-    package init(_ rules: Rules) { self.rules = rules }
+    init(_ rules: Rules) { self.rules = rules }
 
     // MARK: Requests
 
     /// The content is to be registered for the first time, or has changed.
-    package mutating func changed() -> [Order] {
+    mutating func changed() -> [Order] {
         isKnown = false
         switch state {
         case .registered: return [.unregister] + startOver()
@@ -149,7 +149,7 @@ package struct RegistrationMachine {
     }
 
     /// It is not needed any more.
-    package mutating func end() -> [Order] {
+    mutating func end() -> [Order] {
         switch state {
         case .ending:
             return unregistering == nil ? [.withdrawn] : []
@@ -176,7 +176,7 @@ package struct RegistrationMachine {
     // MARK: Events
 
     /// What prevents the registration has changed; `nil`: nothing does.
-    package mutating func obstacleChanged(_ new: RegistrationState.Obstacle?) -> [Order] {
+    mutating func obstacleChanged(_ new: RegistrationState.Obstacle?) -> [Order] {
         guard new != obstacle else { return [] }
         obstacle = new
         switch state {
@@ -196,7 +196,7 @@ package struct RegistrationMachine {
         }
     }
 
-    package mutating func replied(_ request: RequestID, error: BlueZError?) -> [Order] {
+    mutating func replied(_ request: RequestID, error: BlueZError?) -> [Order] {
         if overdue.remove(request) != nil { return error == nil ? takenLate() : [] }
         switch state {
         case .registering(request): return error.map { refused($0) } ?? taken()
@@ -227,7 +227,7 @@ package struct RegistrationMachine {
     }
 
     /// The reply to a `register` may be lost: unregisters it and calls again.
-    package mutating func unanswered(_ request: RequestID) -> [Order] {
+    mutating func unanswered(_ request: RequestID) -> [Order] {
         guard case .registering(request) = state else { return [] }
         overdue.insert(request)
         guard !isOutdated else { return [.unregister] + startOver() }
@@ -236,12 +236,12 @@ package struct RegistrationMachine {
     }
 
     /// Handles were chosen for the content that is being registered.
-    package mutating func handlesChosen() { hasHandles = true }
+    mutating func handlesChosen() { hasHandles = true }
 
     /// `Release`: BlueZ has dropped it.
     ///
     /// - Parameter isLimited: Whether BlueZ ends it after a time-out, by releasing it.
-    package mutating func released(isLimited: Bool = false) -> [Order] {
+    mutating func released(isLimited: Bool = false) -> [Order] {
         switch state {
         case .registered where isLimited:
             state = .ended
@@ -255,7 +255,7 @@ package struct RegistrationMachine {
         }
     }
 
-    package mutating func timerFired() -> [Order] {
+    mutating func timerFired() -> [Order] {
         switch state {
         case .backingOff:
             return [register()]

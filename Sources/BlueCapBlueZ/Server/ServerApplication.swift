@@ -135,10 +135,3 @@ package final class ServerApplication: Registration, @unchecked Sendable {
         (characteristics, descriptors) = ([:], [])
     }
 }
-
-extension BlueZClient {
-    /// Whether BlueZ keeps what a central has subscribed to when its link ends (`device_is_bonded`).
-    func keepsSubscriptions(of device: ObjectKey) -> Bool {
-        daemon.objects[device]?.keepsKeys ?? false
-    }
-}

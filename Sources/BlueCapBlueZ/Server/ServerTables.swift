@@ -30,7 +30,7 @@ enum ServerTables {
         properties: [.uuid, .init("Primary", "b") { $1.bool($0.application.service.isPrimary) }, .handle])
 
     static let characteristic = InterfaceTable<CharacteristicRecord>(
-        characteristicName,
+        "org.bluez.GattCharacteristic1",
         methods: [
             .readValue, .writeValue,
             .ofDaemon("StartNotify") { $0.startNotifyCalled($1) },
@@ -55,8 +55,6 @@ enum ServerTables {
                 "NotifyAcquired", "b", exists: { $0.givesNotifySocket }, get: { $1.bool(!$0.notifySockets.isEmpty) }),
             .init("WriteAcquired", "b", exists: { $0.givesWriteSocket }, get: { $1.bool(!$0.writeSockets.isEmpty) }),
         ])
-
-    static let characteristicName: StaticString = "org.bluez.GattCharacteristic1"
 
     static let descriptor = InterfaceTable<ValueRecord>(
         "org.bluez.GattDescriptor1",

@@ -51,7 +51,6 @@ package enum UpdateOutcome: Hashable, Sendable {
 ///
 /// On the loop; unchecked because of that.
 final class UpdateSender: @unchecked Sendable {
-
     /// How long centrals may take to confirm an indication, in seconds (Core Specification, Vol 3, Part F, 3.3.3).
     private static let confirmTimeout = 30.0
 

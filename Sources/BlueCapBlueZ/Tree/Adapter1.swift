@@ -23,8 +23,6 @@ package struct Adapter1: Sendable {
     /// The abilities of the daemon with this adapter, as far as they are known.
     package internal(set) var capabilities = DaemonCapabilities()
 
-    init() {}
-
     package var isPowered: Bool { truths.contains(.isPowered) }
     package var isDiscovering: Bool { truths.contains(.isDiscovering) }
     /// Whether the adapter accepts bonds.
@@ -81,11 +79,8 @@ extension Adapter1: PropertyOwner {
             .flag("Powered", .isPowered),
             .value(
                 "PowerState", .powerState, "s", isOptional: true,
-                read: {
-                    guard let name = $0.string() else { return false }
-                    $1.powerState = PowerState(rawValue: name)
-                    return true
-                }, clear: { $0.powerState = nil }),
+                read: { $0.string().map { PowerState(rawValue: $0) }.set(&$1.powerState) },
+                clear: { $0.powerState = nil }),
             .flag("Pairable", .isPairable),
             .value("PairableTimeout", .pairableTimeout, "u") { $0.uint32().set(&$1.pairableTimeout) },
             // Whether any process of this machine discovers.

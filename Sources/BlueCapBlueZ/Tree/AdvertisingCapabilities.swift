@@ -25,8 +25,6 @@ package struct AdvertisingCapabilities: Hashable, Sendable {
     /// In dBm.
     package var minTxPower: Int?
     package var maxTxPower: Int?
-
-    package init() {}
 }
 
 extension AdvertisingCapabilities {

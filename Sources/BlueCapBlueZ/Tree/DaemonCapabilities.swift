@@ -11,9 +11,9 @@ package struct DaemonCapabilities: Hashable, Sendable {
     package private(set) var isExperimental = false
 
     /// Whether the daemon is certainly BlueZ 5.`minor` or later.
-    private func isSince(_ minor: Int) -> Bool { versions.isAtLeast(.v5(minor)) }
+    private func isSince(_ minor: Int) -> Bool { versions.first >= .v5(minor) }
     /// Whether the daemon is certainly older than BlueZ 5.`minor`.
-    private func isBefore(_ minor: Int) -> Bool { versions.isBelow(.v5(minor)) }
+    private func isBefore(_ minor: Int) -> Bool { versions.end.map { $0 <= .v5(minor) } ?? false }
 
     /// The version, if the adapter's `Modalias` has BlueZ's form and does not contradict what the daemon exports; unknown:
     /// `nil`. A build of BlueZ's repository has the version of the last release.
@@ -140,15 +140,13 @@ extension DaemonVersion {
 // MARK: - Signs of the version on the bus
 
 /// Signs of a daemon's version besides the properties of its adapters.
-package struct DaemonHints: Hashable, Sendable {
+struct DaemonHints: Hashable, Sendable {
     /// The keys that `GetDiscoveryFilters` lists; `nil` until it was answered.
-    package var discoveryFilters: Set<String>?
+    var discoveryFilters: Set<String>?
     /// Whether a device has `CablePairing`, which every device has from 5.83 on.
-    package var hasCablePairing = false
+    var hasCablePairing = false
     /// Whether a device has `Bearer.LE1`, which every device has from 5.84 on.
-    package var hasBearers = false
-
-    package init() {}
+    var hasBearers = false
 }
 
 extension DaemonVersionRange {
@@ -220,17 +218,17 @@ package struct DaemonVersion: Hashable, Comparable, Sendable, CustomStringConver
 }
 
 /// The versions of BlueZ that a daemon can be, by what is known of it.
-package struct DaemonVersionRange: Hashable, Sendable {
+struct DaemonVersionRange: Hashable, Sendable {
     /// The lowest one.
-    package private(set) var first: DaemonVersion
+    private(set) var first: DaemonVersion
     /// The lowest one above the range; `nil` if there is no limit.
-    package private(set) var end: DaemonVersion?
+    private(set) var end: DaemonVersion?
 
     /// Every version.
-    package init() { first = DaemonVersion(0, 0) }
+    init() { first = DaemonVersion(0, 0) }
 
     /// One version.
-    package init(_ version: DaemonVersion) {
+    init(_ version: DaemonVersion) {
         first = version
         end = DaemonVersion(version.major, version.minor + 1)
     }
@@ -238,20 +236,14 @@ package struct DaemonVersionRange: Hashable, Sendable {
     /// The version, if there is only one.
     var onlyVersion: DaemonVersion? { end == DaemonVersion(first.major, first.minor + 1) ? first : nil }
 
-    package mutating func raise(to version: DaemonVersion) { first = max(first, version) }
+    mutating func raise(to version: DaemonVersion) { first = max(first, version) }
 
     /// Does nothing if that would leave no version: what is there counts more than what is not.
-    package mutating func limit(below version: DaemonVersion) {
+    mutating func limit(below version: DaemonVersion) {
         if version > first { end = min(end ?? version, version) }
     }
 
-    package func contains(_ version: DaemonVersion) -> Bool { version >= first && end.map { version < $0 } ?? true }
-
-    /// Whether the daemon is certainly this version or a later one.
-    package func isAtLeast(_ version: DaemonVersion) -> Bool { first >= version }
-
-    /// Whether the daemon is certainly older than this version.
-    package func isBelow(_ version: DaemonVersion) -> Bool { end.map { $0 <= version } ?? false }
+    func contains(_ version: DaemonVersion) -> Bool { version >= first && end.map { version < $0 } ?? true }
 }
 
 extension ObjectTree {

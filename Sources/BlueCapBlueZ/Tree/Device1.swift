@@ -25,8 +25,6 @@ package struct Device1: Equatable, Sendable {
 
     /// The value of the specification and of `bluetoothd` for a power that is not known.
     static let unknownPower: Int16 = 127
-
-    init(address: BluetoothAddress) { self.address = address }
 }
 
 extension Device1 {

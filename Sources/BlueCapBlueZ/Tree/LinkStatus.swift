@@ -13,16 +13,12 @@ package struct LinkStatus: Equatable, Sendable {
     package var linkEnd: LinkEnd?
 
     package init(
-        device: ObjectKey? = nil, isConnected: Bool = false, areServicesResolved: Bool = false, isPaired: Bool = false,
-        isBonded: Bool = false, shortLinks: Int = 0, linkEnd: LinkEnd? = nil
+        device: ObjectKey? = nil, isConnected: Bool = false, isPaired: Bool = false, isBonded: Bool = false
     ) {
         self.device = device
         self.isConnected = isConnected
-        self.areServicesResolved = areServicesResolved
         self.isPaired = isPaired
         self.isBonded = isBonded
-        self.shortLinks = shortLinks
-        self.linkEnd = linkEnd
     }
 
     package init(of source: ObjectKey, _ device: borrowing Device1) {

@@ -339,11 +339,6 @@ package struct LinkEnd: Hashable, Sendable {
     /// The D-Bus name, such as `org.bluez.Reason.Remote`.
     package let name: String
     package let message: String
-
-    package init(name: String, message: String) {
-        self.name = name
-        self.message = message
-    }
 }
 
 /// An attribute of a message, with values that are not yet read.

@@ -64,7 +64,7 @@ package struct ObjectTree: ~Copyable {
     /// Reads a device in place, also a removed one until ``sweep()``. `nil` if there is none.
     @discardableResult
     package func read<R>(_ key: ObjectKey, _ body: (borrowing Device1) -> R?) -> R? {
-        guard let slot = slots.slot(of: key) else { return nil }
+        guard let slot = slots.slot(of: key.rawValue) else { return nil }
         return devices.withUnsafeBufferPointer { body($0[slot].device) }
     }
 
@@ -79,16 +79,16 @@ package struct ObjectTree: ~Copyable {
 
     // MARK: Places
 
-    func slot(of key: ObjectKey) -> Int? { slots.slot(of: key).flatMap { devices[$0].isLive ? $0 : nil } }
+    func slot(of key: ObjectKey) -> Int? { slots.slot(of: key.rawValue).flatMap { devices[$0].isLive ? $0 : nil } }
 
     /// - Returns: The device's place.
     mutating func insertDevice(_ key: ObjectKey, _ device: Device1) -> Int {
         let entry = DeviceEntry(device: device, key: key)
         // The place of a device that has returned before it was swept, or a free one.
-        let slot = slots.slot(of: key) ?? freeSlots.popLast() ?? devices.count
+        let slot = slots.slot(of: key.rawValue) ?? freeSlots.popLast() ?? devices.count
         if slot < devices.count { devices[slot] = entry } else { devices.append(entry) }
         removedSlots.removeAll { $0 == slot }
-        slots.insert(key, slot: slot)
+        slots.insert(key.rawValue, slot: slot)
         return slot
     }
 
@@ -106,7 +106,7 @@ package struct ObjectTree: ~Copyable {
     package mutating func sweep() {
         removedValues = [:]
         for slot in removedSlots {
-            slots.remove(devices[slot].key)
+            slots.remove(devices[slot].key.rawValue)
             devices[slot].device = Device1(address: BluetoothAddress(rawValue: 0))
         }
         freeSlots += removedSlots

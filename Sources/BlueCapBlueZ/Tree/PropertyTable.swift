@@ -86,10 +86,7 @@ package struct PropertyTable<Owner>: Sendable {
     func read(_ reader: inout MessageReader, into owner: inout Owner) -> UInt32 {
         var fields: UInt32 = 0
         reader.dictionary { entry in
-            guard let index = entry.withString({ index(of: $0) }) ?? nil else {
-                entry.skip()
-                return
-            }
+            guard let index = entry.withString({ index(of: $0) }) ?? nil else { return entry.skip() }
             let isRead = entry.variant { value in properties[index].read(&value, &owner) }
             if isRead == true { fields |= properties[index].field }
         }

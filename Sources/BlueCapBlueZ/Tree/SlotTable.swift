@@ -78,9 +78,3 @@ package struct SlotTable {
         for entry in old where entry.key != SlotTable.vacant { insert(entry.key, slot: Int(entry.slot)) }
     }
 }
-
-extension SlotTable {
-    func slot(of key: ObjectKey) -> Int? { slot(of: key.rawValue) }
-    mutating func insert(_ key: ObjectKey, slot: Int) { insert(key.rawValue, slot: slot) }
-    mutating func remove(_ key: ObjectKey) { remove(key.rawValue) }
-}

@@ -75,8 +75,7 @@ public struct CBATTError: Error, Hashable, Sendable, CustomStringConvertible {
         public var isApplicationError: Bool { (0x80...0x9F).contains(rawValue) }
 
         public var description: String {
-            let hexadecimal = String(rawValue, radix: 16, uppercase: true)
-            let number = "0x" + (rawValue < 0x10 ? "0" : "") + hexadecimal
+            let number = String(format: "0x%02X", rawValue)
             guard let name = Code.names[rawValue] else {
                 return isApplicationError ? "application error \(number)" : "ATT error \(number)"
             }

@@ -248,7 +248,6 @@ extension CBUUID: Codable {
 
     /// Writes ``uuidString``.
     public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(uuidString)
+        try uuidString.encode(to: encoder)
     }
 }

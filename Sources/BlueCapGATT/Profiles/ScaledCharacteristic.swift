@@ -43,15 +43,12 @@ extension ScaledCharacteristic {
 
     /// Creates the quantity from the text under the characteristic's name, with its unit or without.
     public init?(stringValue: [String: String]) {
-        guard var text = stringValue[Self.name]?.trimmingCharacters(in: .whitespaces) else { return nil }
-        if text == "unknown", let unknown = Self.unknown {
+        let fields = TextFields(stringValue)
+        if let unknown = Self.unknown, fields.text(Self.name) == "unknown" {
             self.init(rawValue: unknown)
-            return
+        } else {
+            guard let value = fields.text(Self.name, unit: Self.unit).flatMap({ Double($0) }) else { return nil }
+            self.init(value)
         }
-        if !Self.unit.isEmpty, text.hasSuffix(Self.unit) {
-            text = text.dropLast(Self.unit.count).trimmingCharacters(in: .whitespaces)
-        }
-        guard let value = Double(text) else { return nil }
-        self.init(value)
     }
 }

@@ -1,6 +1,5 @@
 import BlueCapBlueZ
 import BlueCapFutures
-import BlueCapReactor
 
 /// The bonds of the adapter.
 extension PairingSession {
@@ -9,19 +8,20 @@ extension PairingSession {
 
     /// The bonds of the adapter in use, in the order of their addresses. Any thread.
     func bonds() -> [Bond] {
-        guard let adapter = core.withLock({ $0.shell.adapter }) else { return [] }
-        var bonded: [(source: ObjectKey, device: Device1)] = []
-        client.daemon.forEachDevice(on: adapter) { source, device in
-            if device.keepsKeys { bonded.append((source, copy device)) }
-        }
-        let bonds = core.withLock { core in
-            bonded.map { source, device in
+        let daemon = client.daemon
+        let bonds = core.withLock { core -> [Bond] in
+            guard let adapter = core.shell.adapter else { return [] }
+            var bonds: [Bond] = []
+            daemon.forEachDevice(on: adapter) { source, device in
+                guard device.keepsKeys else { return }
                 let key = core.key(of: source, at: PeripheralKey(device))
-                return Bond(
-                    identifier: key.identifier, address: device.address, addressType: device.addressType,
-                    name: device.name, isTrusted: device.isTrusted, isConnected: device.isConnected,
-                    isOurs: core.ownBonds.contains(key))
+                bonds.append(
+                    Bond(
+                        identifier: key.identifier, address: device.address, addressType: device.addressType,
+                        name: device.name, isTrusted: device.isTrusted, isConnected: device.isConnected,
+                        isOurs: core.ownBonds.contains(key)))
             }
+            return bonds
         }
         return bonds.sorted { $0.address < $1.address }
     }

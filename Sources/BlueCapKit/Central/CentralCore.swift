@@ -1,5 +1,4 @@
 import BlueCapBlueZ
-import Foundation
 import BlueCapReactor
 
 /// What the lock of a ``CentralSession`` guards: the state of the manager, and what executes its orders.
@@ -12,7 +11,7 @@ struct CentralCore: SessionCore {
     var batchTime: Instant?
     /// The streams of the manager besides those of its state; ``CentralManager/invalidate()`` replaces them.
     var streams = ManagerStreams()
-    var openRequests: [UInt64: OpenRequest] = [:]
+    var openRequests: [AgentRequest.ID: PairingRequest] = [:]
     /// The operations that have not been settled.
     var completions: [OperationID: CentralSession.Completion] = [:]
     private var lastOperation: UInt64 = 0
@@ -40,7 +39,6 @@ struct CentralCore: SessionCore {
         return OperationID(rawValue: lastOperation)
     }
 
-    /// Decides about one peripheral.
     mutating func decide(
         _ key: PeripheralKey, isOperation: Bool = false,
         _ decision: (inout PeripheralState, inout Orders) -> Void
@@ -59,9 +57,8 @@ struct CentralCore: SessionCore {
             let key = connection.key
             // Before the connection: a peripheral whose device BlueZ already has is connected without a search.
             let device = shell.device(key.address, in: session.client.daemon)
-            state.list(
-                key, or: device.map { .init(device: $0, discoveredAt: session.date, lastReceived: now) },
-                into: &shell.orders)
+            let new = PeripheralRecord.Listing(device: device, discoveredAt: session.date, lastReceived: now)
+            state.list(key, or: new, into: &shell.orders)
         }
         state.restore(kept, into: &shell.orders)
     }

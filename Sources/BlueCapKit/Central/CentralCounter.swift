@@ -40,14 +40,9 @@ struct CentralCounter {
         }
     }
 
-    private struct Transfer {
-        let isRead: Bool
-        let began: Instant
-    }
-
     private var counts = CentralStatistics()
     private var scans: [ScanNumber: Instant] = [:]
-    private var transfers: [OperationID: Transfer] = [:]
+    private var transfers: [OperationID: (isRead: Bool, began: Instant)] = [:]
 
     static func statistics(of core: borrowing CentralCore, at now: Instant) -> CentralStatistics {
         var statistics = core.counter.counts
@@ -89,7 +84,6 @@ struct CentralCounter {
 
     // MARK: Orders
 
-    /// Counts an order when it is executed.
     mutating func count(_ order: Order, of use: PeripheralUse?, by loop: any EventLoop) {
         func now() -> Instant { loop.now }
         switch order.action {
@@ -109,9 +103,8 @@ struct CentralCounter {
         case .linkWentDown: linkWentDown(use, at: now(), loop.date)
 
         // A long value has several calls for one operation.
-        case .read(let id, _, _, _): if transfers[id] == nil { transfers[id] = Transfer(isRead: true, began: now()) }
-        case .write(let id, _, _, _, _, _):
-            if transfers[id] == nil { transfers[id] = Transfer(isRead: false, began: now()) }
+        case .read(let id, _, _, _): if transfers[id] == nil { transfers[id] = (true, now()) }
+        case .write(let id, _, _, _, _, _): if transfers[id] == nil { transfers[id] = (false, now()) }
         case .settle(let id, let outcome):
             let transfer = transfers.removeValue(forKey: id)
             if case .failed(let failure) = outcome {

@@ -1,6 +1,4 @@
 import BlueCapBlueZ
-import Foundation
-import BlueCapGATT
 import Logging
 
 /// What a central manager logs: each order that the loop executes, in words.
@@ -17,6 +15,26 @@ struct CentralLog: Sendable {
 
     /// Called before the order is executed, on the loop.
     func note(_ order: Order, of session: CentralSession) {
+        // `attribute`: that of an operation, whose names are added to the metadata.
+        func write(
+            _ level: Logger.Level, _ message: Logger.Message, of attribute: AttributeKey? = nil,
+            _ metadata: @autoclosure () -> ManagerLog.Metadata = []
+        ) {
+            log.write(
+                level, message,
+                [
+                    ("adapter", adapter(of: session)),
+                    ("peripheral", address(of: order.subject.peripheral, in: session)),
+                ] + names(of: attribute, in: session) + metadata())
+        }
+        func writeSubscription(
+            _ level: Logger.Level, _ message: Logger.Message, operation: String = "subscribe",
+            why: PeripheralFailure? = nil
+        ) {
+            write(
+                level, message, of: order.subject.attribute,
+                [("operation", operation), ("why", why.map { "\($0.error)" })])
+        }
         switch order.action {
         case .startTimer, .cancelTimer, .limit, .drop, .stopSeeking, .awaitReplies, .finishStream, .forget, .endUse,
             .noteShortLinks, .rejectRequests, .cancelRequests, .fence, .release:
@@ -25,101 +43,71 @@ struct CentralLog: Sendable {
         case .announce(let state): log.state(state, session.standing.explanation, adapter: adapter(of: session))
         case .startScan(_, let request):
             write(
-                .info, "scan started", order, session,
+                .info, "scan started",
                 [("services", request.services.map { $0.map(\.uuidString).joined(separator: " ") })])
-        case .endScan(_, nil): write(.info, "scan stopped", order, session)
-        case .endScan(_, let error?): write(.error, "scan failed", order, session, [("why", "\(error)")])
+        case .endScan(_, nil): write(.info, "scan stopped")
+        case .endScan(_, let error?): write(.error, "scan failed", [("why", "\(error)")])
         case .discovered(let key, _), .sighted(let key, _, _):
-            write(.trace, "received", order, session, [("peripheral", address(of: key, in: session))])
-        case .expired(let key):
-            write(.debug, "expired", order, session, [("peripheral", address(of: key, in: session))])
+            write(.trace, "received", [("peripheral", address(of: key, in: session))])
+        case .expired(let key): write(.debug, "expired", [("peripheral", address(of: key, in: session))])
 
-        case .callConnect: write(.debug, "connecting", order, session)
-        case .cancelConnect: write(.debug, "attempt to connect cancelled", order, session)
-        case .callDisconnect: write(.debug, "disconnecting", order, session)
-        case .seek: write(.debug, "searching the peripheral, which BlueZ does not have", order, session)
-        case .report(_, .connected): write(.debug, "connected", order, session)
-        case .report(_, .timedOut): write(.notice, "attempt to connect timed out", order, session)
-        case .report(_, .disconnected), .report(_, .forced): write(.debug, "disconnected", order, session)
-        case .report(_, let report) where report.event == .giveUp:
-            write(.warning, "connection given up", order, session)
+        case .callConnect: write(.debug, "connecting")
+        case .cancelConnect: write(.debug, "attempt to connect cancelled")
+        case .callDisconnect: write(.debug, "disconnecting")
+        case .seek: write(.debug, "searching the peripheral, which BlueZ does not have")
+        case .report(_, .connected): write(.debug, "connected")
+        case .report(_, .timedOut): write(.notice, "attempt to connect timed out")
+        case .report(_, .disconnected), .report(_, .forced): write(.debug, "disconnected")
+        case .report(_, let report) where report.event == .giveUp: write(.warning, "connection given up")
         case .report(_, let report):
-            write(.warning, "connection failed", order, session, [("why", report.error.map { "\($0)" })])
-        case .linkWentUp: write(.info, "link up", order, session)
+            write(.warning, "connection failed", [("why", report.error.map { "\($0)" })])
+        case .linkWentUp: write(.info, "link up")
         case .linkWentDown(let loss):
-            let level: Logger.Level = loss == .application ? .info : .notice
-            write(level, "link down", order, session, [("why", "\(loss)")])
+            write(loss == .application ? .info : .notice, "link down", [("why", "\(loss)")])
 
-        case .askForConsent: write(.info, "asking whether to pair", order, session)
-        case .callPair: write(.info, "pairing", order, session)
-        case .cancelPairing: write(.info, "cancelling the pairing", order, session)
-        case .removeDevice: write(.info, "removing the device from BlueZ, with its bond", order, session)
-        case .setTrusted(let isTrusted):
-            write(.info, isTrusted ? "marking as trusted" : "removing the mark of trust", order, session)
+        case .askForConsent: write(.info, "asking whether to pair")
+        case .callPair: write(.info, "pairing")
+        case .cancelPairing: write(.info, "cancelling the pairing")
+        case .removeDevice: write(.info, "removing the device from BlueZ, with its bond")
+        case .setTrusted(let isTrusted): write(.info, isTrusted ? "marking as trusted" : "removing the mark of trust")
         case .reportPairing(let change):
             if let error = change.error {
-                write(.warning, "pairing failed", order, session, [("why", "\(error)")])
+                write(.warning, "pairing failed", [("why", "\(error)")])
             } else {
                 write(
-                    .info, change.isBonded ? "bonded" : change.isPaired ? "paired" : "not paired", order, session,
+                    .info, change.isBonded ? "bonded" : change.isPaired ? "paired" : "not paired",
                     [("origin", "\(change.origin)")])
             }
 
-        case .readTable: write(.debug, "reading the services", order, session)
-        case .servicesChanged: write(.info, "services changed", order, session)
+        case .readTable: write(.debug, "reading the services")
+        case .servicesChanged: write(.info, "services changed")
         case .read(_, let handle, _, _):
-            write(.trace, "reading", order, session, of: order.subject.key(of: handle), [("operation", "read")])
+            write(.trace, "reading", of: order.subject.key(of: handle), [("operation", "read")])
         case .write(_, let handle, let value, let type, _, _):
             write(
-                .trace, "writing", order, session, of: order.subject.key(of: handle),
+                .trace, "writing", of: order.subject.key(of: handle),
                 [
                     ("operation", type == .withResponse ? "write" : "write without response"),
                     ("length", "\(value.count)"),
                 ])
-        case .settle(_, .failed(let failure)):
-            write(.info, "operation failed", order, session, [("why", "\(failure.error)")])
-        case .settle: write(.trace, "operation done", order, session)
+        case .settle(_, .failed(let failure)): write(.info, "operation failed", [("why", "\(failure.error)")])
+        case .settle: write(.trace, "operation done")
 
         case .subscribe(_, let transport, _, _):
-            write(
-                .debug, transport == .signals ? "subscribing" : "subscribing over a socket", order, session,
-                of: order.subject.attribute, [("operation", "subscribe")])
-        case .unsubscribe:
-            write(.debug, "unsubscribing", order, session, of: order.subject.attribute, [("operation", "unsubscribe")])
-        case .subscribed(afterGap: false):
-            write(.info, "subscribed", order, session, of: order.subject.attribute, [("operation", "subscribe")])
-        case .subscribed(afterGap: true):
-            write(
-                .notice, "subscription resumed; values may be missing", order, session, of: order.subject.attribute,
-                [("operation", "subscribe")])
+            writeSubscription(.debug, transport == .signals ? "subscribing" : "subscribing over a socket")
+        case .unsubscribe: writeSubscription(.debug, "unsubscribing", operation: "unsubscribe")
+        case .subscribed(afterGap: false): writeSubscription(.info, "subscribed")
+        case .subscribed(afterGap: true): writeSubscription(.notice, "subscription resumed; values may be missing")
         case .deliver(let failure), .finishNotifications(let failure?):
-            write(
-                .warning, "subscription failed", order, session, of: order.subject.attribute,
-                [("operation", "subscribe"), ("why", "\(failure.error)")])
-        case .finishNotifications(nil):
-            write(
-                .debug, "notifications ended", order, session, of: order.subject.attribute, [("operation", "subscribe")]
-            )
+            writeSubscription(.warning, "subscription failed", why: failure)
+        case .finishNotifications(nil): writeSubscription(.debug, "notifications ended")
 
-        case .beginRun: write(.debug, "run begins", order, session, [("operation", "run")])
-        case .stopRun: write(.debug, "run ends", order, session, [("operation", "run")])
+        case .beginRun: write(.debug, "run begins", [("operation", "run")])
+        case .stopRun: write(.debug, "run ends", [("operation", "run")])
         }
     }
 
     // MARK: Metadata
-
-    /// - Parameter attribute: The attribute of an operation, whose names are added.
-    private func write(
-        _ level: Logger.Level, _ message: Logger.Message, _ order: Order, _ session: CentralSession,
-        of attribute: AttributeKey? = nil, _ metadata: @autoclosure () -> ManagerLog.Metadata = []
-    ) {
-        log.write(
-            level, message,
-            [
-                ("adapter", adapter(of: session)),
-                ("peripheral", address(of: order.subject.peripheral, in: session)),
-            ] + names(of: attribute, in: session) + metadata())
-    }
 
     private func adapter(of session: CentralSession) -> String? { session.core.withLock { $0.shell.choice.lastName } }
 

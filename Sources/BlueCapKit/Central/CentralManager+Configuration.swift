@@ -1,4 +1,3 @@
-import BlueCapGATT
 public import Logging
 
 extension CentralManager {

@@ -1,6 +1,5 @@
 import BlueCapBlueZ
 public import BlueCapFutures
-import BlueCapGATT
 
 /// The policy of pairings, and the bonds of the adapter.
 extension CentralManager {

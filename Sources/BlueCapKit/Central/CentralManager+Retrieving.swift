@@ -71,9 +71,8 @@ extension CentralManager {
             for (key, _, candidate) in candidates {
                 // BlueZ's removal of a device that exists now is reported after the device has a record.
                 let device = candidate.flatMap { session.client.daemon.hasDevice($0) ? $0 : nil }
-                core.state.list(
-                    key, or: device.map { .init(device: $0, discoveredAt: date, lastReceived: now) },
-                    into: &core.shell.orders)
+                let new = PeripheralRecord.Listing(device: device, discoveredAt: date, lastReceived: now)
+                core.state.list(key, or: new, into: &core.shell.orders)
                 // The record may have been removed since the peripheral was selected.
                 guard core.state.peripherals[key] != nil else { continue }
                 listed.append(core.state.peripherals.hold(key, in: session))

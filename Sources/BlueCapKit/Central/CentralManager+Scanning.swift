@@ -139,7 +139,10 @@ extension CentralManager {
             guard timeout >= 0 else {
                 throw CentralManagerError.invalidOption("A scan's timeout is zero or more seconds, not \(timeout).")
             }
-            if let refusal = CentralManagerError(refusing: capacity) { throw refusal }
+            guard capacity >= 0 else {
+                throw CentralManagerError.invalidOption(
+                    "A stream's capacity is zero or more elements, not \(capacity).")
+            }
             request = try makeRequest()
         } catch {
             return .failed(error)
@@ -155,13 +158,5 @@ extension CentralManager {
             }
         }
         return refusal.map { .failed($0) } ?? promise.stream
-    }
-}
-
-extension CentralManagerError {
-    /// Creates the error for a stream's capacity; `nil` if the capacity is valid.
-    init?(refusing capacity: Int) {
-        guard capacity < 0 else { return nil }
-        self = .invalidOption("A stream's capacity is zero or more elements, not \(capacity).")
     }
 }

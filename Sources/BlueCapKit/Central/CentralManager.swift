@@ -152,10 +152,8 @@ public final class CentralManager: Sendable {
     /// Ends all connections and connection attempts of this manager; each peripheral's stream reports
     /// `.forceDisconnect`.
     public func disconnectAllPeripherals() {
-        _ = session.decideIfOpen { core in
-            for key in core.state.keysWithState {
-                core.state.peripheral(key, into: &core.shell.orders) { $0.disconnectIfInUse(into: &$1) }
-            }
+        _ = session.decideIfOpen {
+            $0.state.eachPeripheral(into: &$0.shell.orders) { $0.disconnectIfInUse(into: &$1) }
         }
     }
 
@@ -192,10 +190,6 @@ extension CentralManager {
 
 /// A timer of a manager's clock.
 package struct ManagerTimer: Sendable {
-    private let end: @Sendable () -> Void
-
-    init(end: @escaping @Sendable () -> Void) { self.end = end }
-
     /// Cancels the timer, unless its work is being executed at this moment.
-    package func cancel() { end() }
+    package let cancel: @Sendable () -> Void
 }

@@ -1,8 +1,6 @@
 import BlueCapBlueZ
 import Foundation
 import BlueCapFutures
-import BlueCapGATT
-import BlueCapReactor
 
 /// The attributes of peripherals: their objects, BlueZ's reports, and calls to BlueZ.
 extension CentralSession {

@@ -185,14 +185,13 @@ extension CentralSession {
             break
         case .restarted(let reason):
             // If ranging shares the discovery with the scan, one report suffices.
-            let isReported = core.withLock { core in
-                let isReported = (core.state.scan(ranging: false)?.id ?? scan) == scan
-                if isReported { core.counter.scanRestarted() }
-                return isReported
+            let promise = core.withLock { core -> StreamPromise<ScanRestart>? in
+                guard (core.state.scan(ranging: false)?.id ?? scan) == scan else { return nil }
+                core.counter.scanRestarted()
+                return core.streams.restarts
             }
             log?.noteRestart(ScanRestart(reason), of: self)
-            let promise = streams.restarts
-            if isReported { complete { promise.success(ScanRestart(reason)) } }
+            if let promise { complete { promise.success(ScanRestart(reason)) } }
         case .failed(let error):
             core.withLock { $0.scans.failed(scan) }
             decide { $0.state.endScan(scan, CentralManagerError(error), into: &$0.shell.orders) }

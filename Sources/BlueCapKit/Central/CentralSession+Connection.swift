@@ -1,8 +1,5 @@
 import BlueCapBlueZ
-import BlueCapDBus
-import Foundation
 import BlueCapFutures
-import BlueCapGATT
 import BlueCapReactor
 
 /// Executes the orders of connections, on the loop.
@@ -65,7 +62,6 @@ extension CentralSession {
         if let attempt = use(of: key, { $0.attempt.take() }) { client.connector.cancel(attempt.id) }
     }
 
-    /// Discovers one device, by its address.
     func seek(_ key: PeripheralKey) {
         let (adapter, address) = core.withLock { ($0.shell.adapter, $0.state.presentAddress(of: key).address) }
         guard let adapter else { return }

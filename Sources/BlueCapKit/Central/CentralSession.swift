@@ -1,9 +1,7 @@
 import BlueCapBlueZ
-import BlueCapDBus
 import Dispatch
 import Foundation
 import BlueCapFutures
-import BlueCapGATT
 import BlueCapReactor
 
 /// Owns the lock and the state of a `CentralManager` and its `Peripheral`s, and executes the orders that the state
@@ -11,7 +9,6 @@ import BlueCapReactor
 final class CentralSession: ManagerSession {
     typealias Core = CentralCore
 
-    /// Identifies a timer.
     struct TimerKey: Hashable {
         /// Zero for timers of the manager.
         var peripheral = PeripheralKey(rawValue: 0)
@@ -99,8 +96,8 @@ final class CentralSession: ManagerSession {
     func invalidate() {
         let ended = core.withLock { core -> (ManagerStreams, StateStreams)? in
             guard !core.shell.isClosed else { return nil }
-            defer { core.streams = ManagerStreams() }
-            return (core.streams, core.shell.replaceStreams())
+            defer { (core.streams, core.shell.streams) = (ManagerStreams(), StateStreams()) }
+            return (core.streams, core.shell.streams)
         }
         guard let ended else { return }
         complete {
@@ -230,12 +227,10 @@ final class CentralSession: ManagerSession {
         }
     }
 
-    /// BlueZ has replied to a call of an operation.
     private func replied(_ id: OperationID, of key: PeripheralKey, _ result: Result<Data?, BlueZError>) {
         decideHere(key, isOperation: true) { $0.attributes.replied(id, result, at: loop.now, into: &$1) }
     }
 
-    /// Operations have exceeded their time limits.
     private func exceeded(_ operations: TimeLimits.Operations) {
         let obstacles = operations.map { obstacle(of: $0.peripheral) }
         decide { core in
@@ -319,6 +314,13 @@ final class CentralSession: ManagerSession {
         if !isAccepted { complete { completion.settle(.failed(.peripheral(.disconnected))) } }
         Withdrawal.current?.register { [reference, id] in reference.session?.withdraw(id, of: key) ?? false }
         return future
+    }
+
+    /// Ends an operation whose caller no longer waits. Returns false if its outcome is about to be delivered.
+    private func withdraw(_ id: OperationID, of key: PeripheralKey) -> Bool {
+        var isUnsettled = false
+        decideIfUsed(key) { isUnsettled = $0.withdraw(id, into: &$1) }
+        return isUnsettled
     }
 
     /// Applies a decision to a peripheral's state on the loop, outside any report, and executes the orders at once.
@@ -427,14 +429,5 @@ extension FutureStream {
         promise.failure(error)
         promise.finish()
         return promise.stream
-    }
-}
-
-extension CentralSession {
-    /// Ends an operation whose caller no longer waits. Returns false if its outcome is about to be delivered.
-    func withdraw(_ id: OperationID, of key: PeripheralKey) -> Bool {
-        var isUnsettled = false
-        decideIfUsed(key) { isUnsettled = $0.withdraw(id, into: &$1) }
-        return isUnsettled
     }
 }

@@ -1,6 +1,5 @@
 import BlueCapBlueZ
 import Foundation
-import BlueCapGATT
 import BlueCapReactor
 
 /// Everything that a `CentralManager` decides, as a value: events go in, orders come out.
@@ -30,7 +29,6 @@ struct CentralState {
     private var hasEnded = false
     /// An index: the peripherals whose devices have another address since they were bonded, by that address.
     private var aliases: [PeripheralKey: PeripheralKey] = [:]
-    /// The seed of the random parts of back-offs.
     private let backOffSeed: UInt64
     private(set) var policy = PairingPolicy.reject
 
@@ -41,13 +39,11 @@ struct CentralState {
 
     var managerState: ManagerState { machine.state }
 
-    /// The manager's policy has changed.
     mutating func policyChanged(_ policy: PairingPolicy) {
         self.policy = policy
         for (_, use) in peripherals.used { use.state.policyChanged(policy) }
     }
 
-    /// The pairing of a peripheral has changed.
     mutating func bondChanged(of key: PeripheralKey, _ change: PairingChange) {
         if !change.isBonded { return bondEnded(of: key) }
         if change.origin != .elsewhere { peripherals.change(key) { $0.isBondOurs = true } }
@@ -66,7 +62,7 @@ struct CentralState {
     mutating func reset(into orders: inout Orders) {
         machine = ManagerStateMachine()
         stopScans(into: &orders)
-        for key in keysWithState { peripheral(key, into: &orders) { $0.endPairing(.cancelled, into: &$1) } }
+        eachPeripheral(into: &orders) { $0.endPairing(.cancelled, into: &$1) }
         orders.append(.rejectRequests)
         orders.append(.cancelTimer(.adapterGrace))
     }
@@ -76,7 +72,7 @@ struct CentralState {
             switch effect {
             case .announce(let state):
                 orders.append(.announce(state))
-                for key in keysWithState { peripheral(key, into: &orders) { $0.managerStateChanged(state, into: &$1) } }
+                eachPeripheral(into: &orders) { $0.managerStateChanged(state, into: &$1) }
             case .startGrace: orders.append(.startTimer(.adapterGrace, Self.adapterGrace))
             case .cancelGrace: orders.append(.cancelTimer(.adapterGrace))
             }
@@ -346,8 +342,10 @@ struct CentralState {
     /// Returns whether the application has used a peripheral.
     mutating func hasState(of key: PeripheralKey) -> Bool { !hasEnded && peripherals.use(of: key) != nil }
 
-    /// The peripherals that the application has used.
-    var keysWithState: [PeripheralKey] { hasEnded ? [] : peripherals.used.map(\.key) }
+    /// Decides about each peripheral that the application has used.
+    mutating func eachPeripheral(into orders: inout Orders, _ decision: (inout PeripheralState, inout Orders) -> Void) {
+        for (key, _) in hasEnded ? [] : peripherals.used { peripheral(key, into: &orders, decision) }
+    }
 
     // MARK: Reports of BlueZ
 
@@ -378,9 +376,7 @@ struct CentralState {
 
     /// Ends the state of every peripheral when the manager ends.
     mutating func closePeripherals(keepingLinks: Bool, into orders: inout Orders) {
-        for key in keysWithState {
-            peripheral(key, into: &orders) { $0.closed(keepingLinks: keepingLinks, into: &$1) }
-        }
+        eachPeripheral(into: &orders) { $0.closed(keepingLinks: keepingLinks, into: &$1) }
         hasEnded = true
     }
 
@@ -430,7 +426,6 @@ struct CentralState {
         return kept
     }
 
-    /// Resumes what was under way in an earlier process.
     mutating func restore(_ kept: RestorationState, into orders: inout Orders) {
         for bond in kept.bonds ?? [] { peripherals.change(bond.key) { $0.isBondOurs = true } }
         for connection in kept.connections {
@@ -449,6 +444,6 @@ struct CentralState {
         guard peripherals.use(of: key)?.state.isNeeded == true, peripherals.read(key, { $0.isListed }) != true else {
             return
         }
-        list(key, or: device.map { .init(device: $0, discoveredAt: date(), lastReceived: now) }, into: &orders)
+        list(key, or: .init(device: device, discoveredAt: date(), lastReceived: now), into: &orders)
     }
 }

@@ -1,6 +1,5 @@
 public import Foundation
 public import BlueCapFutures
-import BlueCapGATT
 
 extension Characteristic {
     // MARK: Subscribing

@@ -68,7 +68,7 @@ public final class Characteristic: PeripheralAttribute {
     /// With response the limit is 512. Without response it is what fits into one packet, or 20 if the size of packets
     /// is not known.
     public func maximumWriteValueLength(for type: CBCharacteristicWriteType) -> Int {
-        record { $0.maximumWriteLength(for: type) } ?? AttributeTable.maximumWriteLength(for: type, mtu: nil)
+        AttributeTable.maximumWriteLength(for: type, mtu: mtu)
     }
 }
 

@@ -1,7 +1,6 @@
 import BlueCapBlueZ
 public import Foundation
 public import BlueCapFutures
-import BlueCapGATT
 import BlueCapReactor
 
 /// Writes values without response to a characteristic over a socket from BlueZ (`AcquireWrite`).
@@ -23,11 +22,11 @@ public final class CharacteristicWriter: Sendable {
     private struct State {
         /// Used on the loop only. It is stored here so that the writer can be released on any thread.
         var socket: AcquiredSocket?
-        var waiting: [(value: Data, promise: Promise<Void>)] = []
+        var waiting: [(value: Data, accepted: Future<Void>)] = []
         /// Whether the waiting values are about to be sent.
         var isSending = false
         /// Writes that failed on a closed socket, until it is known whether the link has ended.
-        var unexplained: [Promise<Void>] = []
+        var unexplained: [Future<Void>] = []
         /// Why the writer has ended; `nil` while it is open.
         var end: PeripheralFailure?
     }
@@ -38,7 +37,7 @@ public final class CharacteristicWriter: Sendable {
     /// the socket.
     public let mtu: Int
     private let state: Locked<State>
-    private let closed = Promise<Void>()
+    private let closed = Future<Void>()
 
     init(_ socket: AcquiredSocket, to characteristic: Characteristic) {
         self.characteristic = characteristic
@@ -73,16 +72,16 @@ public final class CharacteristicWriter: Sendable {
         guard 1...maximumLength ~= data.count else {
             return session.failed(CharacteristicError.valueTooLong(count: data.count, maximum: maximumLength))
         }
-        let promise = Promise<Void>()
+        let accepted = Future<Void>()
         let (end, mustSend) = state.withLock { state -> (PeripheralFailure?, Bool) in
             if let end = state.end { return (end, false) }
-            state.waiting.append((data, promise))
+            state.waiting.append((data, accepted))
             defer { state.isSending = true }
             return (nil, !state.isSending)
         }
         if let end { return session.failed(end.error) }
         if mustSend { session.loop.post { self.send() } }
-        return promise.future
+        return accepted
     }
 
     /// Closes the socket. Values that it has not accepted yet fail with ``CharacteristicError/writerClosed``. A second
@@ -90,48 +89,41 @@ public final class CharacteristicWriter: Sendable {
     public func close() { end(.characteristic(.writerClosed)) }
 
     /// Returns a future that completes when the writer has ended, for any reason. Each call returns the same future.
-    public func whenClosed() -> Future<Void> { closed.future }
+    public func whenClosed() -> Future<Void> { closed }
 
     // MARK: On the loop
 
-    /// Passes all waiting values to the socket.
     private func send() {
-        let (socket, values) = state.withLock { state -> (AcquiredSocket?, [(value: Data, promise: Promise<Void>)]) in
+        let (socket, end, values) = state.withLock { state in
             defer { (state.waiting, state.isSending) = ([], false) }
-            return (state.socket, state.waiting)
+            return (state.socket, state.end, state.waiting)
         }
-        for (value, promise) in values {
+        for (value, accepted) in values {
             guard let socket else {
-                settle(promise, .failure(reason))
+                session.complete(accepted, .failure(end?.error ?? PeripheralError.disconnected))
                 continue
             }
             // The closure references this writer until the socket has accepted the value.
-            socket.send(value) { result in
+            socket.send(value) { [self] result in
                 switch result {
-                case .success: self.settle(promise, .success(()))
-                case .failure(.socketClosed): self.socketWasClosed(before: promise)
+                case .success: session.complete(accepted, .success(()))
+                case .failure(.socketClosed): socketWasClosed(before: accepted)
                 case .failure(let error):
-                    self.settle(promise, .failure(CharacteristicError.writeFailed(BusError(error))))
+                    session.complete(accepted, .failure(CharacteristicError.writeFailed(BusError(error))))
                 }
             }
         }
     }
 
     /// Fails a write whose value was not accepted, with the reason for the writer's end, which may not be known yet.
-    private func socketWasClosed(before promise: Promise<Void>) {
+    private func socketWasClosed(before accepted: Future<Void>) {
         let (end, isFirst) = state.withLock { state in
-            if state.end == nil { state.unexplained.append(promise) }
+            if state.end == nil { state.unexplained.append(accepted) }
             return (state.end, state.unexplained.count == 1)
         }
-        if let end { return settle(promise, .failure(end.error)) }
+        if let end { return session.complete(accepted, .failure(end.error)) }
         // If the application has released the writer, it no longer receives the socket's end.
         if isFirst { socketWasClosed() }
-    }
-
-    private var reason: any Error { state.withLock { $0.end }?.error ?? PeripheralError.disconnected }
-
-    private func settle(_ promise: Promise<Void>, _ result: Try<Void>) {
-        session.complete { promise.complete(result) }
     }
 
     /// Starts to watch for the socket's end.
@@ -151,7 +143,7 @@ public final class CharacteristicWriter: Sendable {
 
     /// Ends the writer: no more values are written. Any thread.
     func end(_ failure: PeripheralFailure) {
-        let (socket, unexplained) = state.withLock { state -> (AcquiredSocket?, [Promise<Void>]) in
+        let (socket, unexplained) = state.withLock { state -> (AcquiredSocket?, [Future<Void>]) in
             guard state.end == nil else { return (nil, []) }
             state.end = failure
             defer { (state.socket, state.unexplained) = (nil, []) }
@@ -161,7 +153,7 @@ public final class CharacteristicWriter: Sendable {
         session.loop.post { socket.close() }
         let closed = closed
         session.complete {
-            for promise in unexplained { promise.failure(failure.error) }
+            for accepted in unexplained { accepted.failure(failure.error) }
             closed.success(())
         }
     }

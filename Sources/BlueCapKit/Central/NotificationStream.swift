@@ -1,5 +1,4 @@
 public import BlueCapFutures
-import BlueCapGATT
 public import Foundation
 
 extension Characteristic {

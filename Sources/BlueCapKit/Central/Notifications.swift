@@ -1,7 +1,6 @@
 import BlueCapBlueZ
 import Foundation
 import BlueCapFutures
-import BlueCapReactor
 
 /// A stream that receives the notifications of a characteristic, in one of the forms of the documents.
 ///
@@ -9,9 +8,8 @@ import BlueCapReactor
 struct NotificationSink: Sendable {
     /// Identifies the stream while the sink exists.
     let stream: ObjectIdentifier
-    /// Delivers values together, in their order.
-    let deliver: @Sendable ([Data]) -> Void
-    let deliverGap: @Sendable () -> Void
+    /// Delivers values together, in their order, or a gap mark (`nil`).
+    let deliver: @Sendable ([Data]?) -> Void
     let fail: @Sendable (any Error) -> Void
     let finish: @Sendable () -> Void
     /// Whether the stream has no reader and cannot get one. Called only on the context that delivers values.
@@ -27,8 +25,7 @@ struct NotificationSink: Sendable {
         // delivers values, which is one thread at a time.
         nonisolated(unsafe) let link = StreamLink(stream)
         self.stream = ObjectIdentifier(stream)
-        deliver = { values in link.send(contentsOf: values.map { .success(element($0)) }) }
-        deliverGap = { link.send(contentsOf: [gap]) }
+        deliver = { values in link.send(contentsOf: values?.map { .success(element($0)) } ?? [gap]) }
         fail = { link.send(contentsOf: [.failure($0)]) }
         finish = { link.finish() }
         isForgotten = { link.isAbandoned() }
@@ -50,7 +47,6 @@ extension CentralSession {
         if !isOpen { complete { sink.finish() } }
     }
 
-    /// Ends the streams of a characteristic.
     func endNotifications(_ id: AttributeID, of key: PeripheralKey, failure: (any Error)? = nil) {
         finish(use(of: key) { $0.sinks.removeValue(forKey: id) } ?? [], failure: failure)
     }
@@ -75,7 +71,6 @@ extension CentralSession {
         return removed
     }
 
-    /// Ends streams of notified values.
     func finish(_ sinks: [NotificationSink], failure: (any Error)? = nil) {
         guard !sinks.isEmpty else { return }
         complete {
@@ -97,7 +92,7 @@ extension CentralSession {
         }
         guard let sinks else { return }
         complete { [self] in
-            for sink in sinks { if let values { sink.deliver(values) } else { sink.deliverGap() } }
+            for sink in sinks { sink.deliver(values) }
             guard sinks.contains(where: { $0.isForgotten() }) else { return }
             let removed = removeSinks(of: id, of: key) { $0.isForgotten() }
             withExtendedLifetime(removed) {}
@@ -115,7 +110,7 @@ extension CentralSession {
     ) {
         guard let key = subject.attribute else { return }
         let (peripheral, id) = (subject.peripheral, subject.characteristic)
-        let mayPair = use(of: peripheral) { $0.state.attributes.pairsOnDemand } ?? false
+        let mayPair = use(of: peripheral) { $0.state.pairsOnDemand } ?? false
         // Unchecked: on the loop only. Whether a gap mark precedes the next value, and whether a value has come or the
         // subscription has begun.
         nonisolated(unsafe) var (isGapDue, hasBegun) = (afterGap, false)

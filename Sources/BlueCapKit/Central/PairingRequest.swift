@@ -1,5 +1,6 @@
 import BlueCapBlueZ
 public import BlueCapFutures
+import BlueCapReactor
 
 /// The device that a pairing is with.
 public enum PairingPeer: Hashable, Sendable {
@@ -43,11 +44,13 @@ public final class PairingRequest: Sendable, CustomStringConvertible {
     public let kind: Kind
     /// The device that the pairing is with.
     public let peer: PairingPeer
-    private let request: AgentRequest
-    private let ended: Future<Void>
+    let request: AgentRequest
+    /// Ends the time that the application has; `nil` for a displayed passkey, which needs no answer.
+    let timer: TimerID?
+    let ended = Future<Void>()
 
-    init(_ request: AgentRequest, _ kind: Kind, of peer: PairingPeer, until ended: Future<Void>) {
-        (self.request, self.kind, self.peer, self.ended) = (request, kind, peer, ended)
+    init(_ request: AgentRequest, _ kind: Kind, of peer: PairingPeer, timer: TimerID?) {
+        (self.request, self.kind, self.peer, self.timer) = (request, kind, peer, timer)
     }
 
     /// Confirms the number, or allows the pairing. For a displayed passkey it has no effect.

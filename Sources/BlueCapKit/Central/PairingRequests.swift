@@ -2,15 +2,6 @@ import BlueCapBlueZ
 import BlueCapFutures
 import BlueCapReactor
 
-/// A request that the application has not answered.
-struct OpenRequest {
-    let request: AgentRequest
-    let peer: PairingPeer
-    let ended = Promise<Void>()
-    /// Ends the time that the application has; `nil` for a displayed passkey, which needs no answer.
-    let timer: TimerID?
-}
-
 /// The session of a manager that pairs: answers the requests of BlueZ's agent by the manager's policy or lets the application
 /// answer them, and lists and removes the bonds of the adapter, in both roles in the same way.
 protocol PairingSession: ManagerSession, AgentDelegate where Core: PairingCore {
@@ -31,7 +22,8 @@ protocol PairingSession: ManagerSession, AgentDelegate where Core: PairingCore {
 
 protocol PairingCore: SessionCore {
     var policy: PairingPolicy { get set }
-    var openRequests: [UInt64: OpenRequest] { get set }
+    /// The requests that the application has not answered.
+    var openRequests: [AgentRequest.ID: PairingRequest] { get set }
     /// The devices with bonds that this manager has made.
     var ownBonds: Set<PeripheralKey> { get }
     mutating func bondEnded(of key: PeripheralKey)
@@ -94,9 +86,8 @@ extension PairingSession {
             let timer =
                 request.kind.isDisplay
                 ? nil : loop.schedule(after: policy.answerTimeout.seconds) { request.answer(.reject(.timedOut)) }
-            let open = OpenRequest(request: request, peer: peer, timer: timer)
-            core.withLock { $0.openRequests[request.number] = open }
-            let given = PairingRequest(request, kind, of: peer, until: open.ended.future)
+            let given = PairingRequest(request, kind, of: peer, timer: timer)
+            core.withLock { $0.openRequests[request.number] = given }
             complete { promise.success(given) }
         }
     }

@@ -1,4 +1,3 @@
-import BlueCapFutures
 public import Foundation
 public import BlueCapGATT
 

@@ -94,7 +94,7 @@ extension Peripheral {
     ///   ``PeripheralError/pairing(_:)`` if the keys of the bond are lost, with ``PeripheralError/disconnected`` if the
     ///   manager has ended, and with ``PeripheralError/invalidArgument(_:)``.
     public func stayConnected(timeout: Duration? = .seconds(10)) -> FutureStream<ConnectionChange> {
-        let stream = FutureStream<ConnectionChange>(capacity: Self.keptChanges)
+        let stream = FutureStream<ConnectionChange>(capacity: 16)
         let number = Locked<ConnectionMachine.ConnectionNumber?>(nil)
         stream.lastReaderEnded = { [weak stream, weak session, key] in
             stream?.finish()
@@ -107,9 +107,6 @@ extension Peripheral {
         if stream.isFinished { stream.lastReaderEnded?() }
         return stream
     }
-
-    /// How many changes are kept for a loop that begins later.
-    private static let keptChanges = 16
 
     /// Returns the number of the connection; `nil` if there is none.
     @discardableResult

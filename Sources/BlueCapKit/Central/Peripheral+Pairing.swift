@@ -1,7 +1,6 @@
 import BlueCapBlueZ
 public import Foundation
 public import BlueCapFutures
-import BlueCapReactor
 
 /// Pairing and bonds.
 ///

@@ -46,17 +46,12 @@ extension Peripheral {
 
 /// One polling of a peripheral's signal strength.
 final class RSSIPoll: Sendable {
-    private struct State {
-        /// The timer of the next reading.
-        var timer: TimerID?
-        var isEnded = false
-    }
-
     let promise: StreamPromise<Int>
     private let session: CentralSession
     private let key: PeripheralKey
     private let period: Double
-    private let state = Locked(State())
+    /// The timer of the next reading.
+    private let timer = Locked<TimerID?>(nil)
 
     init(of peripheral: Peripheral, capacity: Int, period: Double) {
         (session, key, self.period) = (peripheral.session, peripheral.key, period)
@@ -65,24 +60,15 @@ final class RSSIPoll: Sendable {
 
     /// Reads the strength now and then in each period, until the end. On the loop.
     func read() {
-        guard !state.withLock({ $0.isEnded }) else { return }
+        guard !promise.stream.isFinished else { return }
+        let next = session.loop.schedule(after: period) { [weak self] in self?.read() }
+        timer.withLock { $0 = next }
         let result = session.rssi(of: key)
         session.complete { [promise] in promise.complete(result) }
-        let timer = session.loop.schedule(after: period) { [weak self] in self?.read() }
-        // A handler may have stopped the polling.
-        let isEnded = state.withLock { state in
-            state.timer = timer
-            return state.isEnded
-        }
-        if isEnded { session.loop.cancel(timer) }
     }
 
     func end() {
-        let timer = state.withLock { state in
-            state.isEnded = true
-            return state.timer
-        }
-        if let timer { session.loop.cancel(timer) }
+        if let timer = timer.withLock({ $0 }) { session.loop.cancel(timer) }
         session.complete { [promise] in promise.finish() }
     }
 }

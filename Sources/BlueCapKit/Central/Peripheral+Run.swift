@@ -74,7 +74,7 @@ extension Peripheral {
 
 /// One call of `run`: the task with the application's work, which waits for its turn.
 final class PeripheralRun: Sendable {
-    private enum Phase { case waiting, atWork, stopped, over }
+    private enum Phase { case active, stopped, over }
 
     /// The run that the current task is a part of.
     @TaskLocal static var current: PeripheralRun?
@@ -86,7 +86,7 @@ final class PeripheralRun: Sendable {
     /// keep all previous runs in memory if each run's work requests the next one in a task of its own.
     private let outer: PeripheralRun?
     private let turn = Promise<Void>()
-    private let phase = Locked(Phase.waiting)
+    private let phase = Locked(Phase.active)
     private let task = Locked<Task<Void, Never>?>(nil)
 
     init(_ id: OperationID, of peripheral: Peripheral) {
@@ -157,12 +157,8 @@ final class PeripheralRun: Sendable {
     }
 
     /// Starts the work: the turn of the run has come.
-    func begin() {
-        phase.withLock { if $0 == .waiting { $0 = .atWork } }
-        turn.success(())
-    }
+    func begin() { turn.success(()) }
 
-    /// Ends the work.
     func stop() {
         phase.withLock { if $0 != .over { $0 = .stopped } }
         task.withLock { $0 }?.cancel()
@@ -177,8 +173,8 @@ final class PeripheralRun: Sendable {
     /// Throws if the run must not execute any further operation.
     func check() throws {
         switch phase.withLock({ $0 }) {
-        case .atWork: break
-        case .waiting, .stopped: throw CancellationError()
+        case .active: break
+        case .stopped: throw CancellationError()
         case .over: throw PeripheralError.runEnded
         }
     }

@@ -2,7 +2,6 @@ import BlueCapBlueZ
 public import Foundation
 public import BlueCapFutures
 public import BlueCapGATT
-import BlueCapReactor
 
 extension Peripheral {
     // MARK: Discovered
@@ -71,7 +70,6 @@ extension Peripheral {
     /// With response the limit is 512. Without response it is what fits into one packet, or 20 if the size of packets
     /// is not known.
     public func maximumWriteValueLength(for type: CBCharacteristicWriteType) -> Int {
-        session.attributes(key) { $0.maximumWriteLength(for: type) }
-            ?? AttributeTable.maximumWriteLength(for: type, mtu: nil)
+        AttributeTable.maximumWriteLength(for: type, mtu: mtu)
     }
 }

@@ -1,7 +1,6 @@
 import BlueCapBlueZ
 import Foundation
 import BlueCapFutures
-import BlueCapGATT
 import BlueCapReactor
 
 /// All that a manager has of one peripheral. The manager's only table by peripheral, ``PeripheralTable``, contains records.
@@ -32,7 +31,9 @@ struct PeripheralRecord {
         var track: BeaconTrack?
         var isListed = false
 
-        init(device: ObjectKey, discoveredAt: Date, lastReceived: Instant) {
+        /// `nil` if there is no device.
+        init?(device: ObjectKey?, discoveredAt: Date, lastReceived: Instant) {
+            guard let device else { return nil }
             self.device = device
             self.discoveredAt = discoveredAt
             self.lastReceived = lastReceived
@@ -245,7 +246,6 @@ struct ObjectReference<Object: AnyObject> {
     private var weak: Weak?
 
     init() {}
-    init(_ object: Object) { strong = object }
     init(weakTo object: Object) { weak = Weak(object) }
 
     /// Whether there never was an object.

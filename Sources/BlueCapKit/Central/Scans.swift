@@ -1,6 +1,5 @@
 import BlueCapBlueZ
 import BlueCapFutures
-import BlueCapReactor
 
 /// The scans of a central manager: their streams, and the client's discoveries for them.
 struct Scans {

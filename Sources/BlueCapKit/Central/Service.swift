@@ -28,11 +28,7 @@ public final class Service: PeripheralAttribute {
     public var name: String { profile?.name ?? AssignedNumbers.serviceName(uuid) ?? "Unknown" }
 
     /// Whether the service is a primary service; a secondary service exists only to be included by other services.
-    public var isPrimary: Bool {
-        record { record in
-            if case .service(let isPrimary, _) = record.declaration.role { isPrimary } else { nil }
-        } ?? true
-    }
+    public var isPrimary: Bool { record { $0.declaration.isPrimary } ?? true }
 
     /// Whether BlueZ does not export the service, and this library provides it from other data of BlueZ.
     public var isVirtual: Bool { record { $0.handle.isVirtual } ?? false }

@@ -1,4 +1,3 @@
-import Foundation
 import BlueCapReactor
 
 /// The time limits of operations. Used on the loop only, and unchecked because of that.

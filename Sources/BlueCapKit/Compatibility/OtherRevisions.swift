@@ -255,10 +255,7 @@ extension Characteristic {
     /// - Parameter capacity: The same as in the variant with pairs; `nil` means `Int.max`.
     @_disfavoredOverload
     public func receiveNotificationUpdates(capacity: Int? = nil) -> FutureStream<Characteristic> {
-        let characteristic = self
-        return receive(capacity ?? .max, gap: .failure(CharacteristicError.notificationsInterrupted)) { _ in
-            characteristic
-        }
+        receive(capacity ?? .max, gap: .failure(CharacteristicError.notificationsInterrupted)) { _ in self }
     }
 }
 

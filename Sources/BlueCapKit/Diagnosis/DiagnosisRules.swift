@@ -143,7 +143,7 @@ extension DiagnosisFacts {
         func finding(
             _ severity: BlueCapDiagnosis.Severity, _ found: String, advice: String? = nil
         ) -> [Finding] { self.finding(severity, "adapter \(adapter.name)", found, advice: advice) }
-        let isUsed = wanted == nil ? adapter == used : isWanted(adapter)
+        let isUsed = adapter.name == used
         var findings: [Finding] = []
         if adapter.isPowered {
             let limits = (adapter.canServe ? "" : ", cannot serve") + (adapter.canAdvertise ? "" : ", cannot advertise")
@@ -175,13 +175,10 @@ extension DiagnosisFacts {
         return findings
     }
 
-    private func isWanted(_ adapter: Adapter) -> Bool {
-        adapter.name == wanted || adapter.address.lowercased() == wanted?.lowercased()
-    }
-
-    /// The adapter that a manager without options uses.
-    private var used: Adapter? {
-        adapters.min { (Int($0.name.dropFirst(3)) ?? .max) < (Int($1.name.dropFirst(3)) ?? .max) }
+    /// The name of the adapter that a manager uses.
+    private var used: String? {
+        var choice = AdapterChoice(wanted: wanted)
+        return choice.choose(from: adapters.map { .init(name: $0.name, address: $0.address) })?.name
     }
 
     // MARK: The kernel
@@ -189,7 +186,7 @@ extension DiagnosisFacts {
     private var aboutKernel: [Finding] {
         var findings: [Finding] = []
         let controllers = machine?.controllers.joined(separator: ", ") ?? ""
-        if availability == .ready, let wanted, !adapters.isEmpty, !adapters.contains(where: isWanted) {
+        if availability == .ready, let wanted, !adapters.isEmpty, used == nil {
             findings += finding(
                 .problem, "adapter \(wanted)", "There is no such adapter.",
                 advice: "Choose among \(adapters.map(\.name).joined(separator: ", ")).")

@@ -41,8 +41,6 @@ struct AttributeState {
     private var lostCalls: [OperationID: AttributeID] = [:]
     /// The characteristics with a call that BlueZ has forgotten: it refuses others until it removes the device.
     private var spoiled: Set<AttributeID> = []
-    /// Whether a pairing has failed on this link, so that a value that is known to be protected is not tried.
-    private var hasFailedToPair = false
     /// Whether no operation of this link gets a response any more.
     private(set) var isLinkDead = false
     /// Why the last link ended. What is requested before the next link fails with it too, unless the application has ended
@@ -73,7 +71,7 @@ struct AttributeState {
 
     /// Returns the number of operations on a characteristic that are not settled and whose request `isCounted` accepts.
     func pendingCount(on id: AttributeID, where isCounted: (Request) -> Bool) -> Int {
-        lanes.count(on: id, lane: id, where: isCounted)
+        lanes.count(on: id, where: isCounted)
     }
 
     // MARK: The link
@@ -135,16 +133,18 @@ struct AttributeState {
 
     // MARK: Security
 
-    /// - Parameters:
-    ///   - pairsOnDemand: Whether an operation that lacks security waits for a pairing.
-    ///   - hasFailedToPair: Whether a pairing has failed on this link.
-    mutating func securityChanged(pairsOnDemand: Bool, hasFailedToPair: Bool = false) {
-        self.hasFailedToPair = hasFailedToPair
-        lanes.pairsOnDemand = pairsOnDemand
+    /// Whether a pairing has failed on this link, so that a value that is known to be protected is not tried.
+    var hasFailedToPair: Bool {
+        get { lanes.hasFailedToPair }
+        set { lanes.hasFailedToPair = newValue }
     }
 
-    /// Whether a subscription that lacks security waits for a pairing.
+    /// Whether a subscription that lacks security waits for a pairing, unless the device is paired.
     var pairsOnDemand: Bool { lanes.pairsOnDemand }
+
+    mutating func policyChanged(pairsForOperations: Bool) {
+        (lanes.pairsForOperations, lanes.hasFailedToPair) = (pairsForOperations, false)
+    }
 
     /// A pairing has ended: the operations that waited for it are repeated, now or on the next link, or have failed.
     mutating func secured(_ error: PairingError?, into orders: inout Orders) {
@@ -237,10 +237,10 @@ struct AttributeState {
 
     mutating func tableRead(_ exported: ExportedAttributes, link: UInt32, into orders: inout Orders) {
         guard link == discovery.link, discovery.hasLink else { return }
-        let difference = table.read(exported.declarations)
-        missing.formUnion(difference.invalidated)
+        let (invalidated, isChanged) = table.read(exported.declarations)
+        missing.formUnion(invalidated)
         // The first reading of the table is not a change.
-        if wasReadOnThisLink, !difference.isEmpty { isChangeUnreported = true }
+        if wasReadOnThisLink, isChanged { isChangeUnreported = true }
         let isWhole = table.isWhole(
             naming: exported.services.filter { !unexported.contains($0) }, empty: emptyServices)
         let change = discovery.event(.read(isWhole ? .whole : table.isEmpty ? .nothing : .some), into: &orders)
@@ -385,7 +385,8 @@ struct AttributeState {
             guard properties.contains(type == .withResponse ? .write : .writeWithoutResponse) else {
                 return .writeNotSupported
             }
-            let (count, maximum) = (offset + data.count, record.maximumWriteLength(for: type))
+            let count = offset + data.count
+            let maximum = AttributeTable.maximumWriteLength(for: type, mtu: record.mtu)
             return count > maximum ? .valueTooLong(count: count, maximum: maximum) : nil
         case .transfer(_, let fence):
             guard properties.contains(.writeWithoutResponse) else { return .writeNotSupported }
@@ -459,7 +460,7 @@ struct AttributeState {
         }
         // A refused attempt can leave the link unusable (BlueZ 5.67 and later), so it is not made again.
         if record.isProtected {
-            if lanes.secure(operation) { return }
+            if lanes.secure(operation, isPaired: orders.status.isPaired) { return }
             if hasFailedToPair, !orders.status.isPaired {
                 return send(
                     lanes.replied(operation.id, .failure(.needsSecurity(.pairingHasFailed)), into: &orders), &orders)
@@ -471,7 +472,7 @@ struct AttributeState {
         case .write(let data, let type, let offset):
             write(data, type, offset: offset, to: operation.target, for: operation.id, &orders)
         case .transfer(let data, let fence):
-            let length = record.maximumWriteLength(for: .withoutResponse)
+            let length = AttributeTable.maximumWriteLength(for: .withoutResponse, mtu: record.mtu)
             let fence = fence == .automatic ? automaticFence(for: operation.target) : fence
             lanes.begin(TransferMachine(count: data.count, length: length, fence: fence), operation.id)
             transfer(operation.id, .begun, &orders)

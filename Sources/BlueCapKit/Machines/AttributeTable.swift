@@ -1,3 +1,4 @@
+import BlueCapBlueZ
 import Foundation
 import BlueCapGATT
 
@@ -31,21 +32,6 @@ struct AttributeTable {
 
         var uuid: CBUUID { declaration.uuid }
         var handle: AttributeHandle { declaration.handle }
-
-        func maximumWriteLength(for type: CBCharacteristicWriteType) -> Int {
-            AttributeTable.maximumWriteLength(for: type, mtu: mtu)
-        }
-    }
-
-    /// The differences between a table and the one before.
-    struct Difference: Equatable {
-        var added: [AttributeID] = []
-        /// Those that are no longer in the table.
-        var invalidated: [AttributeID] = []
-        /// Those with another handle or other properties.
-        var changed: [AttributeID] = []
-
-        var isEmpty: Bool { added.isEmpty && invalidated.isEmpty && changed.isEmpty }
     }
 
     private var records: [Record] = []
@@ -71,10 +57,6 @@ struct AttributeTable {
     /// The size of an ATT packet on the link, as BlueZ reports it with the characteristics; `nil` if it does not.
     var mtu: Int? { records.lazy.filter(\.isPresent).compactMap(\.mtu).first }
 
-    func maximumWriteLength(for type: CBCharacteristicWriteType) -> Int {
-        AttributeTable.maximumWriteLength(for: type, mtu: mtu)
-    }
-
     /// Returns the largest number of bytes of one write. With response, BlueZ sends what does not fit into a packet in
     /// parts. Without response it is what fits into a packet.
     static func maximumWriteLength(for type: CBCharacteristicWriteType, mtu: Int?) -> Int {
@@ -89,13 +71,10 @@ struct AttributeTable {
         self[service]?.children.filter { records[$0.rawValue].isDiscovered } ?? []
     }
 
-    /// Returns the descriptors of a characteristic.
     func descriptors(of characteristic: AttributeID) -> [AttributeID] { self[characteristic]?.children ?? [] }
 
-    /// Returns the services that a service includes.
     func includedServices(of service: AttributeID) -> [AttributeID] {
-        guard case .service(_, let includes) = self[service]?.declaration.role else { return [] }
-        return includes.compactMap { ids[$0] }
+        self[service]?.declaration.includes.compactMap { ids[$0] } ?? []
     }
 
     /// Whether the table has no services.
@@ -131,14 +110,6 @@ struct AttributeTable {
         for index in records.indices { records[index].isDiscovered = false }
     }
 
-    /// Marks the services with these UUIDs as requested; `nil` for all.
-    mutating func discoverServices(_ uuids: Set<CBUUID>?) { discover(allServices, uuids) }
-
-    /// Marks the characteristics of a service with these UUIDs as requested; `nil` for all.
-    mutating func discoverCharacteristics(_ uuids: Set<CBUUID>?, of service: AttributeID) {
-        discover(self[service]?.children ?? [], uuids)
-    }
-
     /// Marks those of the candidates with these UUIDs as requested; `nil` for all.
     mutating func discover(_ candidates: [AttributeID], _ uuids: Set<CBUUID>? = nil) {
         for id in candidates where uuids?.contains(records[id.rawValue].uuid) ?? true {
@@ -158,28 +129,25 @@ struct AttributeTable {
 
     /// Replaces the table. The declarations are in the order of handles: services precede their characteristics, which
     /// precede their descriptors. Each declaration has a handle of its own.
-    mutating func read(_ declarations: [AttributeDeclaration]) -> Difference {
-        var difference = Difference()
+    /// - Returns: The attributes that are no longer in the table, and whether the table differs from the one before.
+    mutating func read(_ declarations: [AttributeDeclaration]) -> (invalidated: [AttributeID], isChanged: Bool) {
+        var isChanged = false
         let before = Set(records.indices.filter { records[$0].isInTable }.map { AttributeID(rawValue: $0) })
         var matching = AttributeMatching(records)
         empty()
         // Parents first: whether a characteristic existed before depends on which service it belongs to.
-        for kind in [AttributeDeclaration.Kind.service, .characteristic, .descriptor] {
+        for kind in AttributeKind.allCases {
             let ofKind = declarations.filter { $0.kind == kind }
             for (declaration, old) in zip(ofKind, matching.match(ofKind, parents: ids)) {
                 let id = old ?? AttributeID(rawValue: records.count)
                 if old == nil { records.append(Record(declaration: declaration)) }
-                if !before.contains(id) {
-                    difference.added.append(id)
-                } else if records[id.rawValue].declaration != declaration {
-                    difference.changed.append(id)
-                }
+                isChanged = isChanged || !before.contains(id) || records[id.rawValue].declaration != declaration
                 place(id, declaration)
             }
         }
-        difference.invalidated = before.filter { !records[$0.rawValue].isInTable }.sorted()
-        for id in difference.invalidated { records[id.rawValue].isDiscovered = false }
-        return difference
+        let invalidated = before.filter { !records[$0.rawValue].isInTable }.sorted()
+        for id in invalidated { records[id.rawValue].isDiscovered = false }
+        return (invalidated, isChanged || !invalidated.isEmpty)
     }
 
     private mutating func empty() {
@@ -212,13 +180,13 @@ private struct AttributeMatching {
     private struct Spot: Hashable {
         let handle: AttributeHandle
         let uuid: CBUUID
-        let kind: AttributeDeclaration.Kind
+        let kind: AttributeKind
     }
 
     private struct Siblings: Hashable {
         let parent: AttributeID?
         let uuid: CBUUID
-        let kind: AttributeDeclaration.Kind
+        let kind: AttributeKind
     }
 
     /// All attributes of all tables so far, by their last position.

@@ -214,8 +214,8 @@ struct ConnectionMachine: Equatable {
             isWanted = state != .closed
             purpose = .application
             reconnect(after: delay, &orders)
-        case .disconnectAsked: disconnectAsked(&orders)
-        case .terminateAsked: terminateAsked(&orders)
+        case .disconnectAsked: endAsked(isTermination: false, &orders)
+        case .terminateAsked: endAsked(isTermination: true, &orders)
         case .readersEnded(let purpose):
             guard !isFinished else { return }
             finish(&orders)
@@ -311,25 +311,17 @@ struct ConnectionMachine: Equatable {
         }
     }
 
-    private mutating func disconnectAsked(_ orders: inout Orders) {
+    private mutating func endAsked(isTermination: Bool, _ orders: inout Orders) {
         isWanted = false
         // The stream of a connection that was to last has ended with it.
-        let last = policy.reconnects ? Next.finish : .rest
+        let last = isTermination || policy.reconnects ? Next.finish : .rest
         switch state {
-        case .disconnected, .closed: report(.failed(.disconnected), &orders)
+        case .disconnected, .closed:
+            if isTermination { finish(&orders) } else { report(.failed(.disconnected), &orders) }
         case .ending(_, let next): state = .ending(.forced, next == .finish ? .finish : last)
         case .waiting, .connecting, .connected: end(.forced, then: last, &orders)
         }
-    }
-
-    private mutating func terminateAsked(_ orders: inout Orders) {
-        isWanted = false
-        switch state {
-        case .disconnected, .closed: finish(&orders)
-        case .ending: state = .ending(.forced, .finish)
-        case .waiting, .connecting, .connected: end(.forced, then: .finish, &orders)
-        }
-        orders.append(.forget)
+        if isTermination { orders.append(.forget) }
     }
 
     private mutating func withdraw(

@@ -28,14 +28,13 @@ extension ExportedAttributes {
 
 extension AttributeDeclaration {
     fileprivate init(_ handle: AttributeHandle, _ attribute: GattAttribute) {
-        let role: AttributeDeclaration.Role =
-            switch attribute.kind {
-            case .service:
-                .service(isPrimary: attribute.isPrimary, includes: attribute.includes.map { AttributeHandle($0) })
-            case .characteristic:
-                .characteristic(of: AttributeHandle(attribute.service), properties: attribute.properties)
-            case .descriptor: .descriptor(of: AttributeHandle(attribute.characteristic))
-            }
-        self.init(handle: handle, uuid: attribute.uuid, role: role)
+        self.init(handle: handle, kind: attribute.kind, uuid: attribute.uuid)
+        switch attribute.kind {
+        case .service:
+            (isPrimary, includes) = (attribute.isPrimary, attribute.includes.map { AttributeHandle($0) })
+        case .characteristic:
+            (parent, properties) = (AttributeHandle(attribute.service), attribute.properties)
+        case .descriptor: parent = AttributeHandle(attribute.characteristic)
+        }
     }
 }

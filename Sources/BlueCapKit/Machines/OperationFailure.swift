@@ -103,10 +103,8 @@ extension PeripheralFailure {
             case .timedOut: .characteristic(timeout)
             case .withdrawn: .cancelled
             case .busy(let error), .refused(let error): .characteristic(refusal(BusError(error)))
-            case .needsSecurity(let error):
+            case .needsSecurity(let error), .unanswered(let error):
                 .characteristic(.pairingRequired(isPaired ? .authentication : .encryption, BusError(error)))
-            case .unanswered(let error):
-                .characteristic(.pairingRequired(.encryption, BusError(error)))
             }
     }
 }

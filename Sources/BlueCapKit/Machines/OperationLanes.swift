@@ -61,8 +61,12 @@ struct OperationLanes {
     static let retries: [TimeInterval] = [0.05, 0.1, 0.2, 0.4, 0.6, 0.8]
 
     private(set) var isOpen = false
-    /// Whether an operation that lacks security waits for a pairing, and does not fail.
-    var pairsOnDemand = false
+    /// Whether the manager pairs for an operation that lacks security.
+    var pairsForOperations = false
+    /// Whether a pairing has failed on this link: another attempt would fail too.
+    var hasFailedToPair = false
+    /// Whether an operation that lacks security waits for a pairing, and does not fail, unless the device is paired.
+    var pairsOnDemand: Bool { pairsForOperations && !hasFailedToPair }
     private var lanes: [AttributeID: Lane] = [:]
     /// The lanes of all operations that are not settled.
     private var places: [OperationID: AttributeID] = [:]
@@ -86,7 +90,6 @@ struct OperationLanes {
 
     // MARK: Submitting
 
-    /// Adds an operation to a lane.
     mutating func submit(_ operation: Operation, lane: AttributeID) -> Operation? {
         places[operation.id] = lane
         guard isOpen, lanes[lane] == nil else {
@@ -141,7 +144,8 @@ struct OperationLanes {
             orders.append(.startTimer(.retry(key), Self.retries[lane.refusals]))
             lane.refusals += 1
             return nil
-        case .failure(.needsSecurity) where canSecure(operation) && !lane.isWithdrawn:
+        case .failure(.needsSecurity)
+        where canSecure(operation, isPaired: orders.status.isPaired) && !lane.isWithdrawn:
             lane.phase = .securing
             return nil
         case .failure(let failure): fail(operation, failure, &orders)
@@ -192,15 +196,15 @@ struct OperationLanes {
     // MARK: Security
 
     /// A transfer is not repeated: the peripheral may have received a part of it.
-    private func canSecure(_ operation: Operation) -> Bool {
-        guard pairsOnDemand, !operation.wasSecured else { return false }
+    private func canSecure(_ operation: Operation, isPaired: Bool) -> Bool {
+        guard pairsOnDemand, !isPaired, !operation.wasSecured else { return false }
         if case .transfer = operation.request { return false }
         return true
     }
 
     /// Lets an operation that is about to be sent wait for a pairing, if that is possible.
-    mutating func secure(_ operation: Operation) -> Bool {
-        guard canSecure(operation), let key = places[operation.id] else { return false }
+    mutating func secure(_ operation: Operation, isPaired: Bool) -> Bool {
+        guard canSecure(operation, isPaired: isPaired), let key = places[operation.id] else { return false }
         lanes[key]?.phase = .securing
         return true
     }
@@ -208,7 +212,8 @@ struct OperationLanes {
     /// A pairing was rejected that BlueZ has begun for one of the operations in flight: those that the peripheral has to
     /// respond to fail. BlueZ may still reply to them. Returns their attributes.
     mutating func refuse(_ error: PairingError, into orders: inout Orders) -> [AttributeID] {
-        lanes.keys.sorted().compactMap { key in
+        hasFailedToPair = true
+        return lanes.keys.sorted().compactMap { key in
             guard let lane = lanes[key], !lane.isSettled, let operation = lane.called, operation.request.hasResponse
             else { return nil }
             lanes[key]?.isSettled = true
@@ -291,11 +296,9 @@ struct OperationLanes {
 
     // MARK: Queries
 
-    /// Returns the number of operations on an attribute of a lane that are not settled and whose request is accepted.
-    func count(
-        on target: AttributeID, lane key: AttributeID, where isCounted: (AttributeState.Request) -> Bool
-    ) -> Int {
-        guard let lane = lanes[key] else { return 0 }
+    /// Returns the number of operations on a characteristic that are not settled and whose request is accepted.
+    func count(on target: AttributeID, where isCounted: (AttributeState.Request) -> Bool) -> Int {
+        guard let lane = lanes[target] else { return 0 }
         let head = lane.isSettled ? nil : lane.head
         return (lane.waiting.elements + [head].compactMap { $0 }).count { $0.target == target && isCounted($0.request) }
     }

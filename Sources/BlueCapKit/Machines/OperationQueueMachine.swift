@@ -61,12 +61,7 @@ package struct OperationQueueMachine<ID: Hashable & Sendable, Outcome: Sendable>
     }
 
     /// The operation that has begun, until it is settled.
-    package var running: ID? {
-        switch first {
-        case .running(let id): id
-        case .starting, .ending, nil: nil
-        }
-    }
+    package var running: ID? { if case .running(let id) = first { id } else { nil } }
 
     /// The operations that wait, in their order.
     package var waiting: [ID] { line.elements }

@@ -43,8 +43,6 @@ struct PeripheralState {
     var attributes = AttributeState()
     private(set) var subscriptions = Subscriptions()
     private(set) var pairing = PairingState()
-    /// Whether a pairing has failed on this link: another attempt would fail too.
-    private var hasFailedToPair = false
     /// An attempt to connect that waits until it is known whether BlueZ has forgotten calls of the last link, and then until
     /// BlueZ has removed the device.
     private var heldAttempt: Order.Action?
@@ -105,7 +103,6 @@ struct PeripheralState {
         } else if let end = new.linkEnd {
             linkEnd = end
         }
-        updateSecurity()
         if new.device != old.device { attributes.deviceRemoved() }
         pairing.factsChanged(from: old, to: new, isOperating: isPairingOnDemand, into: &orders)
         connect(.deviceChanged(wasConnected: old.isConnected), into: &orders)
@@ -277,8 +274,7 @@ struct PeripheralState {
 
     private mutating func linkWentUp(into orders: inout Orders) {
         linkEnd = nil
-        hasFailedToPair = false
-        updateSecurity()
+        attributes.hasFailedToPair = false
         pairing.linkWentUp(status, into: &orders)
         attributes.linkUp(isResolved: status.areServicesResolved, into: &orders)
     }
@@ -380,12 +376,14 @@ struct PeripheralState {
             return subscriptions.send(id, event, into: &orders)
         }
         let required = CharacteristicError.pairingRequired(status.isPaired ? .authentication : .encryption, failure)
-        let mayPair = attributes.pairsOnDemand
         subscriptions.send(
-            id, mayPair ? .securityNeeded(call) : .failed(call, .characteristic(required)), into: &orders)
+            id, pairsOnDemand ? .securityNeeded(call) : .failed(call, .characteristic(required)), into: &orders)
     }
 
     // MARK: Pairing
+
+    /// Whether a subscription that lacks security waits for a pairing.
+    var pairsOnDemand: Bool { attributes.pairsOnDemand && !status.isPaired }
 
     /// Whether BlueZ may be pairing because of an operation.
     var isPairingOnDemand: Bool {
@@ -400,17 +398,9 @@ struct PeripheralState {
         return isPairingOnDemand
     }
 
-    /// The manager's policy has changed.
     mutating func policyChanged(_ policy: PairingPolicy) {
         pairing.policy = policy
-        hasFailedToPair = false
-        updateSecurity()
-    }
-
-    private mutating func updateSecurity() {
-        attributes.securityChanged(
-            pairsOnDemand: pairing.policy.pairsForOperations && !status.isPaired && !hasFailedToPair,
-            hasFailedToPair: hasFailedToPair)
+        attributes.policyChanged(pairsForOperations: policy.pairsForOperations)
     }
 
     mutating func pairingAsked(
@@ -451,8 +441,6 @@ struct PeripheralState {
         cancelPairing(error, into: &orders)
         pairing.failEncryption()
         guard attributes.isBusy || subscriptions.isStarting else { return }
-        hasFailedToPair = true
-        updateSecurity()
         attributes.refuse(error, into: &orders)
         subscriptions.sendAll(.pairingRejected(error), into: &orders)
     }
@@ -500,13 +488,11 @@ struct PeripheralState {
         pairReplied(attempt, error, at: now, into: &orders)
     }
 
-    /// BlueZ has replied to a pairing.
     mutating func pairReplied(
         _ attempt: PairingState.Attempt, _ error: PairingError?, at now: Date, into orders: inout Orders
     ) {
         guard let isLinkOurs = pairing.replied(attempt, error, status, at: now, into: &orders) else { return }
-        hasFailedToPair = error != nil
-        updateSecurity()
+        attributes.hasFailedToPair = error != nil
         if error == nil, status.isConnected { connect(.linkMade(isOurs: isLinkOurs), into: &orders) }
         endSecuring(error, into: &orders)
     }
@@ -544,7 +530,6 @@ struct PeripheralState {
         runEvent(.allCancelled(failure), into: &orders)
     }
 
-    /// The work of a run has ended.
     mutating func runEnded(_ id: OperationID, into orders: inout Orders) { runEvent(.finished(id, nil), into: &orders) }
 
     /// Starts the first run of the queue when there is a link, or fails it if there will be none.

@@ -227,10 +227,10 @@ struct DiscoveryRequests {
     func outcome(of id: OperationID, in table: inout AttributeTable) -> Order.Outcome {
         switch entries[id]?.request {
         case .services(let uuids)?:
-            table.discoverServices(uuids)
+            table.discover(table.allServices, uuids)
         case .characteristics(let uuids, let service)?:
-            guard table[service]?.isPresent == true else { return .failed(.service(.invalidated)) }
-            table.discoverCharacteristics(uuids, of: service)
+            guard let record = table[service], record.isPresent else { return .failed(.service(.invalidated)) }
+            table.discover(record.children, uuids)
         case .attribute(let name)?:
             switch table.discover(name) {
             case .success(let attribute): return .found(attribute)
@@ -242,7 +242,6 @@ struct DiscoveryRequests {
         return .done
     }
 
-    /// Completes a request.
     mutating func settle(_ id: OperationID, _ outcome: Order.Outcome, _ orders: inout Orders) {
         if entries.removeValue(forKey: id) != nil { orders.append(.settle(id, outcome)) }
     }

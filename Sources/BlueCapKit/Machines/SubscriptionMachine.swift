@@ -360,13 +360,10 @@ struct SubscriptionMachine {
         if !isEstablished, let transport = kept.first?.transport { self.transport = transport }
         isWanted = isWanted && (isEstablished || !kept.isEmpty)
         (state, isResumption) = (isWanted ? .suspended : .off, true)
-        if isAttempt, isWanted { reportEndedAttempt(error, &orders) }
-    }
-
-    /// A peripheral can refuse a subscription by ending the link, and BlueZ up to 5.66 does so if the value needs a pairing. One or
-    /// two links may end for another reason. From the third in succession on, the streams receive the error; the subscription is
-    /// still requested on the next link.
-    private mutating func reportEndedAttempt(_ error: PeripheralError, _ orders: inout Orders) {
+        guard isAttempt, isWanted else { return }
+        // A peripheral can refuse a subscription by ending the link, and BlueZ up to 5.66 does so if the value needs a
+        // pairing. One or two links may end for another reason. From the third in succession on, the streams receive the
+        // error; the subscription is still requested on the next link.
         endedAttempts += 1
         if endedAttempts > Self.mostUnreportedEnds { orders.append(.deliver(.peripheral(error))) }
     }

@@ -30,7 +30,6 @@ struct Subscriptions {
         machines[id]?.event(event, into: &orders)
     }
 
-    /// Sends an event to all subscriptions.
     mutating func sendAll(_ event: SubscriptionMachine.Event, into orders: inout Orders) {
         for id in ids { send(id, event, into: &orders) }
     }

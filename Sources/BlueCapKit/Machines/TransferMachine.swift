@@ -39,10 +39,10 @@ struct TransferMachine: Equatable {
     }
 
     private enum Step: Equatable {
+        /// Before the first part, and after the end.
         case idle
         case writing(Range<Int>, isRequest: Bool)
         case fencing
-        case finished
     }
 
     /// The shortest and the longest duration of a window, in seconds, that leave its size unchanged.
@@ -95,7 +95,7 @@ struct TransferMachine: Equatable {
         if start == nil { (start, windowStart) = (now, now) }
         end = now
         switch step {
-        case .idle, .finished:
+        case .idle:
             return nil
         case .writing(let part, let isRequest):
             if let failure { return refused(failure) }
@@ -146,7 +146,7 @@ struct TransferMachine: Equatable {
     }
 
     private mutating func finish(_ failure: OperationFailure?) -> Action? {
-        step = .finished
+        step = .idle
         return .finish(failure)
     }
 }

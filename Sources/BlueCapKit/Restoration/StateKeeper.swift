@@ -102,11 +102,7 @@ final class StateKeeper<State: KeptState>: Sendable {
         guard record.withLock({ $0.isInUse }) else { return }
         work(for: loop) {
             if let state { _ = self.write(state) }
-            let store = self.record.withLock { record in
-                defer { record.store = nil }
-                return record.store
-            }
-            withExtendedLifetime(store) {}
+            self.record.replace(\.store, with: nil)
         }
     }
 

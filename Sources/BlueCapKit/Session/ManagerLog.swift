@@ -1,5 +1,4 @@
 import BlueCapBlueZ
-import BlueCapGATT
 import Logging
 
 /// Writes what a manager does to the application's logger. Values of characteristics, passkeys and keys are no arguments of

@@ -3,7 +3,6 @@ import BlueCapDBus
 import Dispatch
 import Foundation
 import BlueCapFutures
-import BlueCapGATT
 import BlueCapReactor
 
 /// The part of a manager that is the same in both roles: it observes BlueZ, chooses an adapter, follows its own state,
@@ -97,7 +96,7 @@ struct SessionShell<Orders: OrderQueue, Timer: Hashable> {
     fileprivate var isRestoring = false
     /// Whether a timer runs, after which the state is written to the disk.
     fileprivate var isWriteDue = false
-    fileprivate(set) var streams = StateStreams()
+    var streams = StateStreams()
     fileprivate var observation: CancelHandle?
     fileprivate(set) var timers: [Timer: TimerID] = [:]
     /// How many times a state other than `.poweredOn` was announced after it.
@@ -135,16 +134,6 @@ struct SessionShell<Orders: OrderQueue, Timer: Hashable> {
         if !isDraining, spare.capacity < taken.capacity { swap(&spare, &taken) }
     }
 
-    fileprivate mutating func takeObservation() -> CancelHandle? {
-        defer { observation = nil }
-        return observation
-    }
-
-    /// Replaces the streams of the manager, and returns the old ones.
-    mutating func replaceStreams() -> StateStreams {
-        defer { streams = StateStreams() }
-        return streams
-    }
 }
 
 /// The streams of a manager's state. Each call of a manager's function returns the same one.
@@ -233,7 +222,7 @@ extension ManagerSession {
         complete { self.restoredPromise.failure(Failure.restoreFailed) }
         loop.post {
             self.drain()
-            let observation = self.core.withLock { $0.shell.takeObservation() }
+            let observation = self.core.withLock { $0.shell.observation.take() }
             self.finish()
             observation?.cancel()
         }
@@ -248,7 +237,7 @@ extension ManagerSession {
             drain()
             let old = core.withLock { core in
                 core.shell.adapter = nil
-                return core.shell.takeObservation()
+                return core.shell.observation.take()
             }
             guard client.availability == .ready else {
                 // Without an observer the client leaves the bus, so the next observer makes it connect again.

@@ -1,5 +1,4 @@
 import BlueCapFutures
-import Foundation
 
 /// Awaits an operation of a manager, for the functions that are `async`.
 ///

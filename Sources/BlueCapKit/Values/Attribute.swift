@@ -16,7 +16,7 @@ public struct AttributeID: Hashable, Comparable, Sendable {
 ///
 /// Numbers up to 0xFFFF are those in BlueZ's object paths, which are ATT handles. Higher numbers are attributes that
 /// have no object: they are derived from other reports of BlueZ.
-struct AttributeHandle: Hashable, Comparable, Sendable {
+struct AttributeHandle: Hashable, Sendable {
     let rawValue: UInt32
 
     init(_ handle: UInt16) { rawValue = UInt32(handle) }
@@ -30,56 +30,30 @@ struct AttributeHandle: Hashable, Comparable, Sendable {
     var isVirtual: Bool { rawValue > 0xFFFF }
     /// The ATT handle; `nil` for a virtual attribute.
     var attHandle: UInt16? { isVirtual ? nil : UInt16(truncatingIfNeeded: rawValue) }
-
-    static func < (left: AttributeHandle, right: AttributeHandle) -> Bool { left.rawValue < right.rawValue }
 }
 
 /// What a peripheral declares about one of its attributes.
 struct AttributeDeclaration: Hashable, Sendable {
-    enum Role: Hashable, Sendable {
-        case service(isPrimary: Bool, includes: [AttributeHandle])
-        case characteristic(of: AttributeHandle, properties: CBCharacteristicProperties)
-        case descriptor(of: AttributeHandle)
-    }
-
-    enum Kind: Hashable, Sendable { case service, characteristic, descriptor }
-
     let handle: AttributeHandle
+    let kind: AttributeKind
     let uuid: CBUUID
-    let role: Role
-
-    var kind: Kind {
-        switch role {
-        case .service: .service
-        case .characteristic: .characteristic
-        case .descriptor: .descriptor
-        }
-    }
-
     /// The service of a characteristic, or the characteristic of a descriptor.
-    var parent: AttributeHandle? {
-        switch role {
-        case .service: nil
-        case .characteristic(let service, _): service
-        case .descriptor(let characteristic): characteristic
-        }
-    }
-
-    var properties: CBCharacteristicProperties {
-        switch role {
-        case .characteristic(_, let properties): properties
-        case .service, .descriptor: []
-        }
-    }
+    var parent: AttributeHandle?
+    /// Whether it is a primary service.
+    var isPrimary = false
+    /// The properties of a characteristic.
+    var properties: CBCharacteristicProperties = []
+    /// The services that a service includes.
+    var includes: [AttributeHandle] = []
 }
 
 extension AttributeDeclaration {
     /// The battery service of a peripheral if BlueZ does not export it because one of BlueZ's plug-ins is its client.
     static let virtualBattery = [
-        AttributeDeclaration(handle: .batteryService, uuid: .battery, role: .service(isPrimary: true, includes: [])),
+        AttributeDeclaration(handle: .batteryService, kind: .service, uuid: .battery, isPrimary: true),
         AttributeDeclaration(
-            handle: .batteryLevel, uuid: CBUUID(0x2A19),
-            role: .characteristic(of: .batteryService, properties: [.read, .notify])),
+            handle: .batteryLevel, kind: .characteristic, uuid: CBUUID(0x2A19), parent: .batteryService,
+            properties: [.read, .notify]),
     ]
 }
 

@@ -51,12 +51,7 @@ enum UUIDSpelling: Hashable, Sendable {
 
     init(_ text: String) { self = CBUUID(validating: text).map { .uuid($0) } ?? .malformed(text) }
 
-    var uuid: CBUUID? {
-        switch self {
-        case .uuid(let uuid): uuid
-        case .malformed: nil
-        }
-    }
+    var uuid: CBUUID? { if case .uuid(let uuid) = self { uuid } else { nil } }
 
     var text: String {
         switch self {
@@ -66,13 +61,8 @@ enum UUIDSpelling: Hashable, Sendable {
     }
 
     func checked() throws(PeripheralError) -> CBUUID {
-        switch self {
-        case .uuid(let uuid):
-            return uuid
-        case .malformed(let text):
-            throw .invalidArgument(
-                "\"\(text)\" is not a Bluetooth UUID: write 4, 8 or 32 hexadecimal digits (8-4-4-4-12).")
-        }
+        if let uuid { return uuid }
+        throw .invalidArgument("\"\(text)\" is not a Bluetooth UUID: write 4, 8 or 32 hexadecimal digits (8-4-4-4-12).")
     }
 }
 

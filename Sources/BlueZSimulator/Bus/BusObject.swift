@@ -90,6 +90,10 @@ struct AttributeKey: Hashable, Sendable {
     var handle: UInt16
 }
 
+extension DeviceKey {
+    func attribute(_ handle: UInt16) -> AttributeKey { AttributeKey(device: self, handle: handle) }
+}
+
 /// Identifies a call that waits for its reply.
 ///
 /// It has the call's message, so that the message is kept for as long as the daemon can reply. A call that the daemon forgets,
@@ -115,7 +119,6 @@ enum Emission: Hashable, Sendable {
     case propertiesChanged(path: String, interface: String, changed: [NamedValue], invalidated: [String])
     case disconnected(path: String, interface: String, LinkEndCause)
 
-    /// The signal's name.
     var member: String {
         switch self {
         case .interfacesAdded: "InterfacesAdded"

@@ -73,6 +73,7 @@ enum BusValue: Hashable, Sendable {
     var path: String? { if case .objectPath(let path) = self { path } else { nil } }
     var flag: Bool? { if case .bool(let flag) = self { flag } else { nil } }
     var number: UInt16? { if case .uint16(let number) = self { number } else { nil } }
+    var bytes: [UInt8]? { if case .bytes(let bytes) = self { bytes } else { nil } }
     var strings: [String]? { if case .strings(let list) = self { list } else { nil } }
 
     /// Whether it is an array of any type; a dictionary is one too.

@@ -2,7 +2,6 @@
 struct Property<Object>: Sendable {
     let name: String
     let signature: String
-    /// Whether a client may set it.
     let isWritable: Bool
     /// Returns the value; nil if the property does not exist at the moment.
     let value: @Sendable (Object) -> BusValue?

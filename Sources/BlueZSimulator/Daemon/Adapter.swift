@@ -74,7 +74,6 @@ struct Adapter: Sendable {
 
     var uuids: [String] { Self.services + servedUUIDs.filter { !Self.services.contains($0) } }
 
-    /// How many advertisements the controller sends at most.
     static let mostAdvertisements = 3
 
     /// The services of BlueZ itself: GATT, GAP, PnP, remote control, device information.

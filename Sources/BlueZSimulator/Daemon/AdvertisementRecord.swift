@@ -21,7 +21,6 @@ struct AdvertisementRecord: Hashable, Sendable {
     var scanData = AdvertisingData()
     var timeout: UInt16 = 0
     var discoverableTimeout: UInt16 = 0
-    /// Whether the discoverable time is limited.
     var isDiscoverableTimed = false
     var hasSecondaryChannel = false
     /// In units of 0.625 ms; 0 is the kernel's choice.
@@ -31,9 +30,7 @@ struct AdvertisementRecord: Hashable, Sendable {
     var txPower: Int16?
 
     /// The longest advertisement and the longest scan response, in bytes.
-    private var limit: Int {
-        traits.hasLongAdvertisements ? AdvertisingData.longestExtended : AdvertisingData.longest
-    }
+    private var limit: Int { traits.hasLongAdvertisements ? AdvertisingData.longestExtended : AdvertisingData.longest }
 
     /// The address of a broadcast, which is random and cannot be resolved; nil for the adapter's.
     var ownAddress: VirtualAddress? {
@@ -46,10 +43,9 @@ struct AdvertisementRecord: Hashable, Sendable {
     /// order in the message.
     static let properties = [
         "Type", "ServiceUUIDs", "ScanResponseServiceUUIDs", "SolicitUUIDs", "ScanResponseSolicitUUIDs",
-        "ManufacturerData",
-        "ScanResponseManufacturerData", "ServiceData", "ScanResponseServiceData", "Includes", "LocalName", "Appearance",
-        "Duration", "Timeout", "Data", "ScanResponseData", "Discoverable", "DiscoverableTimeout", "SecondaryChannel",
-        "MinInterval", "MaxInterval", "TxPower",
+        "ManufacturerData", "ScanResponseManufacturerData", "ServiceData", "ScanResponseServiceData", "Includes",
+        "LocalName", "Appearance", "Duration", "Timeout", "Data", "ScanResponseData", "Discoverable",
+        "DiscoverableTimeout", "SecondaryChannel", "MinInterval", "MaxInterval", "TxPower",
     ]
 
     /// The advertising interval, in seconds.
@@ -169,7 +165,7 @@ struct AdvertisementRecord: Hashable, Sendable {
         guard case .dictionary(_, _, let entries)? = value else { return value?.isArray != false }
         var fields: [AdvertisingField<Key>] = []
         for entry in entries {
-            guard case .bytes(let bytes) = entry.value, let (key, width) = key(entry.key),
+            guard let bytes = entry.value.bytes, let (key, width) = key(entry.key),
                 bytes.count + width <= limit - 2, fields.set(AdvertisingField(key: key, bytes: bytes))
             else { return false }
         }

@@ -108,15 +108,14 @@ struct Advertising: Sendable {
     }
 
     private func restartTimer(of record: AdvertisementRecord, _ name: String, _ core: inout Core) {
-        let timers = [
-            "Timeout": (Alarm.endAdvertisement(record.key), record.timeout, isSet: record.timeout > 0),
-            "DiscoverableTimeout": (
-                .endAdvertisedDiscoverable(record.key), record.discoverableTimeout, isSet: record.isDiscoverableTimed
-            ),
-        ]
-        guard let (alarm, seconds, isSet) = timers[name] else { return }
-        core.alarms.remove(alarm)
-        if isSet { core.alarms.set(alarm, to: core.now + TimeInterval(seconds)) }
+        switch name {
+        case "Timeout": core.setAlarm(.endAdvertisement(record.key), after: record.timeout, if: record.timeout > 0)
+        case "DiscoverableTimeout":
+            core.setAlarm(
+                .endAdvertisedDiscoverable(record.key), after: record.discoverableTimeout,
+                if: record.isDiscoverableTimed)
+        default: break
+        }
     }
 
     // MARK: Removal
@@ -155,8 +154,7 @@ struct Advertising: Sendable {
 
     private mutating func drop(_ key: AdvertisementKey, _ core: inout Core) {
         records[key] = nil
-        core.alarms.remove(.endAdvertisement(key))
-        core.alarms.remove(.endAdvertisedDiscoverable(key))
+        core.alarms.remove(.endAdvertisement(key), .endAdvertisedDiscoverable(key))
         updateCount(of: key.adapter, &core)
     }
 

@@ -129,9 +129,7 @@ struct Agents: Sendable {
     /// The capability of the agent that is asked about the pairings of a client: its own, or the default agent.
     func capability(of client: String?) -> PairingCapability? { agent(of: client).map { agents[$0].capability } }
 
-    private func agent(of client: String?) -> Int? {
-        client.flatMap(place(of:)) ?? (agents.isEmpty ? nil : 0)
-    }
+    private func agent(of client: String?) -> Int? { client.flatMap(place(of:)) ?? (agents.isEmpty ? nil : 0) }
 
     /// Asks the agent of a client, or the default agent; the answer is an order for the link layer.
     ///
@@ -139,9 +137,7 @@ struct Agents: Sendable {
     mutating func ask(
         _ question: Question, about device: DeviceKey, of client: String?, keepsLink: Bool, _ core: inout Core
     ) {
-        guard let place = agent(of: client) else {
-            return core.order(.answer(device, .reject, keepsLink: keepsLink))
-        }
+        guard let place = agent(of: client) else { return core.order(.answer(device, .reject, keepsLink: keepsLink)) }
         let agent = agents[place]
         if case .display = question { return call(agent, question, device, &core) }
         if let open = agent.request {

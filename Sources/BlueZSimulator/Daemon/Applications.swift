@@ -3,30 +3,23 @@
 struct Applications: Sendable {
     /// By adapter.
     var databases: [Int: AttributeDatabase] = [:]
-    private var applications: [ApplicationID: LocalApplication] = [:]
+    var byID: [ApplicationID: LocalApplication] = [:]
 
     /// In the order of their registration, also those that are being registered.
-    var all: [LocalApplication] { applications.values.sorted { $0.id.number < $1.id.number } }
+    var all: [LocalApplication] { byID.values.sorted { $0.id.number < $1.id.number } }
 
-    var owners: [String] { applications.values.map(\.owner) }
+    var owners: [String] { byID.values.map(\.owner) }
 
     // MARK: Objects
 
-    subscript(id: ApplicationID) -> LocalApplication? {
-        get { applications[id] }
-        set { applications[id] = newValue }
-    }
-
     subscript(object: ObjectID) -> ServedObject? {
-        get { applications[object.application]?.objects[object.path] }
-        set { applications[object.application]?.objects[object.path] = newValue }
+        get { byID[object.application]?.objects[object.path] }
+        set { byID[object.application]?.objects[object.path] = newValue }
     }
 
     /// The application that a call of `GattManager1` names.
     subscript(call: MethodCall) -> LocalApplication? {
-        applications.values.first {
-            $0.path == call.path(0) && $0.adapter == call.adapter && $0.owner == call.client
-        }
+        byID.values.first { $0.path == call.path(0) && $0.adapter == call.adapter && $0.owner == call.client }
     }
 
     /// Returns the object that serves the value of an attribute.
@@ -54,7 +47,7 @@ struct Applications: Sendable {
         _ object: ObjectID, _ member: String, _ core: inout Core, _ arguments: [BusValue] = [],
         reply: ClientCall.Reply = .none, _ handler: ReplyHandler? = nil
     ) {
-        guard let application = applications[object.application], let interface = self[object]?.interface else {
+        guard let application = byID[object.application], let interface = self[object]?.interface else {
             return
         }
         core.call(
@@ -70,9 +63,7 @@ struct Applications: Sendable {
     }
 
     /// Returns the socket for a central's values; for no particular central the oldest (`match_client_att`).
-    func notifySocket(
-        of characteristic: ServedObject, for key: DeviceKey?, _ traits: DaemonTraits
-    ) -> ServedSocket? {
+    func notifySocket(of characteristic: ServedObject, for key: DeviceKey?, _ traits: DaemonTraits) -> ServedSocket? {
         characteristic.notifySockets.first { socket in
             traits.hasNotificationSocketPerCentral ? key == nil || socket.central == key : !socket.isReplaced
         }
@@ -124,14 +115,14 @@ struct Applications: Sendable {
         guard self[call] == nil else { throw .alreadyExists }
         if !core.faults.registerApplication.isEmpty { throw core.faults.registerApplication.removeFirst() }
         let id = ApplicationID(number: core.nextNumber())
-        applications[id] = LocalApplication(
+        byID[id] = LocalApplication(
             id: id, owner: call.client, path: call.path(0), adapter: call.adapter, registration: call.id)
         core.requestObjects(of: call) { $0.server.objectsCame(id, $1, &$0.core) }
     }
 
     /// Removes an application, closes its sockets, and returns the services that are removed with it.
     mutating func remove(_ application: LocalApplication, _ core: inout Core) -> [AttributeDatabase.Service] {
-        applications[application.id] = nil
+        byID[application.id] = nil
         for (_, characteristic) in application.objects.sorted(by: { $0.key < $1.key }) {
             for socket in characteristic.notifySockets + characteristic.writeSockets {
                 core.perform(.closeSocket(socket.id))
@@ -142,7 +133,7 @@ struct Applications: Sendable {
 
     /// Removes a service when its object is gone and its application stays.
     mutating func removeService(at path: String, of application: LocalApplication) -> [AttributeDatabase.Service] {
-        guard let handle = applications[application.id]?.services.removeValue(forKey: path) else { return [] }
+        guard let handle = byID[application.id]?.services.removeValue(forKey: path) else { return [] }
         return databases[application.adapter]?.remove { $0.handle == handle } ?? []
     }
 }

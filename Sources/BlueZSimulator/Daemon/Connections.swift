@@ -24,14 +24,6 @@ struct Connections: Sendable {
     /// The devices that are paired as soon as their services are resolved.
     private(set) var pending: Set<DeviceKey> = []
 
-    /// bluetoothd ends.
-    mutating func reset() {
-        var agents = agents
-        agents.reset()
-        self = Self()
-        self.agents = agents
-    }
-
     /// Whether a call of `Pair` waits for its link.
     func isPairing(_ key: DeviceKey) -> Bool { bondings[key]?.isConnecting == true }
 
@@ -144,12 +136,9 @@ struct Connections: Sendable {
             core.order(.disconnect(key))
             return false
         }
-        core.change(key) { device in
-            device.isConnected = true
-            device.mtu = mtu
-        }
+        core.change(key) { ($0.isConnected, $0.mtu) = (true, mtu) }
         core.alarms.remove(.forget(key))
-        if !core.faults.silentConnections.contains(key.address) { core.announce(.connected, of: key) }
+        if core.faults.silentConnections[key.address] != true { core.announce(.connected, of: key) }
         if let call = connects.removeValue(forKey: key) { core.reply(call) }
         return true
     }
@@ -205,14 +194,9 @@ struct Connections: Sendable {
         }
         signalEnd(of: key, reason, &core)
         for call in disconnects.removeValue(forKey: key) ?? [] { core.reply(call) }
-        core.change(key) { device in
-            device.isConnected = false
-            // What was advertised before the link is forgotten with it.
-            if asCentral {
-                device.mtu = nil
-                device.uuids = []
-            }
-        }
+        core.change(key) { $0.isConnected = false }
+        // What was advertised before the link is forgotten with it.
+        if asCentral { core.change(key) { ($0.mtu, $0.uuids) = (nil, []) } }
         core.announce(.connected, of: key)
         core.flush()
         agents.cancelRequest(about: key, &core)
@@ -261,9 +245,7 @@ struct Connections: Sendable {
     /// The kernel asks whether to pair, or for a passkey.
     ///
     /// - Parameter isServed: Whether the device is the central.
-    mutating func asked(
-        _ question: PairingProcedure.Question, _ key: DeviceKey, isServed: Bool, _ core: inout Core
-    ) {
+    mutating func asked(_ question: PairingProcedure.Question, _ key: DeviceKey, isServed: Bool, _ core: inout Core) {
         let bonding = bondings[key]
         if question == .authorize, agents.capability(of: bonding?.client) != nil {
             // A program that pairs agrees without a question, if there is any agent.

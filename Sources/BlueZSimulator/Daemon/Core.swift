@@ -1,3 +1,4 @@
+import BlueCapReactor
 import Foundation
 
 /// What all parts of the daemon use: the time, the alarms, the objects on the bus, and the effects in their order.
@@ -26,10 +27,7 @@ struct Core: Sendable {
     // MARK: Effects
 
     /// Returns what is to be done now. Changes that are not announced yet wait until ``rest()``.
-    mutating func takeEffects() -> [Effect] {
-        defer { effects.removeAll(keepingCapacity: true) }
-        return effects
-    }
+    mutating func takeEffects() -> [Effect] { exchange(&effects, with: []) }
 
     /// Announces all changes when the daemon is idle. An object that changed again is announced after those that did not,
     /// because gdbus moves its idle handler to the end.
@@ -76,17 +74,6 @@ struct Core: Sendable {
         emit(.interfacesRemoved(path: path, interfaces: tree.interfacesLost(by: key)))
     }
 
-    /// Forgets everything but the time and the faults, as when the process ends.
-    mutating func reset() {
-        var core = Core(traits: traits)
-        core.now = now
-        core.tree.mistyped = tree.mistyped
-        core.faults = faults
-        core.latestNumber = latestNumber
-        core.tree.adapterChanges = tree.adapterChanges + 1
-        self = core
-    }
-
     /// Forgets effects, changes and calls, and keeps the objects.
     mutating func silence() {
         outbox = Outbox()
@@ -118,11 +105,13 @@ struct Core: Sendable {
     /// Lets an adapter pair, for as long as its time-out says.
     mutating func setPairable(_ isPairable: Bool, of index: Int) {
         set(\.isPairable, to: isPairable, of: index, announcing: .pairable)
-        if let timeout = tree.adapters[index]?.pairableTimeout, timeout > 0, isPairable {
-            alarms.set(.endPairable(index), to: now + TimeInterval(timeout))
-        } else {
-            alarms.remove(.endPairable(index))
-        }
+        let timeout = tree.adapters[index]?.pairableTimeout ?? 0
+        setAlarm(.endPairable(index), after: timeout, if: isPairable && timeout > 0)
+    }
+
+    /// Sets or moves an alarm, or removes it.
+    mutating func setAlarm(_ alarm: Alarm, after seconds: some BinaryInteger, if isLimited: Bool) {
+        if isLimited { alarms.set(alarm, to: now + TimeInterval(seconds)) } else { alarms.remove(alarm) }
     }
 
     mutating func announce(_ property: Property<Adapter>, of index: Int) {
@@ -282,10 +271,10 @@ struct DaemonFaults: Sendable {
     var registerApplication: [DaemonError] = []
     var registerAdvertisement: [DaemonError] = []
     var connect: [VirtualAddress: [DaemonError]] = [:]
-    /// Devices whose `Connected` turns true without a signal.
-    var silentConnections: Set<VirtualAddress> = []
-    /// Devices that do not reply to calls of their attributes.
-    var unanswering: Set<VirtualAddress> = []
+    /// Whether the `Connected` of a device turns true without a signal.
+    var silentConnections: [VirtualAddress: Bool] = [:]
+    /// Whether calls of a device's attributes get no reply.
+    var unanswering: [VirtualAddress: Bool] = [:]
     /// As 5.66: the daemon crashes if a central disconnects before a program has answered its request.
     var diesOfAbandonedAnswers = false
 }

@@ -59,7 +59,7 @@ struct Daemon: Sendable {
         var call = call
         call.object = core.tree.key(at: call.path)
         if case .attribute(let key)? = call.object, core.tree.attribute(key)?.interface == name,
-            core.faults.unanswering.contains(key.device.address)
+            core.faults.unanswering[key.device.address] == true
         {
             return
         }
@@ -333,7 +333,8 @@ struct Daemon: Sendable {
             throw .invalidSignature(name)
         }
         switch name {
-        case "Powered": return try setPowered(value == .bool(true), of: adapter, call: call)
+        case "Powered" where value != .bool(adapter.isPowered):
+            return try switchPower(value == .bool(true), of: index, call: call)
         case "Discoverable" where adapter.discoverableTimeout > 0 && !adapter.isPowered: throw .failed("Not Powered")
         default: core.reply(call)
         }
@@ -345,11 +346,8 @@ struct Daemon: Sendable {
         case ("Discoverable", .bool(let isOn)):
             discovery.discoverableWasSet(on: index)
             core.set(\.isDiscoverable, to: isOn, of: index, announcing: property)
-            if isOn, adapter.discoverableTimeout > 0 {
-                core.alarms.set(.endDiscoverable(index), to: core.now + TimeInterval(adapter.discoverableTimeout))
-            } else {
-                core.alarms.remove(.endDiscoverable(index))
-            }
+            let timeout = adapter.discoverableTimeout
+            core.setAlarm(.endDiscoverable(index), after: timeout, if: isOn && timeout > 0)
         case ("DiscoverableTimeout", .uint32(let seconds)):
             core.tree.adapters[index]?.discoverableTimeout = seconds
             core.announce(property, of: index)
@@ -361,17 +359,17 @@ struct Daemon: Sendable {
         }
     }
 
-    /// A client switches an adapter. When it goes off the temporary devices are removed first, then the reply is sent.
-    private mutating func setPowered(_ isOn: Bool, of adapter: Adapter, call: CallID) throws(DaemonError) {
-        let index = adapter.hardware.index
-        guard adapter.isPowered != isOn else { return core.reply(call) }
+    /// A client switches an adapter, or another program that is not on this bus, which has no `call`. When it goes off the
+    /// temporary devices are removed first, then the reply is sent.
+    mutating func switchPower(_ isOn: Bool, of index: Int, call: CallID? = nil) throws(DaemonError) {
+        guard let adapter = core.tree.adapters[index], adapter.isPowered != isOn else { return }
         if isOn, adapter.isBlocked { throw .blocked }
-        core.set(\.powerState, to: isOn ? .enabling : .disabling, of: index, announcing: .powerState)
-        if !isOn {
-            for device in core.tree.devices(of: index) where device.isTemporary { remove(device.key) }
-            endLinks(of: index)
+        if call != nil {
+            core.set(\.powerState, to: isOn ? .enabling : .disabling, of: index, announcing: .powerState)
         }
-        core.reply(call)
+        for device in core.tree.devices(of: index) where !isOn && device.isTemporary { remove(device.key) }
+        if !isOn { endLinks(of: index) }
+        if let call { core.reply(call) }
         powerChanged(to: isOn, on: index)
     }
 
@@ -383,15 +381,6 @@ struct Daemon: Sendable {
             linkEnded(key, .unknown, asCentral: true)
         }
         for key in server.links.keys.filter({ $0.adapter == index }).sorted() { hangUp(key, .unknown) }
-    }
-
-    /// Another client, which is not on this bus, switches the adapter.
-    mutating func switchPower(_ isOn: Bool, of index: Int) {
-        guard let adapter = core.tree.adapters[index], adapter.isPowered != isOn, !(isOn && adapter.isBlocked) else {
-            return
-        }
-        for device in core.tree.devices(of: index) where !isOn && device.isTemporary { remove(device.key) }
-        powerChanged(to: isOn, on: index)
     }
 
     private mutating func powerChanged(to isOn: Bool, on index: Int) {
@@ -444,7 +433,7 @@ struct Daemon: Sendable {
         for device in core.tree.devices(of: index) { remove(device.key) }
         discovery.scans[index] = nil
         core.removeAdapter(index)
-        for alarm in [Alarm.endDiscoverable(index), .endPairable(index)] { core.alarms.remove(alarm) }
+        core.alarms.remove(.endDiscoverable(index), .endPairable(index))
         settle()
     }
 
@@ -453,8 +442,11 @@ struct Daemon: Sendable {
     /// The process is killed: everything that clients have here ends without a signal.
     mutating func forgetClients() {
         held = []
-        connections.reset()
-        client.reset()
+        var agents = connections.agents
+        agents.reset()
+        connections = Connections()
+        connections.agents = agents
+        client = GattClient()
         server = GattServer()
         advertising = Advertising()
         core.silence()
@@ -468,7 +460,8 @@ struct Daemon: Sendable {
         for adapter in before.adapters.values { store(adapter) }
         forgetClients()
         discovery = Discovery()
-        core.reset()
+        core.alarms = DeadlineQueue()
+        core.tree.removeAll()
         for adapter in hardware {
             addAdapter(adapter, remembering: peripherals)
             guard before.adapters[adapter.index]?.isBlocked == true else { continue }

@@ -95,27 +95,19 @@ private let valueMethods: [Method] = [
 ]
 
 private let characteristicMethods: [Method] = [
-    Method("AcquireWrite", "options:a{sv}", gives: "fd:h mtu:q") {
-        try $0.client.acquireWrite($1, &$0.core)
-    },
-    Method("AcquireNotify", "options:a{sv}", gives: "fd:h mtu:q") {
-        try $0.client.acquireNotify($1, &$0.core)
-    },
+    Method("AcquireWrite", "options:a{sv}", gives: "fd:h mtu:q") { try $0.client.acquireWrite($1, &$0.core) },
+    Method("AcquireNotify", "options:a{sv}", gives: "fd:h mtu:q") { try $0.client.acquireNotify($1, &$0.core) },
     Method("StartNotify") { try $0.client.startNotify($1, &$0.core) },
     Method("StopNotify") { try $0.client.stopNotify($1, &$0.core) },
 ]
 
 private let applicationMethods: [Method] = [
-    Method("RegisterApplication", "application:o options:a{sv}") {
-        try $0.server.applications.register($1, &$0.core)
-    },
+    Method("RegisterApplication", "application:o options:a{sv}") { try $0.server.applications.register($1, &$0.core) },
     Method("UnregisterApplication", "application:o") { try $0.server.unregister($1, &$0.core) },
 ]
 
 private let advertisementMethods: [Method] = [
-    Method("RegisterAdvertisement", "advertisement:o options:a{sv}") {
-        try $0.advertising.register($1, &$0.core)
-    },
+    Method("RegisterAdvertisement", "advertisement:o options:a{sv}") { try $0.advertising.register($1, &$0.core) },
     Method("UnregisterAdvertisement", "service:o") { try $0.advertising.unregister($1, &$0.core) },
 ]
 

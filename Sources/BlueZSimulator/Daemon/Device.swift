@@ -58,9 +58,7 @@ struct Device: Sendable {
     var shownName: String { alias ?? name ?? key.address.written(separator: UInt8(ascii: "-")) }
 
     /// The advertised UUIDs until the services are resolved, and those of the services after that.
-    var shownUUIDs: [String] {
-        (areServicesResolved && !gattUUIDs.isEmpty) || uuids.isEmpty ? gattUUIDs : uuids
-    }
+    var shownUUIDs: [String] { (areServicesResolved && !gattUUIDs.isEmpty) || uuids.isEmpty ? gattUUIDs : uuids }
 
     /// Returns the name of the icon that BlueZ derives from an appearance.
     static func icon(for appearance: UInt16) -> String? {

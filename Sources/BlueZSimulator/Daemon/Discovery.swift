@@ -14,6 +14,8 @@ struct Discovery: Sendable {
         /// Whether the adapter is discoverable only because a filter asks for it.
         fileprivate var makesDiscoverable = false
 
+        /// Whether it brings reports.
+        var isListening: Bool { isRunning && !isDeaf }
         var scanning: LazyFilterSequence<[DiscoverySession]> { sessions.lazy.filter(\.isScanning) }
     }
 
@@ -24,9 +26,7 @@ struct Discovery: Sendable {
 
     /// Whether an adapter receives advertisements.
     func isListening(_ core: Core) -> Bool {
-        scans.contains { index, scan in
-            scan.isRunning && !scan.isDeaf && core.tree.adapters[index]?.isPowered == true
-        }
+        scans.contains { $1.isListening && core.tree.adapters[$0]?.isPowered == true }
     }
 
     // MARK: Sessions
@@ -188,8 +188,7 @@ struct Discovery: Sendable {
     private mutating func received(_ sent: Sighting, on index: Int, _ core: inout Core) {
         // An adapter does not receive what it sends.
         guard let sighting = sent.received(by: index), let scan = scans[index], sighting.sender != index,
-            scan.isRunning, !scan.isDeaf,
-            let adapter = core.tree.adapters[index], adapter.isPowered, adapter.isDiscovering,
+            scan.isListening, let adapter = core.tree.adapters[index], adapter.isPowered, adapter.isDiscovering,
             scan.kernelFilter?.passes(sighting) ?? true
         else { return }
 

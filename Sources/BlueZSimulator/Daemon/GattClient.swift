@@ -24,7 +24,6 @@ struct GattClient: Sendable {
         let request: AttributeRequest
         /// The error of a request that is sent again when the link is more secure.
         var refusal: UInt8?
-        /// Whether it has been sent again.
         var isRetried = false
         let conclude: Conclusion
     }
@@ -37,14 +36,7 @@ struct GattClient: Sendable {
     private var requestCount: UInt64 = 0
 
     /// The clients that have a session of notifications.
-    var owners: Set<String> {
-        Set(tables.values.lazy.flatMap { $0.attributes.values.lazy.flatMap(\.clients) })
-    }
-
-    mutating func reset() {
-        links = [:]
-        tables = [:]
-    }
+    var owners: Set<String> { Set(tables.values.lazy.flatMap { $0.attributes.values.lazy.flatMap(\.clients) }) }
 
     /// Whether devices get their objects at the moment, one by one; until that is done no call is carried out.
     func isExporting(_ core: Core) -> Bool { links.keys.contains { core.alarms.contains(.export($0)) } }
@@ -56,9 +48,7 @@ struct GattClient: Sendable {
 
     /// The attributes of a device in the order of their handles.
     private func attributes(of key: DeviceKey) -> [(key: AttributeKey, value: RemoteAttribute)] {
-        (tables[key]?.attributes ?? [:]).sorted { $0.key < $1.key }.map {
-            (AttributeKey(device: key, handle: $0.key), $0.value)
-        }
+        (tables[key]?.attributes ?? [:]).sorted { $0.key < $1.key }.map { (key.attribute($0.key), $0.value) }
     }
 
     // MARK: Reading
@@ -79,8 +69,7 @@ struct GattClient: Sendable {
     private mutating func concludeRead(_ key: AttributeKey, _ result: AttributeResult, _ core: inout Core) {
         guard let operation = self[key]?.reading else { return }
         self[key]?.reading = nil
-        var known: [UInt8] = []
-        if case .bytes(let bytes)? = core.tree.attribute(key)?.properties["Value"] { known = bytes }
+        let known = core.tree.attribute(key)?.properties["Value"]?.bytes ?? []
         switch result {
         case .bytes(let bytes):
             // What was known before the offset is kept, and the value is announced as a whole.
@@ -101,7 +90,7 @@ struct GattClient: Sendable {
         let key = call.attribute
         let options = call.options(1)
         let offset = Int(options["offset"]?.number ?? 0)
-        guard case .bytes(let bytes) = call.arguments[0], let attribute = self[key] else { throw .doesNotExist }
+        guard let bytes = call.arguments[0].bytes, let attribute = self[key] else { throw .doesNotExist }
         guard !attribute.isClaimed else { throw .notAuthorized }
         guard links[key.device] != nil else { throw .notConnected }
         guard attribute.sockets[.write] == nil else { throw .notPermitted("Write acquired") }
@@ -135,16 +124,10 @@ struct GattClient: Sendable {
         _ type: String?, offset: Int, flags: Set<CharacteristicFlag>
     ) throws(DaemonError) -> VirtualWriteType {
         switch type?.lowercased() {
-        case "reliable": return .reliable
-        case "request": return .request
-        case "command":
-            guard offset == 0 else { throw .notSupported }
-            return .command
-        case nil:
-            if flags.contains(.reliableWrite) { return .reliable }
-            if flags.contains(.write) { return .request }
-            guard flags.contains(.writeWithoutResponse), offset == 0 else { throw .notSupported }
-            return .command
+        case nil where flags.contains(.reliableWrite), "reliable": return .reliable
+        case nil where flags.contains(.write), "request": return .request
+        case nil where flags.contains(.writeWithoutResponse) && offset == 0: return .command
+        case "command" where offset == 0: return .command
         default: throw .notSupported
         }
     }
@@ -239,7 +222,7 @@ struct GattClient: Sendable {
     /// Takes a notification or an indication. BlueZ announces it once for each session, so that with two sessions each
     /// client on the bus receives it twice.
     mutating func valueCame(_ value: CentralValue, of device: DeviceKey, _ core: inout Core) {
-        let key = AttributeKey(device: device, handle: value.handle - 1)
+        let key = device.attribute(value.handle - 1)
         guard let attribute = self[key] else { return }
         if let level = value.bytes.first, attribute.uuid == Self.batteryLevel,
             core.tree.devices[device]?.batteryLevel != nil
@@ -365,7 +348,7 @@ struct GattClient: Sendable {
     private func owner(of socket: SocketID) -> AttributeKey? {
         for (device, table) in tables {
             let found = table.attributes.first { $0.value.sockets.values.contains(.open(socket)) }
-            if let found { return AttributeKey(device: device, handle: found.key) }
+            if let found { return device.attribute(found.key) }
         }
         return nil
     }
@@ -408,7 +391,7 @@ struct GattClient: Sendable {
         if case .error(let code) = result, goal != nil {
             links[key]?.requests[id]?.refusal = code
             // There is no reply then, also if the link is encrypted and the request succeeds.
-            let attribute = AttributeKey(device: key, handle: request.handle)
+            let attribute = key.attribute(request.handle)
             if request.isSubscription, self[attribute]?.sockets[.notify] == .pending,
                 !core.traits.answersRefusedAcquisitions
             {
@@ -476,7 +459,7 @@ struct GattClient: Sendable {
                 request.conclude(&self, .error(ATTError.unlikely), &core)
                 continue
             }
-            self[AttributeKey(device: device, handle: request.handle)]?.reading?.isLost = true
+            self[device.attribute(request.handle)]?.reading?.isLost = true
         }
     }
 
@@ -501,11 +484,8 @@ struct GattClient: Sendable {
     /// A link has ended. Returns it for ``conclude(_:of:_:)``; nil if there was none.
     mutating func linkWentDown(_ key: DeviceKey, _ core: inout Core) -> Link? {
         guard let link = links.removeValue(forKey: key) else { return nil }
-        core.alarms.remove(.requestTimeout(key))
-        core.alarms.remove(.export(key))
-        for service in tables[key]?.services ?? [] {
-            core.alarms.remove(.exportService(AttributeKey(device: key, handle: service.handle)))
-        }
+        core.alarms.remove(.requestTimeout(key), .export(key))
+        for service in tables[key]?.services ?? [] { core.alarms.remove(.exportService(key.attribute(service.handle))) }
         // Sessions stay, without effect. So does `Notifying`, which BlueZ does not read then.
         for (attribute, _) in attributes(of: key) {
             self[attribute]?.isConfigured = false
@@ -551,10 +531,8 @@ struct GattClient: Sendable {
         }
         if !services.isEmpty {
             core.change(key) { $0.storedServices = services }
-            let known = services.filter { service in
-                service.isPrimary
-                    && (service.isAnnounced
-                        || core.tree.attribute(AttributeKey(device: key, handle: service.handle)) != nil)
+            let known = services.filter {
+                $0.isPrimary && ($0.isAnnounced || core.tree.attribute(key.attribute($0.handle)) != nil)
             }
             core.set(\.gattUUIDs, to: Set(known.map(\.uuid)).sorted(), of: key, announcing: .uuids)
         }
@@ -581,8 +559,7 @@ struct GattClient: Sendable {
             guard RemoteTable.keys(of: service, on: key).contains(where: { isUnshown($0, core) }) else { continue }
             isAddition = true
             guard service.appearsAfter > 0 else { continue }
-            core.alarms.set(
-                .exportService(AttributeKey(device: key, handle: service.handle)), to: core.now + service.appearsAfter)
+            core.alarms.set(.exportService(key.attribute(service.handle)), to: core.now + service.appearsAfter)
         }
         return isAddition
     }
@@ -594,9 +571,8 @@ struct GattClient: Sendable {
     /// The attributes that are due and have no objects, parents first: all of a new service; of a known one those that were
     /// not reached before a link ended.
     private func unshown(of key: DeviceKey, _ core: Core) -> [AttributeKey] {
-        (tables[key]?.services ?? []).filter { service in
-            !core.alarms.contains(.exportService(AttributeKey(device: key, handle: service.handle)))
-        }.flatMap { RemoteTable.keys(of: $0, on: key) }.filter { isUnshown($0, core) }
+        (tables[key]?.services ?? []).filter { !core.alarms.contains(.exportService(key.attribute($0.handle))) }
+            .flatMap { RemoteTable.keys(of: $0, on: key) }.filter { isUnshown($0, core) }
     }
 
     /// Adds the next object after a while, or all of them if that takes no time.
@@ -637,10 +613,10 @@ struct GattClient: Sendable {
 
     /// Removes the objects of a service, children first.
     private mutating func hide(_ service: AttributeDatabase.Service, of device: DeviceKey, _ core: inout Core) {
-        core.alarms.remove(.exportService(AttributeKey(device: device, handle: service.handle)))
+        core.alarms.remove(.exportService(device.attribute(service.handle)))
         let below = service.characteristics.flatMap { $0.descriptors.map(\.handle) + [$0.handle] }
         for handle in below + [service.handle] {
-            let key = AttributeKey(device: device, handle: handle)
+            let key = device.attribute(handle)
             core.removeAttribute(key)
             for kind in [AcquiredSocket.Kind.notify, .write] {
                 if case .open(let socket)? = self[key]?.sockets[kind] { core.perform(.closeSocket(socket)) }

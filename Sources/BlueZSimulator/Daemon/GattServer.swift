@@ -21,7 +21,7 @@ struct GattServer: Sendable {
 
     /// Takes the objects of a program, and completes its registration, unless that was ended.
     mutating func objectsCame(_ id: ApplicationID, _ reply: ClientReply, _ core: inout Core) {
-        guard let application = applications[id], let call = application.registration,
+        guard let application = applications.byID[id], let call = application.registration,
             let database = applications.databases[application.adapter]
         else { return }
         var builder = ApplicationBuilder(database: database, application: application, traits: core.traits)
@@ -37,7 +37,7 @@ struct GattServer: Sendable {
             _ = applications.remove(application, &core)
             return core.fail(call, failure)
         }
-        applications[id] = builder.application
+        applications.byID[id] = builder.application
         servicesChanged(builder.added, on: application.adapter, &core)
         core.reply(call)
     }
@@ -126,9 +126,7 @@ struct GattServer: Sendable {
     /// bonded, then its sockets. Returns whether there was one.
     mutating func centralLeft(_ key: DeviceKey, _ core: inout Core) -> Bool {
         guard let link = links.removeValue(forKey: key) else { return false }
-        for alarm in [Alarm.confirmation(key), .confirmationTimeout(key), .resolveCentral(key)] {
-            core.alarms.remove(alarm)
-        }
+        core.alarms.remove(.confirmation(key), .confirmationTimeout(key), .resolveCentral(key))
         if let pending = link.pending, !core.faults.diesOfAbandonedAnswers {
             core.alarms.remove(.packetTimeout(pending.id))
         }
@@ -328,7 +326,7 @@ struct GattServer: Sendable {
 
     mutating func returned(_ packet: PacketID, isRead: Bool, _ reply: ClientReply, _ core: inout Core) {
         guard let link = links[packet.link], let pending = link.pending, pending.id == packet else { return }
-        if isRead, case .bytes(let bytes)? = reply.value {
+        if isRead, let bytes = reply.value?.bytes {
             let limit = min(Limits.valueLength.upperBound, link.central.mtu - 1)
             return answer(packet, .bytes(Array(bytes.prefix(limit))), &core)
         }
@@ -464,9 +462,7 @@ struct GattServer: Sendable {
     ) {
         for application in applications.all where application.owner == client {
             guard let characteristic = application.objects[path] else { continue }
-            var values: [[UInt8]] = changed.filter { $0.name == "Value" }.compactMap {
-                if case .bytes(let bytes) = $0.value { bytes } else { nil }
-            }
+            var values = changed.filter { $0.name == "Value" }.compactMap(\.value.bytes)
             values += invalidated.filter { $0 == "Value" }.map { _ in [] }
             for bytes in values {
                 send(
@@ -535,8 +531,8 @@ struct GattServer: Sendable {
             send(
                 bytes, from: characteristic.handle, on: socket.central.adapter,
                 to: traits.routesNotificationSockets ? socket.central : nil,
-                confirming: traits.confirmsSocketsByCall ? object : nil, by: traits.confirmsSocketsByPacket ? id : nil,
-                &core)
+                confirming: traits.routesNotificationSockets ? nil : object,
+                by: traits.confirmsSocketsByPacket ? id : nil, &core)
         }
         if packets.contains([]) { applications[object]?.notifySockets[place].isDeaf = true }
         return true

@@ -10,8 +10,7 @@ struct ObjectTree: Sendable {
     let traits: DaemonTraits
     let properties: PropertyTables
     var adapters: [Int: Adapter] = [:] { didSet { adapterChanges += 1 } }
-    /// How often an adapter has changed.
-    var adapterChanges = 0
+    private(set) var adapterChanges = 0
     var devices: [DeviceKey: Device] = [:]
     /// Those on the bus, by their handles.
     private var attributes: [DeviceKey: [UInt16: Attribute]] = [:]
@@ -22,6 +21,8 @@ struct ObjectTree: Sendable {
         self.traits = traits
         properties = PropertyTables(traits)
     }
+
+    mutating func removeAll() { (adapters, devices, attributes) = ([:], [:], [:]) }
 
     // MARK: Lists
 
@@ -35,7 +36,7 @@ struct ObjectTree: Sendable {
         for device in devices.values.sorted(by: { $0.sequence < $1.sequence }).map(\.key) {
             keys.append(.device(device))
             let handles = attributes[device]?.keys.sorted() ?? []
-            keys += handles.map { .attribute(AttributeKey(device: device, handle: $0)) }
+            keys += handles.map { .attribute(device.attribute($0)) }
         }
         return keys.compactMap(state(of:))
     }
@@ -48,9 +49,7 @@ struct ObjectTree: Sendable {
         attributes[key.device, default: [:]][key.handle] = attribute
     }
 
-    mutating func removeAttribute(_ key: AttributeKey) {
-        attributes[key.device]?[key.handle] = nil
-    }
+    mutating func removeAttribute(_ key: AttributeKey) { attributes[key.device]?[key.handle] = nil }
 
     /// Sets a property; one that the object does not have stays absent.
     mutating func set(_ name: String, to value: BusValue, of key: AttributeKey) {
@@ -75,7 +74,7 @@ struct ObjectTree: Sendable {
         guard parts.count > 2 else { return .device(device) }
         // The last of "service0028", "char002a" and "desc002c" names the attribute if the whole path is its own.
         guard let handle = UInt16(parts[parts.count - 1].suffix(4), radix: 16) else { return nil }
-        let key = AttributeKey(device: device, handle: handle)
+        let key = device.attribute(handle)
         return attribute(key)?.path == path ? .attribute(key) : nil
     }
 

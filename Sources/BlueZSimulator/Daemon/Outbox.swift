@@ -29,7 +29,6 @@ struct Outbox: Sendable {
     /// Takes the changes of an object that is removed; nil if it has none.
     mutating func take(_ key: ObjectKey) -> Entry? { entries.removeValue(forKey: key) }
 
-    /// Takes all changes.
     mutating func drain(_ inOrder: (Entry, Entry) -> Bool) -> [Entry] {
         guard !entries.isEmpty else { return [] }
         defer { entries.removeAll(keepingCapacity: true) }

@@ -23,7 +23,6 @@ struct RemoteAttribute: Sendable {
     var armed: Set<String> = []
     /// Whether the configuration was written on this link, or is being written.
     var isConfigured = false
-    /// Those that clients have acquired.
     var sockets: [AcquiredSocket.Kind: AcquiredSocket] = [:]
 
     var canNotify: Bool { flags.contains(.notify) || flags.contains(.indicate) }
@@ -70,7 +69,7 @@ struct RemoteTable: Sendable {
     /// The attributes of a service, parents first.
     static func keys(of service: AttributeDatabase.Service, on device: DeviceKey) -> [AttributeKey] {
         let below = service.characteristics.flatMap { [$0.handle] + $0.descriptors.map(\.handle) }
-        return ([service.handle] + below).map { AttributeKey(device: device, handle: $0) }
+        return ([service.handle] + below).map(device.attribute)
     }
 
     /// Makes the attributes of a service, unless they are there.
@@ -105,9 +104,7 @@ struct RemoteTable: Sendable {
         }
     }
 
-    static func path(of service: UInt16, in devicePath: String) -> String {
-        devicePath + "/service" + digits(service)
-    }
+    static func path(of service: UInt16, in devicePath: String) -> String { devicePath + "/service" + digits(service) }
 
     /// Services that BlueZ keeps for itself: generic access, and input devices, which it passes to the kernel.
     static let claimedServices: Set<String> = [

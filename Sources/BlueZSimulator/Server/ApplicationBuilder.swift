@@ -32,7 +32,7 @@ struct ApplicationBuilder {
     /// services, and in each that of its characteristics. Returns why BlueZ refuses them.
     mutating func build(_ objects: [ObjectState]) -> DaemonError? {
         let items = objects.flatMap { object in
-            object.interfaces.filter { !Self.standard.contains($0.name) }
+            object.interfaces.filter { ![InterfaceName.introspectable, InterfaceName.properties].contains($0.name) }
                 .map { Item(path: object.path, interface: $0.name, properties: $0.properties) }
         }
         guard !items.isEmpty else { return .failed("No object received") }
@@ -46,10 +46,6 @@ struct ApplicationBuilder {
         application.registration = nil
         return nil
     }
-
-    private static let standard: Set<String> = [
-        InterfaceName.introspectable, InterfaceName.properties,
-    ]
 
     /// Assigns a characteristic or a descriptor to its service. Returns false if it has none, or no valid flags.
     private func take(_ item: Item, _ services: inout [Item]) -> Bool {
@@ -75,11 +71,8 @@ struct ApplicationBuilder {
         guard let uuid = item.uuid, let isPrimary = item.properties["Primary"]?.flag, let handle = item.givenHandle,
             case .objectPaths(let includes) = item.properties["Includes"] ?? .objectPaths([])
         else { return false }
-        var entries: [AttributeDatabase.Entry] = []
-        for characteristic in item.characteristics {
-            guard let entry = characteristicEntry(characteristic, item) else { return false }
-            entries.append(entry)
-        }
+        let entries = item.characteristics.compactMap { characteristicEntry($0, item) }
+        guard entries.count == item.characteristics.count else { return false }
         var service = AttributeDatabase.Service(
             count: 1 + includes.count, uuid: uuid, isPrimary: isPrimary,
             includes: includes.compactMap { application.services[$0] }, application: application.id)
@@ -160,11 +153,12 @@ struct CharacteristicFlags: Hashable, Sendable {
             return false
         }
         switch flag {
-        case .read: permissions.allow(\.read, over: security)
-        case .write: permissions.allow(\.write, over: security)
+        case .read: permissions.read = max(permissions.read ?? LinkSecurity.none, security)
+        case .write: permissions.write = max(permissions.write ?? LinkSecurity.none, security)
         case .notify, .indicate: subscribing = max(subscribing, security)
         case _ where secured != nil: return false
-        case .writeWithoutResponse, .authenticatedSignedWrites, .reliableWrite: permissions.allow(\.write, over: .none)
+        case .writeWithoutResponse, .authenticatedSignedWrites, .reliableWrite:
+            permissions.write = permissions.write ?? LinkSecurity.none
         case .broadcast, .extendedProperties, .writableAuxiliaries: break
         }
         flags.insert(flag)

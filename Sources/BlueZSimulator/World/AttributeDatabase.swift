@@ -43,9 +43,7 @@ struct AttributeDatabase: Hashable, Sendable {
         var canNotify: Bool { !flags.isDisjoint(with: [.notify, .indicate]) }
 
         /// The handle of the descriptor that subscriptions are written to.
-        var configurationHandle: UInt16? {
-            descriptors.first { $0.uuid == AttributeDatabase.configuration }?.handle
-        }
+        var configurationHandle: UInt16? { descriptors.first { $0.uuid == AttributeDatabase.configuration }?.handle }
     }
 
     struct Descriptor: Hashable, Sendable {
@@ -340,11 +338,6 @@ struct AttributePermissions: Hashable, Sendable {
     var write: LinkSecurity?
 
     static let reading = Self(read: LinkSecurity.none)
-
-    /// Allows an operation over links of at least this security.
-    mutating func allow(_ operation: WritableKeyPath<Self, LinkSecurity?>, over security: LinkSecurity) {
-        self[keyPath: operation] = max(self[keyPath: operation] ?? LinkSecurity.none, security)
-    }
 
     /// The error code for reading or writing over a link; nil if that is allowed, as it is if neither has a permission
     /// (`check_permissions`).

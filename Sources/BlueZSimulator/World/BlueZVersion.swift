@@ -40,9 +40,7 @@ public struct BlueZVersion: Hashable, Comparable, Sendable {
     }
 
     /// The `Modalias` of each adapter.
-    var modalias: String {
-        "usb:v1D6Bp0246d" + Hexadecimal.text([UInt8(major), UInt8(release)]).uppercased()
-    }
+    var modalias: String { "usb:v1D6Bp0246d" + Hexadecimal.text([UInt8(major), UInt8(release)]).uppercased() }
 
     /// The minor number that it reports: the development head has that of the release before it.
     var release: Int { min(minor, Self.v5_87.minor) }

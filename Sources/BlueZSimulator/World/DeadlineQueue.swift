@@ -5,7 +5,6 @@ import BlueCapReactor
 /// kept in whole nanoseconds, as on an event loop.
 struct DeadlineQueue<Key: Hashable & Sendable>: Sendable {
     private var queue = TimerQueue<Key>()
-    /// The entries of the keys in the queue.
     private var entries: [Key: UInt64] = [:]
 
     var isEmpty: Bool { queue.isEmpty }
@@ -20,9 +19,9 @@ struct DeadlineQueue<Key: Hashable & Sendable>: Sendable {
         entries[key] = queue.add(key, deadline: .origin.advanced(by: deadline))
     }
 
-    mutating func remove(_ key: Key) {
-        if let entry = entries.removeValue(forKey: key) { queue.cancel(entry) }
-    }
+    mutating func remove(_ key: Key) { if let entry = entries.removeValue(forKey: key) { queue.cancel(entry) } }
+
+    mutating func remove(_ keys: Key...) { for key in keys { remove(key) } }
 
     mutating func removeAll(where isRemoved: (Key) -> Bool) {
         for key in entries.keys.filter(isRemoved) { remove(key) }

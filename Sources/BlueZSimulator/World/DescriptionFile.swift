@@ -53,11 +53,7 @@ package enum DescriptionFile {
     private static func place(_ path: [any CodingKey]) -> String {
         guard !path.isEmpty else { return "the file" }
         return path.reduce(into: "") { text, key in
-            if let index = key.intValue {
-                text += "[\(index)]"
-            } else {
-                text += (text.isEmpty ? "" : ".") + key.stringValue
-            }
+            text += key.intValue.map { "[\($0)]" } ?? (text.isEmpty ? "" : ".") + key.stringValue
         }
     }
 }

@@ -14,32 +14,28 @@ struct KeyStore: Hashable, Sendable {
     private var keys: [VirtualAddress: [VirtualAddress: Key]] = [:]
     private var count: UInt64 = 0
 
+    /// The key that a device has for a peer, also one that is only stored. The peer has its own.
+    subscript(owner: VirtualAddress, peer: VirtualAddress) -> Key? {
+        get { keys[owner]?[peer] }
+        set { keys[owner, default: [:]][peer] = newValue }
+    }
+
+    /// The key that the kernel has.
     func key(of owner: VirtualAddress, for peer: VirtualAddress) -> Key? {
-        keys[owner]?[peer].flatMap { $0.isLoaded ? $0 : nil }
+        self[owner, peer].flatMap { $0.isLoaded ? $0 : nil }
     }
 
     /// Gives two devices the keys of a pairing, in place of those that they had.
     mutating func add(_ first: VirtualAddress, _ second: VirtualAddress, _ security: LinkSecurity, isBonded: Bool) {
         count += 1
         let key = Key(number: count, security: security, isBonded: isBonded)
-        keys[first, default: [:]][second] = key
-        keys[second, default: [:]][first] = key
+        (self[first, second], self[second, first]) = (key, key)
     }
 
     /// Returns the security of a link that a central encrypts with its key; nil if one of both lacks that key.
     func encryption(from central: VirtualAddress, to peripheral: VirtualAddress) -> LinkSecurity? {
         guard let key = key(of: central, for: peripheral) else { return nil }
         return self.key(of: peripheral, for: central)?.number == key.number ? key.security : nil
-    }
-
-    /// Deletes the key that a device has for a peer. The peer keeps its own.
-    mutating func remove(of owner: VirtualAddress, for peer: VirtualAddress) {
-        keys[owner]?[peer] = nil
-    }
-
-    /// Deletes the key in the kernel, and keeps the stored one.
-    mutating func unload(of owner: VirtualAddress, for peer: VirtualAddress) {
-        keys[owner]?[peer]?.isLoaded = false
     }
 
     /// Loads the stored keys of an adapter.
@@ -49,8 +45,8 @@ struct KeyStore: Hashable, Sendable {
 
     /// Deletes the keys that are for one link only.
     mutating func linkEnded(_ first: VirtualAddress, _ second: VirtualAddress) {
-        for (owner, peer) in [(first, second), (second, first)] where keys[owner]?[peer]?.isBonded == false {
-            keys[owner]?[peer] = nil
+        for (owner, peer) in [(first, second), (second, first)] where self[owner, peer]?.isBonded == false {
+            self[owner, peer] = nil
         }
     }
 }

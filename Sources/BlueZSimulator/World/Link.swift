@@ -60,13 +60,10 @@ struct Link: Sendable {
 
     /// Removes the request under way with its result and the values that follow it; nil if its result is not known.
     mutating func takeResult() -> (AttributeRequest, AttributeResult, [CentralValue])? {
-        guard let request = requests.first, let result else { return nil }
-        defer {
-            requests.removeFirst()
-            self.result = nil
-            following = []
-        }
-        return (request, result, following)
+        guard !requests.isEmpty, let result else { return nil }
+        let values = following
+        (self.result, following) = (nil, [])
+        return (requests.removeFirst(), result, values)
     }
 }
 

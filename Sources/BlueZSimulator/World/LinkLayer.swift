@@ -1,3 +1,4 @@
+import BlueCapReactor
 import Foundation
 
 /// What the controllers and the virtual devices do over the radio: advertisements, and the links between adapters, virtual
@@ -200,21 +201,14 @@ struct LinkLayer: Sendable {
 
     /// Passes on what the Security Managers report, and ends the links that are not secure enough.
     private mutating func takeSecurityNews() {
-        let news = security.news
-        security.news = ([], [])
+        let news = exchange(&security.news, with: ([], []))
         events += news.events
         for end in news.ends { drop(end, .authentication) }
     }
 
-    mutating func takeEvents() -> [LinkLayerEvent] {
-        defer { events.removeAll(keepingCapacity: true) }
-        return events
-    }
+    mutating func takeEvents() -> [LinkLayerEvent] { exchange(&events, with: []) }
 
-    mutating func takeQuestions() -> [Question] {
-        defer { questions.removeAll(keepingCapacity: true) }
-        return questions
-    }
+    mutating func takeQuestions() -> [Question] { exchange(&questions, with: []) }
 
     var nextDeadline: TimeInterval? { [deadlines.next, security.nextDeadline].compactMap { $0 }.min() }
 
@@ -336,9 +330,7 @@ struct LinkLayer: Sendable {
     }
 
     /// Whether an adapter sends an advertisement that takes connections.
-    private func accepts(_ adapter: Int) -> Bool {
-        hosts.values.contains { $0.adapter == adapter && $0.isConnectable }
-    }
+    private func accepts(_ adapter: Int) -> Bool { hosts.values.contains { $0.adapter == adapter && $0.isConnectable } }
 
     private mutating func connectionDue(_ end: CentralEnd) {
         guard let link = links[end], !link.isUp else { return }
@@ -396,9 +388,7 @@ struct LinkLayer: Sendable {
         guard let link = links.removeValue(forKey: end) else { return }
         security.linkWentDown(end)
         takeSecurityNews()
-        for due in [Due.connection(end), .timeout(end), .drop(end), .discovery(end), .response(end)] {
-            deadlines.remove(due)
-        }
+        deadlines.remove(.connection(end), .timeout(end), .drop(end), .discovery(end), .response(end))
         switch link.server {
         case .adapter(let server, _):
             guard link.isUp else { return }

@@ -76,9 +76,7 @@ struct PairingProcedure: Hashable, Sendable {
     }
 
     /// The methods of `gen_method` and `sc_method` (core specification 5.4, volume 3, part H, table 2.8).
-    private static func model(
-        _ initiator: PairingCapability, _ responder: PairingCapability, isSecure: Bool
-    ) -> Model {
+    private static func model(_ initiator: PairingCapability, _ responder: PairingCapability, isSecure: Bool) -> Model {
         let comparing: Set<PairingCapability> = [.displayYesNo, .keyboardDisplay]
         if isSecure, comparing.isSuperset(of: [initiator, responder]) { return .comparison }
         switch (initiator, responder) {

@@ -141,9 +141,7 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
     /// Creates a generator; `seed` determines its whole sequence.
-    public init(seed: UInt64) {
-        state = seed
-    }
+    public init(seed: UInt64) { state = seed }
 
     public mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
@@ -159,7 +157,5 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
     }
 
     /// Returns a fraction in 0 ..< 1 that follows from `value` alone.
-    static func fraction(of value: UInt64) -> Double {
-        Double(mixed(value &+ 0x9E37_79B9_7F4A_7C15) >> 11) * 0x1p-53
-    }
+    static func fraction(of value: UInt64) -> Double { Double(mixed(value &+ 0x9E37_79B9_7F4A_7C15) >> 11) * 0x1p-53 }
 }

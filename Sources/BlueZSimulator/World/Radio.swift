@@ -80,9 +80,8 @@ struct Radio: Sendable {
     private var hosts: [VirtualAddress: [Resident]] = [:]
     /// The peripherals that do not advertise because they have a link, or are out of range.
     private var silent: Set<VirtualAddress> = []
-    private var schedule = DeadlineQueue<VirtualAddress>()
-    /// Whether an adapter scans; nothing is scheduled while none does.
-    private(set) var isListening = false
+    /// Nil while no adapter scans.
+    private var schedule: DeadlineQueue<VirtualAddress>?
 
     /// In the order in which they were added.
     var peripherals: [VirtualPeripheral] { order.compactMap { residents[$0]?.peripheral } }
@@ -93,30 +92,27 @@ struct Radio: Sendable {
         residents[peripheral.address] = Resident(
             peripheral: peripheral, report: AdvertisingReport(peripheral.advertisement), behavior: behavior,
             attenuation: residents[peripheral.address]?.attenuation ?? [:])
-        schedule.remove(peripheral.address)
+        schedule?.remove(peripheral.address)
         plan(peripheral.address, atOrAfter: now)
     }
 
     mutating func remove(_ address: VirtualAddress) {
         guard residents.removeValue(forKey: address) != nil else { return }
         order.removeAll { $0 == address }
-        schedule.remove(address)
+        schedule?.remove(address)
         silent.remove(address)
     }
 
     mutating func beginListening(now: TimeInterval) {
-        guard !isListening else { return }
-        isListening = true
+        guard schedule == nil else { return }
+        schedule = DeadlineQueue()
         for address in order + hosts.keys.sorted() { plan(address, atOrAfter: now) }
     }
 
-    mutating func endListening() {
-        isListening = false
-        schedule = DeadlineQueue()
-    }
+    mutating func endListening() { schedule = nil }
 
     /// The time of the next advertisement; nil if there is none or no adapter scans.
-    var nextUtterance: TimeInterval? { schedule.next }
+    var nextUtterance: TimeInterval? { schedule?.next }
 
     /// Returns the advertisements up to `now`, in order of time: at most `limit` at once, so that a loop that is late
     /// can do other work too. The next call returns the rest.
@@ -124,7 +120,7 @@ struct Radio: Sendable {
         upTo now: TimeInterval, limit: Int = 512
     ) -> [(resident: Resident, seconds: TimeInterval)] {
         var due: [(resident: Resident, seconds: TimeInterval)] = []
-        while due.count < limit, let next = schedule.popDue(at: now) {
+        while due.count < limit, let next = schedule?.popDue(at: now) {
             let sending = residents[next.key].map { [$0] } ?? hosts[next.key] ?? []
             guard !sending.isEmpty else { continue }
             due += sending.map { ($0, next.deadline) }
@@ -161,7 +157,7 @@ struct Radio: Sendable {
     mutating func withdraw(_ adapter: Int? = nil) {
         for (address, senders) in hosts where adapter == nil || senders.contains(where: { $0.adapter == adapter }) {
             hosts[address] = nil
-            schedule.remove(address)
+            schedule?.remove(address)
         }
     }
 
@@ -181,16 +177,16 @@ struct Radio: Sendable {
     mutating func setSilent(_ address: VirtualAddress, _ isSilent: Bool, now: TimeInterval) {
         if isSilent {
             silent.insert(address)
-            schedule.remove(address)
+            schedule?.remove(address)
         } else if silent.remove(address) != nil {
             plan(address, atOrAfter: now)
         }
     }
 
     private mutating func plan(_ address: VirtualAddress, atOrAfter seconds: TimeInterval) {
-        guard isListening, !silent.contains(address),
+        guard schedule != nil, !silent.contains(address),
             let next = sender(address)?.peripheral.advertises(atOrAfter: seconds)
         else { return }
-        schedule.set(address, to: next)
+        schedule?.set(address, to: next)
     }
 }

@@ -33,8 +33,7 @@ struct ScriptedPeripheral: Sendable {
         guard peripheral.advertisement.isConnectable else { return nil }
         if peripheral.isRemembered { return peripheral.services.isEmpty ? nil : now }
         let start = max(now, peripheral.appearsAfter)
-        if let end = peripheral.disappearsAfter, start >= end { return nil }
-        return start
+        return start < peripheral.disappearsAfter ?? .infinity ? start : nil
     }
 
     // MARK: Requests
@@ -70,9 +69,7 @@ struct ScriptedPeripheral: Sendable {
     }
 
     /// Returns what the faults and the request make of an outcome, which has the bytes of the whole value.
-    mutating func outcome(
-        of request: AttributeRequest, _ outcome: AttributeAnswer.Outcome
-    ) -> AttributeAnswer.Outcome {
+    mutating func outcome(of request: AttributeRequest, _ outcome: AttributeAnswer.Outcome) -> AttributeAnswer.Outcome {
         var outcome = outcome
         if faults.vanishesInWrite, case .write = request.kind, !isConfiguration(request.handle) {
             faults.vanishesInWrite = false
@@ -89,7 +86,6 @@ struct ScriptedPeripheral: Sendable {
         if faults.extraLength > 0 { bytes += Array(repeating: 0xEE, count: faults.extraLength) }
         return offset <= bytes.count ? .success(Array(bytes.dropFirst(offset))) : .error(ATTError.invalidOffset)
     }
-
 }
 
 struct PeripheralFaults: Sendable {

@@ -241,15 +241,14 @@ extension VirtualSecurity: Codable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.strictContainer(keyedBy: CodingKeys.self)
         func flag(_ key: CodingKeys) throws -> Bool? { try container.decodeIfPresent(Bool.self, forKey: key) }
-        let usual = VirtualSecurity()
-        self.init(
-            try container.decodeIfPresent(PairingCapability.self, forKey: .capability) ?? usual.capability,
-            hasSecureConnections: try flag(.hasSecureConnections) ?? usual.hasSecureConnections,
-            isBondable: try flag(.isBondable) ?? usual.isBondable, wantsMITM: try flag(.wantsMITM),
-            requestsSecurity: try flag(.requestsSecurity) ?? usual.requestsSecurity,
-            confirmsJustWorksRepairing: try flag(.confirmsJustWorksRepairing) ?? usual.confirmsJustWorksRepairing,
-            user: try container.decodeIfPresent(VirtualUser.self, forKey: .user) ?? usual.user,
-            privacy: try container.decodeIfPresent(VirtualPrivacy.self, forKey: .privacy))
+        let capability = try container.decodeIfPresent(PairingCapability.self, forKey: .capability)
+        self.init(capability ?? .noInputNoOutput, wantsMITM: try flag(.wantsMITM))
+        hasSecureConnections = try flag(.hasSecureConnections) ?? hasSecureConnections
+        isBondable = try flag(.isBondable) ?? isBondable
+        requestsSecurity = try flag(.requestsSecurity) ?? requestsSecurity
+        confirmsJustWorksRepairing = try flag(.confirmsJustWorksRepairing) ?? confirmsJustWorksRepairing
+        user = try container.decodeIfPresent(VirtualUser.self, forKey: .user) ?? user
+        privacy = try container.decodeIfPresent(VirtualPrivacy.self, forKey: .privacy)
     }
 }
 

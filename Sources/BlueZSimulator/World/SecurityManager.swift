@@ -93,14 +93,13 @@ struct SecurityManager: Sendable {
     /// Deletes the key that an adapter has for the device with an identity, also the stored one if `isStored` says so.
     mutating func forget(_ identity: VirtualAddress, by adapter: Int, isStored: Bool) {
         guard let owner = adapters[adapter]?.address else { return }
-        if isStored { keys.remove(of: owner, for: identity) } else { keys.unload(of: owner, for: identity) }
+        if isStored { keys[owner, identity] = nil } else { keys[owner, identity]?.isLoaded = false }
     }
 
     /// A fault: the device with an identity forgets all its keys, or the adapters forget theirs of it.
     mutating func loseKeys(of identity: VirtualAddress, byDevice: Bool) {
         for adapter in adapters.values.map(\.address) {
-            let (owner, peer) = byDevice ? (identity, adapter) : (adapter, identity)
-            keys.remove(of: owner, for: peer)
+            if byDevice { keys[identity, adapter] = nil } else { keys[adapter, identity] = nil }
         }
     }
 
@@ -232,9 +231,7 @@ struct SecurityManager: Sendable {
         }
     }
 
-    private mutating func ask(
-        _ side: Side, _ question: PairingProcedure.Question, at end: CentralEnd
-    ) {
+    private mutating func ask(_ side: Side, _ question: PairingProcedure.Question, at end: CentralEnd) {
         guard let link = links[end] else { return }
         switch link[side] {
         case .adapter: notify(link[side], at: end, .asked(question))
@@ -281,9 +278,7 @@ struct SecurityManager: Sendable {
     }
 
     /// Does the first thing that is due.
-    mutating func timePassed() {
-        if let due = deadlines.popDue(at: now) { perform(due.key) }
-    }
+    mutating func timePassed() { if let due = deadlines.popDue(at: now) { perform(due.key) } }
 
     private mutating func perform(_ due: Due) {
         switch due.kind {

@@ -4,9 +4,7 @@ public struct VirtualAddress: Hashable, Sendable {
     public let value: UInt64
 
     /// Creates an address from its low 48 bits.
-    public init(value: UInt64) {
-        self.value = value & 0xFFFF_FFFF_FFFF
-    }
+    public init(value: UInt64) { self.value = value & 0xFFFF_FFFF_FFFF }
 
     /// Creates an address from its written form, with colons, dashes or underscores, in either case. Nil for anything else.
     public init?(_ text: some StringProtocol) {
@@ -32,13 +30,6 @@ public struct VirtualAddress: Hashable, Sendable {
 
     private static func digit(_ nibble: UInt8) -> UInt8 {
         nibble < 10 ? UInt8(ascii: "0") + nibble : UInt8(ascii: "A") + nibble - 10
-    }
-}
-
-extension Set<VirtualAddress> {
-    /// Inserts or removes an address.
-    mutating func set(_ address: VirtualAddress, _ isMember: Bool) {
-        if isMember { insert(address) } else { remove(address) }
     }
 }
 

@@ -78,8 +78,7 @@ public struct VirtualPeripheral: Hashable, Sendable {
         let first = appearsAfter + SeededGenerator.fraction(of: address.value) * interval
         let steps = max(0, ((seconds - first) / interval).rounded(.up))
         let next = first + steps * interval
-        if let disappearsAfter, next >= disappearsAfter { return nil }
-        return next
+        return next < disappearsAfter ?? .infinity ? next : nil
     }
 }
 
@@ -158,16 +157,12 @@ extension VirtualLink: Codable {
 
     public init(from decoder: any Decoder) throws {
         let container = try decoder.strictContainer(keyedBy: CodingKeys.self)
-        let usual = VirtualLink()
-        func seconds(_ key: CodingKeys, _ usual: TimeInterval) throws -> TimeInterval {
-            try container.number(Limits.seconds, forKey: key) ?? usual
-        }
-        self.init(
-            connectLatency: try seconds(.connectLatency, usual.connectLatency),
-            resolveLatency: try seconds(.resolveLatency, usual.resolveLatency),
-            exportDelay: try seconds(.exportDelay, usual.exportDelay),
-            callLatency: try seconds(.callLatency, usual.callLatency),
-            mtu: try container.number(Limits.mtu, forKey: .mtu) ?? usual.mtu,
-            connectTimeout: try seconds(.connectTimeout, usual.connectTimeout))
+        self.init()
+        connectLatency = try container.number(Limits.seconds, forKey: .connectLatency) ?? connectLatency
+        resolveLatency = try container.number(Limits.seconds, forKey: .resolveLatency) ?? resolveLatency
+        exportDelay = try container.number(Limits.seconds, forKey: .exportDelay) ?? exportDelay
+        callLatency = try container.number(Limits.seconds, forKey: .callLatency) ?? callLatency
+        mtu = try container.number(Limits.mtu, forKey: .mtu) ?? mtu
+        connectTimeout = try container.number(Limits.seconds, forKey: .connectTimeout) ?? connectTimeout
     }
 }

@@ -65,8 +65,7 @@ struct BlueCapTool: AsyncParsableCommand {
         let status = exitCode(for: error)
         let message = fullMessage(for: error)
         guard !message.isEmpty else { return status }
-        let text = message.split(separator: "\n", omittingEmptySubsequences: false)
-            .map { DisplayText.safe(String($0)) + "\n" }.joined()
+        let text = DisplayText.lines(message) + "\n"
         CommandRun.ignoreBrokenPipes()
         do {
             try (status == .success ? Output.standard : .error).write(text)

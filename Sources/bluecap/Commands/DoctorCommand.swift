@@ -34,7 +34,7 @@ struct DoctorCommand: AsyncParsableCommand {
             let diagnosis = await BlueCapDiagnosis.report(configuration: radio.centralConfiguration)
             try Task.checkCancellation()
             for finding in diagnosis.findings {
-                try await console.write(json.isOn ? finding.json.text : DisplayText.lines(of: finding))
+                try await console.write(json.isOn ? finding.json.text : DisplayText.lines("\(finding)"))
             }
             await console.clear()
             if diagnosis.hasProblem { throw ExitCode(ToolFailure.noAdapter) }
@@ -45,12 +45,5 @@ struct DoctorCommand: AsyncParsableCommand {
 extension BlueCapDiagnosis.Finding {
     fileprivate var json: JSON {
         ["severity": JSON(severity.rawValue), "subject": JSON(subject), "found": JSON(found), "advice": JSON(advice)]
-    }
-}
-
-extension DisplayText {
-    /// The lines of a finding; the texts of the bus in it are safe to print.
-    fileprivate static func lines(of finding: BlueCapDiagnosis.Finding) -> String {
-        "\(finding)".split(separator: "\n").map { safe(String($0)) }.joined(separator: "\n")
     }
 }

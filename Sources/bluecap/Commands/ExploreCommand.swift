@@ -63,7 +63,7 @@ struct ExploreCommand: AsyncParsableCommand {
                 try await Explorer(radio: radio, timeout: timeout).run()
             }
         }
-        try await link.withSession(peripheral, pairing.plan) { [self] session in
+        try await link.withSession(peripheral, pairing.plan()) { [self] session in
             try await session.run { try await show($0) }
         }
     }

@@ -57,7 +57,7 @@ struct MonitorCommand: AsyncParsableCommand {
 
     func run() async throws {
         let format = json.format(drawingUnless: remote.link.common)
-        try await remote.withSession(pairing.plan, isPersistent: true) { [self] session in
+        try await remote.withSession(pairing.plan(), isPersistent: true) { [self] session in
             try await Monitor(
                 session: session, interval: interval, window: window, count: count.values, duration: duration.seconds,
                 format: format

@@ -41,7 +41,7 @@ struct NotifyCommand: AsyncParsableCommand {
     @OptionGroup var pairing: PairingOptions
 
     func run() async throws {
-        try await remote.withSession(pairing.plan, isPersistent: true) { [self] session in
+        try await remote.withSession(pairing.plan(), isPersistent: true) { [self] session in
             try await Monitor(
                 session: session, count: count.values, duration: duration.seconds, format: json.format(), form: form
             ).run([characteristic])

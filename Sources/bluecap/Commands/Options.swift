@@ -43,9 +43,6 @@ struct CommonOptions: ParsableArguments {
         logger.logLevel = level ?? .critical
         return logger
     }
-
-    /// Log lines would disturb the line of the present step.
-    func makeConsole() -> Console { Console(showsStages: Output.error.isTerminal && !isLogging) }
 }
 
 /// One type for the commands that have these options, so that each has the same meaning and help text in all of them.
@@ -132,12 +129,8 @@ struct RadioOptions: ParsableArguments {
     var adapter: String?
 
     func validate() throws {
-        if simulation.peripherals != nil, !simulated {
-            throw ValidationError("--peripherals chooses what is simulated: add --simulated.")
-        }
-        if simulation.bluez != nil, !simulated {
-            throw ValidationError("--bluez chooses what is simulated: add --simulated.")
-        }
+        let option = simulation.peripherals != nil ? "--peripherals" : simulation.bluez != nil ? "--bluez" : nil
+        if let option, !simulated { throw ValidationError("\(option) chooses what is simulated: add --simulated.") }
         do {
             try CentralManager.Configuration(adapter: adapter).check()
         } catch {
@@ -155,10 +148,11 @@ struct RadioOptions: ParsableArguments {
             let simulator = simulated ? try simulation.makeSimulator() : nil
             defer { simulator?.end() }
             if isVisited, let simulator { Visitor.visitAdapters(of: simulator) }
+            // Log lines would disturb the line of the present step.
+            let console = Console(showsStages: Output.error.isTerminal && !common.isLogging)
             try await work(
                 Radio(
-                    busAddress: simulator?.address, adapter: adapter, logger: common.makeLogger(),
-                    console: common.makeConsole()))
+                    busAddress: simulator?.address, adapter: adapter, logger: common.makeLogger(), console: console))
         }
     }
 }
@@ -265,12 +259,10 @@ struct PairingOptions: ParsableArguments {
         }
     }
 
-    var plan: PairingPlan { plan(orElse: .never) }
-
     /// Returns the plan of the options.
     ///
     /// - Parameter usual: The mode if no option is given.
-    func plan(orElse usual: Mode) -> PairingPlan {
+    func plan(orElse usual: Mode = .never) -> PairingPlan {
         switch mode ?? (answers.isGiven ? .ask : usual) {
         case .never: PairingPlan()
         case .justWorks: answers.plan(.justWorks)

@@ -33,11 +33,11 @@ struct ReadCommand: AsyncParsableCommand {
     @OptionGroup var pairing: PairingOptions
 
     func run() async throws {
-        try await remote.run(pairing.plan) { [self] remote in
+        try await remote.run(pairing.plan()) { [self] remote in
             await remote.console.stage("Reading …")
             let (entry, target, profile) = try await remote.find(characteristic, usableFor: .read)
-            let read: Characteristic = try await target.read(timeout: remote.timeout).value
-            let value = AttributeValue(read.dataValue ?? Data(), profile: profile)
+            let data = try await target.read(from: 0, timeout: remote.timeout).value
+            let value = AttributeValue(data, profile: profile)
             if !json.isOn, form.text(of: value) == nil { throw form.misfit(value, of: entry.label) }
             try await remote.console.write(entry.line(of: value, json.format(), form))
         }
@@ -92,7 +92,7 @@ struct WriteCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await remote.run(pairing.plan) { [self] remote in
+        try await remote.run(pairing.plan()) { [self] remote in
             await remote.console.stage("Writing …")
             let wanted: CBCharacteristicProperties =
                 withoutResponse ? .writeWithoutResponse : [.write, .writeWithoutResponse]

@@ -103,8 +103,8 @@ struct Monitor: Sendable {
     fileprivate func read(_ source: Source, _ loop: Loop) {
         loop.perform {
             do {
-                let read: Characteristic = try await source.characteristic.read(timeout: session.timeout).value
-                loop.send(.value(read.dataValue ?? Data(), source, Date()))
+                let data = try await source.characteristic.read(from: 0, timeout: session.timeout).value
+                loop.send(.value(data, source, Date()))
             } catch {
                 loop.send(.unread(source, error))
             }

@@ -26,10 +26,10 @@ struct MonitorPlot: Drawing {
             lines.append(page.line("  Waiting for values " + page.glyphs.ellipsis, .dim))
         }
         // In addition to the series there are the title, and the axis with its labels.
-        let space = page.rows(beside: notice).map { max(2, $0 - 3) } ?? .max
-        let shown = page.height == nil || series.count * 2 <= space ? series.count : max(1, (space - 1) / 2)
-        let rest = space == .max ? .max : space - (shown < series.count ? 1 : 0)
-        let rows = rest == .max ? Self.usualRows : min(Self.mostRows, max(1, rest / max(1, shown) - 1))
+        let space = page.rows(beside: notice).map { max(2, $0 - 3) }
+        let shown = space.map { series.count * 2 <= $0 ? series.count : max(1, ($0 - 1) / 2) } ?? series.count
+        let rest = space.map { shown < series.count ? $0 - 1 : $0 }
+        let rows = rest.map { min(Self.mostRows, max(1, $0 / max(1, shown) - 1)) } ?? Self.usualRows
         let plotWidth = page.width - Self.labelWidth - 2
         for (number, each) in series.prefix(shown).enumerated() {
             let tint = Self.colours[number % Self.colours.count]
@@ -47,10 +47,10 @@ struct MonitorPlot: Drawing {
     // MARK: Lines
 
     private func header(_ series: Series, _ tint: Tint) -> StyledLine {
-        let latest = series.latest.map { Quantity(number: $0, unit: series.unit).text } ?? "?"
+        let latest = Quantity(number: series.latest, unit: series.unit).text
         let numbers =
             "  min \(Quantity.text(series.minimum))  max \(Quantity.text(series.maximum))"
-            + "  mean \(Quantity.text(series.mean ?? 0))"
+            + "  mean \(Quantity.text(series.mean))"
         var rest = page.width
         let parts: [Page.Part] = [
             (DisplayText.safe(series.name), [.bold]), ("  " + latest, [.bold, tint]), (numbers, []),
@@ -65,13 +65,11 @@ struct MonitorPlot: Drawing {
 
     private func axis(_ window: Double, width: Int) -> [StyledLine] {
         let left = "-\(Wording.number(window)) s"
-        let right = "now"
         let corner = String(repeating: " ", count: Self.labelWidth) + page.glyphs.corner
-        let gap = width - DisplayText.width(left) - DisplayText.width(right)
+        let rest = width - DisplayText.width(left)
+        let hasSpace = rest > DisplayText.width("now")
         let labels =
-            gap < 1
-            ? DisplayText.padded(right, to: width, alignment: .trailing)
-            : left + String(repeating: " ", count: gap) + right
+            (hasSpace ? left : "") + DisplayText.padded("now", to: hasSpace ? rest : width, alignment: .trailing)
         return [
             page.line(corner + String(repeating: page.glyphs.horizontal, count: width), .dim),
             page.line(String(repeating: " ", count: Self.labelWidth + 1) + labels, .dim),

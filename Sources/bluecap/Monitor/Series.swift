@@ -62,7 +62,6 @@ struct Series: Sendable {
     let unit: String
     /// Those that can still be shown, the oldest first.
     private(set) var samples: [Sample] = []
-    private(set) var latest: Double?
     private(set) var minimum = Double.infinity
     private(set) var maximum = -Double.infinity
     private(set) var count = 0
@@ -70,8 +69,11 @@ struct Series: Sendable {
 
     init(name: String, unit: String) { (self.name, self.unit) = (name, unit) }
 
-    /// Of all samples; `nil` if there is none.
-    var mean: Double? { count == 0 ? nil : sum / Double(count) }
+    /// The board makes a series with its first sample.
+    var latest: Double { samples.last?.number ?? .nan }
+
+    /// Of all samples.
+    var mean: Double { sum / Double(count) }
 
     /// - Parameter start: Samples that are older than the last one before this time are forgotten.
     mutating func add(_ number: Double, at time: Double, showingFrom start: Double) {
@@ -79,7 +81,7 @@ struct Series: Sendable {
         // One sample before the first that is shown is kept: the line begins there.
         let hidden = samples.prefix { $0.time < start }.count
         if hidden > 64 { samples.removeFirst(hidden - 1) }
-        (latest, count, sum) = (number, count + 1, sum + number)
+        (count, sum) = (count + 1, sum + number)
         (minimum, maximum) = (min(minimum, number), max(maximum, number))
     }
 }
@@ -106,13 +108,8 @@ struct MonitorBoard: Sendable {
     var count: Int { series.reduce(0) { $0 + $1.count } }
 
     mutating func add(_ quantity: Quantity, to name: String, at time: Double) {
-        let place: Int
-        if let known = series.firstIndex(where: { $0.name == name }) {
-            place = known
-        } else {
-            series.append(Series(name: name, unit: quantity.unit))
-            place = series.count - 1
-        }
+        let place = series.firstIndex { $0.name == name } ?? series.count
+        if place == series.count { series.append(Series(name: name, unit: quantity.unit)) }
         series[place].add(quantity.number, at: time, showingFrom: time - window)
     }
 

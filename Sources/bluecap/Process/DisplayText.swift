@@ -50,6 +50,11 @@ enum DisplayText {
         return String(result)
     }
 
+    /// Returns a text whose lines are safe to print.
+    static func lines(_ text: String) -> String {
+        text.split(separator: "\n", omittingEmptySubsequences: false).map { safe(String($0)) }.joined(separator: "\n")
+    }
+
     /// Returns a device's name that is safe to print, cut to the longest name that a device can have.
     static func name(_ text: String) -> String {
         guard text.utf8.count > longestName else { return safe(text) }

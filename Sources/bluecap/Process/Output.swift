@@ -23,7 +23,9 @@ struct Output: Sendable {
                 if count >= 0 {
                     rest = rest.dropFirst(count)
                 } else if code == EAGAIN {
-                    waitUntilWritable()
+                    // Another program may have made the descriptor non-blocking: a shell shares it with other programs.
+                    var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                    poll(&entry, 1, -1)
                 } else if code == EPIPE || (code == EIO && isTerminal) {
                     // EIO is the error of a terminal that was closed.
                     throw CancellationError()
@@ -36,12 +38,6 @@ struct Output: Sendable {
 
     /// Writes a line for people to standard error, with the tool's name. A failure is ignored.
     static func remark(_ text: String) { try? error.write("bluecap: \(DisplayText.safe(text))\n") }
-
-    /// Another program may have made the descriptor non-blocking: a shell shares it with other programs.
-    private func waitUntilWritable() {
-        var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-        poll(&entry, 1, -1)
-    }
 
     /// Calls `body` once when the reader of the pipe has closed it, or the terminal was closed. Without it, a command that
     /// prints nothing for a while would notice only at its next line.

@@ -42,12 +42,9 @@ enum CommandRun {
             defer { feed.finish() }
             try await work()
         }
-        var signal: Int32?
-        for await end in ends {
-            signal = end
-            task.cancel()
-            break
-        }
+        let signal = await ends.first { _ in true } ?? nil
+        // Has no effect on work that has ended.
+        task.cancel()
         do {
             try await task.value
         } catch is CancellationError {
@@ -97,16 +94,12 @@ enum Signals {
     static let endings = [SIGINT, SIGTERM, SIGHUP]
 
     /// The signals that were ignored when the process started: `nohup` does so, and a shell for a command in the background.
-    static let ignoredAtStart: Set<Int32> = {
-        var ignored: Set<Int32> = []
-        for number in endings + [SIGQUIT, SIGPIPE] {
-            var action = sigaction()
-            sigaction(number, nil, &action)
-            let handler = unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
-            if handler == unsafeBitCast(SIG_IGN, to: Int.self) { ignored.insert(number) }
-        }
-        return ignored
-    }()
+    static let ignoredAtStart = (endings + [SIGQUIT, SIGPIPE]).filter { number in
+        var action = sigaction()
+        sigaction(number, nil, &action)
+        let handler = unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+        return handler == unsafeBitCast(SIG_IGN, to: Int.self)
+    }
 
     /// Calls `handler` with the signal of each request, and with the number of requests so far, until the process ends.
     ///

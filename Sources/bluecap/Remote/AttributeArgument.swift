@@ -10,8 +10,8 @@ import Foundation
 /// | `Heart Rate Measurement` | a name, in upper or lower case |
 /// | `@002b`, `@0x2b` | a handle: that of the declaration, as `bluecap explore` prints it, or that of the value |
 /// | `180D/2A37`, `Heart Rate/Heart Rate Measurement` | the same within a service |
-struct AttributeArgument: ExpressibleByArgument, Equatable, Sendable {
-    enum Name: Equatable, Sendable {
+struct AttributeArgument: ExpressibleByArgument, Sendable {
+    enum Name: Sendable {
         case uuid(CBUUID)
         case handle(UInt32)
         case text(String)
@@ -65,8 +65,6 @@ struct AttributeArgument: ExpressibleByArgument, Equatable, Sendable {
         text = argument
         self.meanings = meanings
     }
-
-    static func == (left: AttributeArgument, right: AttributeArgument) -> Bool { left.text == right.text }
 
     /// Returns the characteristic that the text names.
     ///
@@ -132,27 +130,25 @@ struct AttributeArgument: ExpressibleByArgument, Equatable, Sendable {
                 "The peripheral has no characteristic \"\(text)\":",
                 (isLikeHandle ? "a handle begins with @, such as @\(text); " : "") + list)
         }
+        let name = Self.text(of: handle)
         for service in tree.services {
             if service.handle == handle {
                 return ToolFailure(
-                    "\(Self.text(of: handle)) is the handle of a service, \(service.label), and not of a characteristic:",
-                    list)
+                    "\(name) is the handle of a service, \(service.label), and not of a characteristic:", list)
             }
             for characteristic in service.characteristics {
                 if let descriptor = characteristic.descriptors.first(where: { $0.handle == handle }) {
                     return ToolFailure(
-                        "\(Self.text(of: handle)) is the handle of a descriptor, \(descriptor.label), and not of a "
-                            + "characteristic:",
+                        "\(name) is the handle of a descriptor, \(descriptor.label), and not of a characteristic:",
                         "that of its characteristic, \(characteristic.label), is \(Self.text(of: characteristic.handle))."
                     )
                 }
                 if characteristic.handles.contains(handle) {
-                    return ToolFailure(
-                        "\(Self.text(of: handle)) is a characteristic of another service, \(service.label):", list)
+                    return ToolFailure("\(name) is a characteristic of another service, \(service.label):", list)
                 }
             }
         }
-        return ToolFailure("The peripheral has no characteristic with the handle \(Self.text(of: handle)):", list)
+        return ToolFailure("The peripheral has no characteristic with the handle \(name):", list)
     }
 
     /// Why a characteristic has none of the properties that a command needs, and which command it has them for.

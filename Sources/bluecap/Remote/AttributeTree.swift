@@ -152,9 +152,7 @@ struct AttributeDirectory: Sendable {
     typealias Reader = @Sendable (_ timeout: Double) async throws -> AttributeValue
 
     var tree: AttributeTree
-    private(set) var characteristics: [UInt32: Characteristic] = [:]
-    /// The profiles of the characteristics that have one.
-    private(set) var profiles: [UInt32: CharacteristicProfile] = [:]
+    private(set) var characteristics: [UInt32: (target: Characteristic, profile: CharacteristicProfile?)] = [:]
     private(set) var readers: [UInt32: Reader] = [:]
 
     /// Discovers everything, and reads no value.
@@ -186,11 +184,9 @@ struct AttributeDirectory: Sendable {
     private mutating func add(
         _ characteristic: Characteristic, _ profile: CharacteristicProfile?
     ) -> AttributeTree.Characteristic {
-        characteristics[characteristic.number] = characteristic
-        profiles[characteristic.number] = profile
+        characteristics[characteristic.number] = (characteristic, profile)
         readers[characteristic.number] = { timeout in
-            let read: Characteristic = try await characteristic.read(timeout: timeout).value
-            return AttributeValue(read.dataValue ?? Data(), profile: profile)
+            AttributeValue(try await characteristic.read(from: 0, timeout: timeout).value, profile: profile)
         }
         return .init(
             handle: characteristic.number, uuid: characteristic.uuid,
@@ -252,9 +248,8 @@ private struct ValueReader {
             let value = try await read(timeout)
             losses = 0
             return .value(value)
-        } catch let error as CancellationError {
-            throw error
         } catch {
+            try Task.checkCancellation()
             if RemoteFailure.mayLackSecurity(error) {
                 failure = failure ?? error
                 try await replaceLink(after: error)
@@ -271,9 +266,8 @@ private struct ValueReader {
         do {
             try await remote.replaceLink()
             readers = try await remote.discover().readers
-        } catch let error as CancellationError {
-            throw error
         } catch {
+            try Task.checkCancellation()
             losses = Self.mostLosses
         }
     }

@@ -48,8 +48,7 @@ struct PeripheralSearch: Sendable {
     enum Effect: Equatable, Sendable {
         /// Call ``decide()`` after so many seconds; replaces an earlier timer.
         case wait(Double)
-        case found(Candidate)
-        case failed(String)
+        case decided(Result<Candidate, ToolFailure>)
     }
 
     /// How long to wait for another peripheral of the same name, in seconds: most advertise every second or faster.
@@ -78,8 +77,8 @@ struct PeripheralSearch: Sendable {
         }
         others.remove(candidate.address)
         if fit == .address {
-            isOver = true
-            return .found(candidate)
+            best = (fit, [candidate])
+            return decide()
         }
         guard let best, best.fit >= fit else {
             best = (fit, [candidate])
@@ -95,12 +94,19 @@ struct PeripheralSearch: Sendable {
     mutating func decide() -> Effect? {
         guard !isOver else { return nil }
         isOver = true
-        guard let candidates = best?.candidates, let first = candidates.first else { return .failed(nothingFound) }
-        guard candidates.count > 1 else { return .found(first) }
+        return .decided(outcome)
+    }
+
+    private var outcome: Result<Candidate, ToolFailure> {
+        guard let candidates = best?.candidates, let first = candidates.first else {
+            return .failure(ToolFailure(nothingFound))
+        }
+        guard candidates.count > 1 else { return .success(first) }
         let list = candidates.map { "\($0.address) (\($0.names.first.map(DisplayText.name) ?? "no name"))" }
-        return .failed(
-            "\"\(argument.text)\" is the name of \(candidates.count) peripherals; use the address of one: "
-                + list.joined(separator: ", ") + ".")
+        return .failure(
+            ToolFailure(
+                "\"\(argument.text)\" is the name of \(candidates.count) peripherals; use the address of one:",
+                list.joined(separator: ", ") + "."))
     }
 
     /// Returns the address of the bond that the argument names.
@@ -108,14 +114,8 @@ struct PeripheralSearch: Sendable {
         of argument: PeripheralArgument, amongBonds candidates: [Candidate]
     ) throws(ToolFailure) -> BluetoothAddress {
         var search = PeripheralSearch(for: argument, patience: nil)
-        for candidate in candidates {
-            if case .found(let found)? = search.discovered(candidate) { return found.address }
-        }
-        switch search.decide() {
-        case .found(let found)?: return found.address
-        case .failed(let why)?: throw ToolFailure(why)
-        case .wait?, nil: preconditionFailure("A search that has not found an address ends with a decision.")
-        }
+        for candidate in candidates { _ = search.discovered(candidate) }
+        return try search.outcome.get().address
     }
 
     private var nothingFound: String {

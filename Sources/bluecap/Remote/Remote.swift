@@ -97,15 +97,12 @@ struct Remote: Sendable {
             let descriptor = entry.descriptors.first { $0.uuid == CBUUID(string: "2901") }
             guard let read = descriptor.flatMap({ directory.readers[$0.handle] }) else { continue }
             // One that cannot be read is left out.
-            do {
-                descriptions[entry.handle] = try await read(timeout).text
-            } catch let error as CancellationError {
-                throw error
-            } catch {}
+            descriptions[entry.handle] = try? await read(timeout).text
+            try Task.checkCancellation()
         }
         let entry = try argument.find(in: directory.tree, usableFor: wanted, descriptions: descriptions)
-        guard let target = directory.characteristics[entry.handle] else { throw CharacteristicError.invalidated }
-        return (entry, target, directory.profiles[entry.handle])
+        guard let known = directory.characteristics[entry.handle] else { throw CharacteristicError.invalidated }
+        return (entry, known.target, known.profile)
     }
 
     /// Subscribes to a characteristic. Until the loop ends it receives an event for each value, and one without data where values
@@ -262,9 +259,8 @@ struct RemoteSession: Sendable {
                 case .wait(let seconds):
                     waits += 1
                     loop.send(.timeIsOver(wait: waits), after: seconds)
-                case .failed(let why): throw ToolFailure(why)
-                case .found(let candidate):
-                    if let peripheral = known[candidate.address] { return peripheral }
+                case .decided(let result):
+                    if let peripheral = known[try result.get().address] { return peripheral }
                 }
             }
             throw CancellationError()

@@ -21,15 +21,14 @@ extension PeripheralModel {
         guard let profile = profiles.service(CBUUID(string: uuid)) else {
             preconditionFailure("The library has no profile for \(uuid): use a service that has one.")
         }
-        let behaviours = Dictionary(uniqueKeysWithValues: behaviours.map { (CBUUID(string: $0.key), $0.value) })
-        let values = Dictionary(uniqueKeysWithValues: values.map { (CBUUID(string: $0.key), $0.value) })
         return Service(
             uuid: profile.uuid, name: profile.name,
             characteristics: profile.characteristics.map { characteristic in
-                Characteristic(
+                let isOwn = { CBUUID(string: $0) == characteristic.uuid }
+                return Characteristic(
                     uuid: characteristic.uuid, profile: characteristic, properties: characteristic.properties,
-                    value: values[characteristic.uuid] ?? characteristic.initialValue ?? Data(),
-                    behaviour: behaviours[characteristic.uuid] ?? .keeps)
+                    value: values.first { isOwn($0.key) }?.value ?? characteristic.initialValue ?? Data(),
+                    behaviour: behaviours.first { isOwn($0.key) }?.value ?? .keeps)
             })
     }
 

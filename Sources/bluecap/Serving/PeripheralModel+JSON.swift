@@ -137,7 +137,7 @@ extension CBAttributePermissions {
 
 extension CBCharacteristicProperties {
     /// Returns the properties with those of subscriptions that need security.
-    fileprivate func requiring(_ security: LinkSecurity) -> CBCharacteristicProperties {
+    func requiring(_ security: LinkSecurity) -> CBCharacteristicProperties {
         let notifying: Self = security.requirement(
             .notifyEncryptionRequired, .notifyAuthenticationRequired, .notifySecureConnectionRequired)
         let indicating: Self = security.requirement(

@@ -29,10 +29,9 @@ struct PeripheralModel: Sendable {
 
         /// The name in its profile, its assigned name, or the one in its description.
         var name: String? {
-            if let name = profile?.name { return name }
-            if let name = AssignedNumbers.characteristicName(uuid) { return name }
             let description = descriptors.first { $0.uuid == CBUUID(string: "2901") }
-            return description.flatMap { String(validating: $0.value, as: UTF8.self) }
+            return profile?.name ?? AssignedNumbers.characteristicName(uuid)
+                ?? description.flatMap { String(validating: $0.value, as: UTF8.self) }
         }
 
         /// The security of the link that reading and writing need; its properties have that of subscriptions.
@@ -50,8 +49,7 @@ struct PeripheralModel: Sendable {
             var characteristic = self
             if permissions.contains(.readable) { characteristic.protection.insert(.readEncryptionRequired) }
             if permissions.contains(.writeable) { characteristic.protection.insert(.writeEncryptionRequired) }
-            if properties.contains(.notify) { characteristic.properties.insert(.notifyEncryptionRequired) }
-            if properties.contains(.indicate) { characteristic.properties.insert(.indicateEncryptionRequired) }
+            characteristic.properties = properties.requiring(.encrypted)
             return characteristic
         }
 

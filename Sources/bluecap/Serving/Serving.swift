@@ -2,21 +2,6 @@ import BlueCapKit
 import Foundation
 import Logging
 
-/// Whether an adapter accepts new bonds, and for how long, which BlueZ stores for all programs.
-private struct Pairability: Sendable {
-    private let isPairable: Bool
-    /// `nil` for no limit.
-    private let timeout: Duration?
-
-    init(of manager: PeripheralManager) { (isPairable, timeout) = (manager.isPairable, manager.pairableTimeout) }
-
-    func restore(with manager: PeripheralManager) async {
-        // The limit can be set only together with the permission.
-        try? await manager.setPairable(true, timeout: timeout)
-        if !isPairable { try? await manager.setPairable(false) }
-    }
-}
-
 /// Serves and advertises: waits for the adapter, registers everything, follows what centrals do, and unregisters everything,
 /// also if something fails or the task is cancelled.
 struct Serving: Sendable {
@@ -39,6 +24,9 @@ struct Serving: Sendable {
     var pairableTime: Double?
     let format: Format
 
+    /// Whether the adapter accepts new bonds, and for how long, which BlueZ stores for all programs.
+    private typealias Pairability = (isPairable: Bool, timeout: Duration?)
+
     private var console: Console { radio.console }
 
     /// How long BlueZ may take from the start until everything is registered, in seconds. A short duration leaves it two.
@@ -53,17 +41,17 @@ struct Serving: Sendable {
             configuration: .init(
                 busAddress: radio.busAddress, adapter: radio.adapter, pairingPolicy: pairing.policy,
                 logger: radio.logger))
-        let before = Locked<Pairability?>(nil)
+        var before: Pairability?
         try await console.run {
             await console.stage("Waiting for Bluetooth …")
             try await radio.waitUntilUsable(manager.whenStateChanges(), for: limit) { manager.standing }
-            let result = await Result { try await serve(with: manager, clock, before) }
+            let result = await Result { try await serve(with: manager, clock, &before) }
             if case .failure(let error) = result, ServingFailure.isTimeout(error) {
                 // A registration that BlueZ has not confirmed ends with this process's connection to the bus.
                 manager.removeAllServices()
                 _ = manager.stopAdvertising() as Future<Void>
             } else {
-                await end(manager, before.withLock { $0 })
+                await end(manager, before)
             }
             try result.get()
         } failure: {
@@ -73,7 +61,7 @@ struct Serving: Sendable {
 
     /// - Parameter before: Receives what the adapter had before ``pairableTime`` was set.
     private func serve(
-        with manager: PeripheralManager, _ clock: Stopwatch, _ before: Locked<Pairability?>
+        with manager: PeripheralManager, _ clock: Stopwatch, _ before: inout Pairability?
     ) async throws {
         let notice = Task {
             try await Task.sleep(for: .seconds(Self.quiet))
@@ -89,7 +77,7 @@ struct Serving: Sendable {
             loop.observe(manager.whenPairingChanges()) { .paired($0.central, $0.change, Date()) }
             let characteristics = try await register(with: manager, machine, loop, clock)
             if let pairableTime {
-                before.withLock { $0 = Pairability(of: manager) }
+                before = (manager.isPairable, manager.pairableTimeout)
                 try await manager.setPairable(true, timeout: pairableTime).value
             }
             notice.cancel()
@@ -107,7 +95,10 @@ struct Serving: Sendable {
         await cleanUp(within: Self.farewell) {
             manager.removeAllServices()
             try? await manager.stopAdvertising(timeout: .seconds(Self.farewell))
-            await before?.restore(with: manager)
+            guard let before else { return }
+            // The limit can be set only together with the permission.
+            try? await manager.setPairable(true, timeout: before.timeout)
+            if !before.isPairable { try? await manager.setPairable(false) }
         }
     }
 

@@ -207,17 +207,14 @@ struct Fault: Sendable {
             method = word == "any" ? nil : word
         case .error:
             guard let word else { return }
-            guard Self.isErrorName(word) else {
+            // By the D-Bus specification: two elements or more, of letters, digits and underscores.
+            guard word.utf8.count < 256, word.wholeMatch(of: /[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+/) != nil
+            else {
                 throw misuse("\"\(word)\" is not an error name, such as org.bluez.Error.Failed")
             }
             error = DaemonError(name: word, message: words.isEmpty ? error.message : words.joined(separator: " "))
             words = []
         }
-    }
-
-    /// Whether it is an error's name by the D-Bus specification: two elements or more, of letters, digits and underscores.
-    private static func isErrorName(_ name: String) -> Bool {
-        name.utf8.count < 256 && name.wholeMatch(of: /[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+/) != nil
     }
 }
 
@@ -237,19 +234,20 @@ final class FaultInjector: Sendable {
         defer { turn.unlock() }
         if fault.form.needsDaemon { try requireDaemon() }
         for parameter in fault.form.parameters { try check(parameter, of: fault) }
-        fault.form.cause(simulator, fault)
-        try waitUntilSeen()
+        try waitUntilSeen { fault.form.cause(simulator, fault) }
         guard let sequel = fault.form.sequel else { return }
         turn.unlock()
         Thread.sleep(forTimeInterval: fault.seconds)
         turn.lock()
-        sequel(simulator)
-        try waitUntilSeen()
+        try waitUntilSeen { sequel(simulator) }
     }
 
-    private func waitUntilSeen() throws {
+    private func waitUntilSeen(_ cause: () -> Void) throws {
+        let wasRunning = simulator.isDaemonRunning
+        cause()
+        let isRunning = simulator.isDaemonRunning
         guard simulator.waitUntilDone(limit: Self.patience),
-            simulator.waitForOwner(simulator.isDaemonRunning, limit: Self.patience)
+            isRunning == wasRunning || simulator.waitForOwner(isRunning, limit: Self.patience)
         else { throw ToolFailure("The simulator did not do that within \(Int(Self.patience)) s.") }
     }
 

@@ -11,13 +11,10 @@ struct SimulatedState: Sendable {
 
     /// - Throws: ``ToolFailure`` if no folder can be made.
     init() throws {
-        let base = NSTemporaryDirectory()
-        var template = Array((base.hasSuffix("/") ? base : base + "/").utf8CString.dropLast())
-        template += "bluecap-state-XXXXXX".utf8CString
-        guard let made = template.withUnsafeMutableBufferPointer({ $0.baseAddress.flatMap(mkdtemp) }) else {
-            throw ToolFailure("No state directory could be made in \(base): \(String(cString: strerror(errno))).")
+        path = URL(fileURLWithPath: NSTemporaryDirectory() + "/bluecap-state-" + UUID().uuidString).path
+        guard mkdir(path, S_IRWXU) == 0 else {
+            throw ToolFailure("The state directory \(path) could not be made: \(String(cString: strerror(errno))).")
         }
-        path = String(cString: made)
     }
 
     /// Removes the folder with what is in it. A second call does nothing.

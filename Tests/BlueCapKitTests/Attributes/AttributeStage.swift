@@ -51,6 +51,12 @@ final class AttributeStage {
             simulator.advance(until: { peripheral.state == .connected }, limit: 30), "no link", file: file, line: line)
     }
 
+    /// Returns this stage when its peripheral is connected.
+    func connected(file: StaticString = #filePath, line: UInt = #line) -> AttributeStage {
+        connect(file: file, line: line)
+        return self
+    }
+
     var isLinked: Bool { peripheral.state == .connected }
 
     /// Connects and discovers all there is.

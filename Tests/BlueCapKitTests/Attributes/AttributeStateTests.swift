@@ -13,10 +13,10 @@ final class AttributeStateTests: XCTestCase {
     private func service(_ handle: UInt16, _ uuid: UInt32, characteristic: UInt32) -> [AttributeDeclaration] {
         [
             AttributeDeclaration(
-                handle: AttributeHandle(handle), uuid: CBUUID(uuid), role: .service(isPrimary: true, includes: [])),
+                handle: AttributeHandle(handle), kind: .service, uuid: CBUUID(uuid), isPrimary: true),
             AttributeDeclaration(
-                handle: AttributeHandle(handle + 1), uuid: CBUUID(characteristic),
-                role: .characteristic(of: AttributeHandle(handle), properties: [.read, .write])),
+                handle: AttributeHandle(handle + 1), kind: .characteristic, uuid: CBUUID(characteristic),
+                parent: AttributeHandle(handle), properties: [.read, .write]),
         ]
     }
 
@@ -143,24 +143,24 @@ final class AttributeStateTests: XCTestCase {
 
     func testAProtectedValueIsNotTriedAfterAPairingThatHasFailed() throws {
         try begin(service(1, 0x180D, characteristic: 0x2A38))
-        state.securityChanged(pairsOnDemand: true)
+        state.policyChanged(pairsForOperations: true)
         _ = state.submit(.read(offset: 0), on: try attribute(2), id(1), timeout: .infinity)
         let error = BlueZError(name: "org.bluez.Error.NotPermitted", message: "Not paired")
         XCTAssertEqual(replied(1, error), [])
-        state.securityChanged(pairsOnDemand: false, hasFailedToPair: true)
+        state.hasFailedToPair = true
         _ = Orders.given { state.secured(.timedOut, into: &$0) }
         let failure = BusError(BlueZError.pairingHasFailed)
         XCTAssertEqual(
             state.submit(.read(offset: 0), on: try attribute(2), id(2), timeout: .infinity),
             [.settle(id(2), .failed(.characteristic(.pairingRequired(.encryption, failure))))])
         // Without a pairing that has failed, it may be possible with the agent of another program.
-        state.securityChanged(pairsOnDemand: false)
+        state.policyChanged(pairsForOperations: false)
         XCTAssertNotEqual(state.submit(.read(offset: 0), on: try attribute(2), id(3), timeout: .infinity), [])
     }
 
     func testACommandOrAPairedPeripheralOnlyExceedsItsTime() throws {
         try begin(service(1, 0x180D, characteristic: 0x2A38))
-        state.securityChanged(pairsOnDemand: true)
+        state.policyChanged(pairsForOperations: true)
         _ = state.submit(.read(offset: 0), on: try attribute(2), id(1), timeout: .infinity)
         XCTAssertEqual(replied(1, noReply, isPaired: true), [.settle(id(1), .failed(.characteristic(.readTimeout)))])
         XCTAssertFalse(state.hasLostCalls)
@@ -220,7 +220,7 @@ final class AttributeStateTests: XCTestCase {
 
     func testADescriptorWaitsForItsCharacteristic() throws {
         let descriptor = AttributeDeclaration(
-            handle: AttributeHandle(3), uuid: CBUUID(0x2901), role: .descriptor(of: AttributeHandle(2)))
+            handle: AttributeHandle(3), kind: .descriptor, uuid: CBUUID(0x2901), parent: AttributeHandle(2))
         try begin(service(1, 0x180D, characteristic: 0x2A38) + [descriptor])
         let characteristic = try attribute(2)
         XCTAssertEqual(calls(state.submit(.read(offset: 0), on: characteristic, id(1), timeout: .infinity)), [id(1)])

@@ -1,3 +1,4 @@
+import BlueCapBlueZ
 import BlueCapGATT
 import XCTest
 
@@ -8,22 +9,22 @@ final class AttributeTableTests: XCTestCase {
 
     private func service(_ handle: UInt16, _ uuid: UInt32, includes: [UInt16] = []) -> AttributeDeclaration {
         AttributeDeclaration(
-            handle: AttributeHandle(handle), uuid: CBUUID(uuid),
-            role: .service(isPrimary: true, includes: includes.map { AttributeHandle($0) }))
+            handle: AttributeHandle(handle), kind: .service, uuid: CBUUID(uuid), isPrimary: true,
+            includes: includes.map { AttributeHandle($0) })
     }
 
     private func characteristic(
         _ handle: UInt16, _ uuid: UInt32, of service: UInt16, _ properties: CBCharacteristicProperties = .read
     ) -> AttributeDeclaration {
         AttributeDeclaration(
-            handle: AttributeHandle(handle), uuid: CBUUID(uuid),
-            role: .characteristic(of: AttributeHandle(service), properties: properties))
+            handle: AttributeHandle(handle), kind: .characteristic, uuid: CBUUID(uuid),
+            parent: AttributeHandle(service), properties: properties)
     }
 
     private func descriptor(_ handle: UInt16, _ uuid: UInt32, of characteristic: UInt16) -> AttributeDeclaration {
         AttributeDeclaration(
-            handle: AttributeHandle(handle), uuid: CBUUID(uuid),
-            role: .descriptor(of: AttributeHandle(characteristic)))
+            handle: AttributeHandle(handle), kind: .descriptor, uuid: CBUUID(uuid),
+            parent: AttributeHandle(characteristic))
     }
 
     private func id(_ handle: UInt16) -> AttributeID {
@@ -45,19 +46,19 @@ final class AttributeTableTests: XCTestCase {
     func testNothingIsShownBeforeItWasAskedFor() {
         readSample()
         XCTAssertEqual(table.services, [])
-        table.discoverServices([CBUUID(0x180D)])
+        table.discover(table.allServices, [CBUUID(0x180D)])
         XCTAssertEqual(table.services, [id(0x10)])
         XCTAssertEqual(table.characteristics(of: id(0x10)), [])
-        table.discoverCharacteristics([CBUUID(0x2A38), CBUUID(0x2AFF)], of: id(0x10))
+        table.discover([id(0x11), id(0x14)], [CBUUID(0x2A38), CBUUID(0x2AFF)])
         XCTAssertEqual(table.characteristics(of: id(0x10)), [id(0x14)])
-        table.discoverCharacteristics(nil, of: id(0x10))
+        table.discover([id(0x11), id(0x14)])
         XCTAssertEqual(table.characteristics(of: id(0x10)), [id(0x11), id(0x14)])
         XCTAssertEqual(table.descriptors(of: id(0x11)), [id(0x13)])
     }
 
     func testANewConnectionShowsNothingYet() {
         readSample()
-        table.discoverServices(nil)
+        table.discover(table.allServices)
         table.forgetDiscovered()
         XCTAssertEqual(table.services, [])
     }
@@ -71,7 +72,7 @@ final class AttributeTableTests: XCTestCase {
         _ = table.read([
             service(0x10, 0x180D), characteristic(0x11, 0x2A37, of: 0x10), characteristic(0x13, 0x2A37, of: 0x10),
         ])
-        table.discoverCharacteristics([CBUUID(0x2A37)], of: id(0x10))
+        table.discover([id(0x11), id(0x13)], [CBUUID(0x2A37)])
         XCTAssertEqual(table.characteristics(of: id(0x10)), [id(0x11), id(0x13)])
         XCTAssertNotEqual(id(0x11), id(0x13))
     }
@@ -98,7 +99,7 @@ final class AttributeTableTests: XCTestCase {
             characteristic(0x14, 0x2A38, of: 0x10), service(0x20, 0x180F, includes: [0x10]),
             characteristic(0x21, 0x2A19, of: 0x20),
         ])
-        XCTAssertTrue(difference.isEmpty)
+        XCTAssertFalse(difference.isChanged)
         XCTAssertEqual([0x10, 0x11, 0x13, 0x14, 0x20, 0x21].map { id($0) }, before)
     }
 
@@ -109,8 +110,7 @@ final class AttributeTableTests: XCTestCase {
             self.service(0x30, 0x180D), characteristic(0x31, 0x2A37, of: 0x30), descriptor(0x33, 0x2902, of: 0x31),
         ])
         XCTAssertEqual([service, measurement, configuration].map { handle($0) }, [0x30, 0x31, 0x33])
-        XCTAssertEqual(difference.changed, [service, measurement, configuration])
-        XCTAssertEqual(difference.added, [])
+        XCTAssertTrue(difference.isChanged)
         XCTAssertEqual(difference.invalidated.count, 3)
     }
 
@@ -135,7 +135,7 @@ final class AttributeTableTests: XCTestCase {
             service(0x10, 0x180D), characteristic(0x11, 0x2A37, of: 0x10), characteristic(0x15, 0x2A37, of: 0x10),
         ])
         XCTAssertEqual(difference.invalidated, [second])
-        XCTAssertEqual(difference.added, [id(0x15)])
+        XCTAssertNotEqual(id(0x15), second)
         XCTAssertEqual(id(0x11), first)
         XCTAssertEqual(table[second]?.isPresent, false)
     }
@@ -147,7 +147,7 @@ final class AttributeTableTests: XCTestCase {
         XCTAssertEqual(table[level]?.isPresent, false)
         let difference = table.read([service(0x20, 0x180F), characteristic(0x21, 0x2A19, of: 0x20)])
         XCTAssertEqual(id(0x21), level)
-        XCTAssertTrue(difference.added.contains(level))
+        XCTAssertTrue(difference.isChanged)
     }
 
     func testARemovedObjectIsAbsentUntilTheTableIsRead() {

@@ -34,7 +34,7 @@ final class DiscoveryBehaviourTests: XCTestCase {
 
     func testAWholeTableIsKnownWithoutDelay() throws {
         let stage = try AttributeStage([heartRate, battery], link: VirtualLink(resolveLatency: 0.1, exportDelay: 0))
-        stage.connect()
+            .connected()
         let before = stage.simulator.seconds
         try stage.wait(stage.peripheral.discoverAllServices() as Future<Peripheral>)
         XCTAssertLessThan(stage.simulator.seconds - before, 0.12)
@@ -89,8 +89,7 @@ final class DiscoveryBehaviourTests: XCTestCase {
     }
 
     func testWhatWasAskedForIsShownAndNothingElse() throws {
-        let stage = try AttributeStage([heartRate, battery])
-        stage.connect()
+        let stage = try AttributeStage([heartRate, battery]).connected()
         XCTAssertEqual(uuids(stage.peripheral.services), [])
         let discovery: Future<Peripheral> = stage.peripheral.discoverServices([
             CBUUID(string: "180D"), CBUUID(string: "FFFF"),
@@ -157,8 +156,7 @@ final class DiscoveryBehaviourTests: XCTestCase {
     // MARK: Time-outs and lost links
 
     func testDiscoveryTimesOutAndSucceedsTheNextTime() throws {
-        let stage = try AttributeStage([heartRate], link: VirtualLink(resolveLatency: 3))
-        stage.connect()
+        let stage = try AttributeStage([heartRate], link: VirtualLink(resolveLatency: 3)).connected()
         let first: Future<Peripheral> = stage.peripheral.discoverAllServices(timeout: 1)
         let second: Future<Peripheral> = stage.peripheral.discoverAllServices()
         XCTAssertEqual(stage.failure(of: first) as? PeripheralError, .serviceDiscoveryTimeout)
@@ -178,8 +176,7 @@ final class DiscoveryBehaviourTests: XCTestCase {
     }
 
     func testALinkThatIsLostFailsTheDiscovery() throws {
-        let stage = try AttributeStage([heartRate], link: VirtualLink(resolveLatency: 3))
-        stage.connect()
+        let stage = try AttributeStage([heartRate], link: VirtualLink(resolveLatency: 3)).connected()
         let discovery: Future<Peripheral> = stage.peripheral.discoverAllServices()
         stage.simulator.advance(by: 1)
         stage.simulator.simulateLinkLoss(of: AttributeStage.address)
@@ -187,8 +184,7 @@ final class DiscoveryBehaviourTests: XCTestCase {
     }
 
     func testADeviceThatIsRemovedFailsTheDiscovery() throws {
-        let stage = try AttributeStage([heartRate], link: VirtualLink(resolveLatency: 3))
-        stage.connect()
+        let stage = try AttributeStage([heartRate], link: VirtualLink(resolveLatency: 3)).connected()
         let discovery: Future<Peripheral> = stage.peripheral.discoverAllServices()
         stage.simulator.simulateDeviceRemoval(of: AttributeStage.address)
         XCTAssertEqual(stage.failure(of: discovery, limit: 1) as? PeripheralError, .disconnected)

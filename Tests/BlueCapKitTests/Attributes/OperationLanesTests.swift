@@ -1,5 +1,4 @@
 import BlueCapBlueZ
-import Foundation
 import TestSupport
 import XCTest
 
@@ -45,7 +44,7 @@ final class OperationLanesTests: XCTestCase {
         case "isIdle": return "\(lanes.isIdle)"
         case "isSecuring": return "\(lanes.isSecuring)"
         case "isHeld": return "\(lanes.isHeld(lane))"
-        case "pairsOnDemand": lanes.pairsOnDemand = true
+        case "pairsOnDemand": lanes.pairsForOperations = true
         case "close": lanes.close()
         case "hold": lanes.hold(lane)
         case "open": return words { lanes.open(where: { event.count == 1 || $0 == self.lane }, into: &$0) }

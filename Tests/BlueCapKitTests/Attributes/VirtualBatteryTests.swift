@@ -10,10 +10,10 @@ final class VirtualBatteryTests: XCTestCase {
     private let named = [CBUUID(0x180D), CBUUID.battery]
     private let heartRate = [
         AttributeDeclaration(
-            handle: AttributeHandle(0x10), uuid: CBUUID(0x180D), role: .service(isPrimary: true, includes: [])),
+            handle: AttributeHandle(0x10), kind: .service, uuid: CBUUID(0x180D), isPrimary: true),
         AttributeDeclaration(
-            handle: AttributeHandle(0x11), uuid: CBUUID(0x2A38),
-            role: .characteristic(of: AttributeHandle(0x10), properties: .read)),
+            handle: AttributeHandle(0x11), kind: .characteristic, uuid: CBUUID(0x2A38),
+            parent: AttributeHandle(0x10), properties: .read),
     ]
 
     override func setUp() {
@@ -52,10 +52,10 @@ final class VirtualBatteryTests: XCTestCase {
     func testAPeripheralThatShowsItsOwnBatteryNeedsNone() {
         let own = [
             AttributeDeclaration(
-                handle: AttributeHandle(0x20), uuid: .battery, role: .service(isPrimary: true, includes: [])),
+                handle: AttributeHandle(0x20), kind: .service, uuid: .battery, isPrimary: true),
             AttributeDeclaration(
-                handle: AttributeHandle(0x21), uuid: CBUUID(0x2A19),
-                role: .characteristic(of: AttributeHandle(0x20), properties: .read)),
+                handle: AttributeHandle(0x21), kind: .characteristic, uuid: CBUUID(0x2A19),
+                parent: AttributeHandle(0x20), properties: .read),
         ]
         _ = state.tableRead(heartRate + own, naming: named, link: 1)
         XCTAssertEqual(state.batteryChanged(85), [])

@@ -1,5 +1,4 @@
 import BlueZSimulator
-import Foundation
 import BlueCapReactor
 import TestSupport
 import XCTest

@@ -1,5 +1,4 @@
 import BlueCapBlueZ
-import Foundation
 import TestBasics
 import TestSupport
 import XCTest

@@ -1,7 +1,7 @@
-import BlueCapBlueZ
 import BlueCapGATT
 import XCTest
 
+@testable import BlueCapBlueZ
 @testable import BlueCapKit
 
 /// What a peripheral's state keeps of BlueZ's reason for the end of a link.
@@ -20,7 +20,9 @@ final class DisconnectDetailTests: XCTestCase {
     func testTheReasonOfALostLinkIsKeptUntilTheNextOne() throws {
         var (state, device) = try connected()
         let end = LinkEnd(name: "org.bluez.Reason.Timeout", message: "Connection timeout")
-        _ = state.statusChanged(.init(device: device, linkEnd: end))
+        var lost = LinkStatus(device: device)
+        lost.linkEnd = end
+        _ = state.statusChanged(lost)
         XCTAssertEqual(state.lastLoss, .linkLost)
         XCTAssertEqual(state.linkEnd, end)
 

@@ -1,7 +1,6 @@
 import BlueCapBlueZ
 import BlueCapFutures
 import BlueZSimulator
-import Foundation
 import XCTest
 
 @testable import BlueCapKit

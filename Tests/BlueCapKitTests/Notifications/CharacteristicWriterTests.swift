@@ -17,9 +17,15 @@ final class CharacteristicWriterTests: XCTestCase {
         try stage.wait(stage.characteristic("2A3B").acquireWriter())
     }
 
+    private func acquired(
+        link: VirtualLink = VirtualLink()
+    ) throws -> (stage: AttributeStage, writer: CharacteristicWriter) {
+        let stage = try makeStage(link: link)
+        return (stage, try acquire(on: stage))
+    }
+
     func testEachValueIsAWriteInItsOrder() throws {
-        let stage = try makeStage()
-        let writer = try acquire(on: stage)
+        let (stage, writer) = try acquired()
         let writes = (0..<200 as Range<UInt8>).map { writer.write(Data([$0, 1, 2])) }
         for write in writes { try stage.wait(write) }
         XCTAssertTrue(stage.simulator.advance(until: { self.answers.written.count == 200 }, limit: 60))
@@ -28,8 +34,7 @@ final class CharacteristicWriterTests: XCTestCase {
     }
 
     func testWhatDoesNotFitIsRefusedWithBothNumbers() throws {
-        let stage = try makeStage(link: VirtualLink(mtu: 100))
-        let writer = try acquire(on: stage)
+        let (stage, writer) = try acquired(link: VirtualLink(mtu: 100))
         XCTAssertEqual(writer.mtu, 100)
         XCTAssertEqual(writer.maximumLength, 97)
         XCTAssertEqual(
@@ -69,8 +74,7 @@ final class CharacteristicWriterTests: XCTestCase {
     }
 
     func testAClosedWriterWritesNothing() throws {
-        let stage = try makeStage()
-        let writer = try acquire(on: stage)
+        let (stage, writer) = try acquired()
         writer.close()
         XCTAssertTrue(writer.isClosed)
         XCTAssertEqual(stage.failure(of: writer.write(Data([1]))) as? CharacteristicError, .writerClosed)
@@ -78,8 +82,7 @@ final class CharacteristicWriterTests: XCTestCase {
     }
 
     func testItEndsWithTheLink() throws {
-        let stage = try makeStage()
-        let writer = try acquire(on: stage)
+        let (stage, writer) = try acquired()
         stage.loseLink()
         try stage.wait(writer.whenClosed())
         XCTAssertEqual(stage.failure(of: writer.write(Data([1]))) as? PeripheralError, .disconnected)
@@ -89,8 +92,7 @@ final class CharacteristicWriterTests: XCTestCase {
 
     /// The failure said that the peripheral was not connected.
     func testASocketThatTheDaemonClosesIsNotReportedAsALostLink() throws {
-        let stage = try makeStage()
-        let writer = try acquire(on: stage)
+        let (stage, writer) = try acquired()
         stage.simulator.simulateSocketLoss(of: AttributeStage.address)
         stage.simulator.advance(by: 0.1)
         let write = writer.write(Data([1]))
@@ -102,8 +104,7 @@ final class CharacteristicWriterTests: XCTestCase {
     }
 
     func testAWriteBetweenTheEndOfTheSocketAndThatOfTheLinkFailsWithTheLink() throws {
-        let stage = try makeStage()
-        let writer = try acquire(on: stage)
+        let (stage, writer) = try acquired()
         stage.simulator.simulateSocketLoss(of: AttributeStage.address)
         stage.simulator.advance(by: 0.1)
         let write = writer.write(Data([1]))
@@ -114,16 +115,14 @@ final class CharacteristicWriterTests: XCTestCase {
     }
 
     func testItEndsWithALinkThatTheApplicationEnds() throws {
-        let stage = try makeStage()
-        let writer = try acquire(on: stage)
+        let (stage, writer) = try acquired()
         stage.peripheral.disconnect()
         try stage.wait(writer.whenClosed())
         XCTAssertEqual(stage.failure(of: writer.write(Data([1]))) as? PeripheralError, .forcedDisconnect)
     }
 
     func testItEndsWithTheDaemonAndTheManager() throws {
-        let stage = try makeStage()
-        let writer = try acquire(on: stage)
+        let (stage, writer) = try acquired()
         stage.simulator.simulateDaemonDeath()
         try stage.wait(writer.whenClosed())
 
@@ -144,8 +143,7 @@ final class CharacteristicWriterTests: XCTestCase {
 
     /// The link takes one value at a time. A program that waits for each write has no more writes under way than the socket holds.
     func testAFullSocketMakesWritesWait() throws {
-        let stage = try makeStage(link: VirtualLink(callLatency: 0.01))
-        let writer = try acquire(on: stage)
+        let (stage, writer) = try acquired(link: VirtualLink(callLatency: 0.01))
         let writes = (0..<5_000).map { number in
             writer.write(Data([UInt8(truncatingIfNeeded: number), UInt8(truncatingIfNeeded: number >> 8)]))
         }
@@ -156,8 +154,7 @@ final class CharacteristicWriterTests: XCTestCase {
     }
 
     func testWritesThatWaitFailWithTheLinkEachOnce() throws {
-        let stage = try makeStage()
-        let writer = try acquire(on: stage)
+        let (stage, writer) = try acquired()
         let failures = Locked(0), successes = Locked(0)
         for number in 0..<5_000 {
             let write = writer.write(Data([UInt8(truncatingIfNeeded: number)]))

@@ -1,6 +1,5 @@
 import BlueCapFutures
 import BlueZSimulator
-import Foundation
 import TestSupport
 import XCTest
 
@@ -78,8 +77,7 @@ final class NotificationEventTests: XCTestCase {
     }
 
     func testAPeripheralsEventsNeedNoDiscovery() throws {
-        let stage = try AttributeStage([AttributeStage.heart])
-        stage.connect()
+        let stage = try AttributeStage([AttributeStage.heart]).connected()
         let elements = read(stage.peripheral.notificationEvents(rate))
         advance(stage) { stage.peripheral.services.first?.characteristics.first?.isNotifying == true }
         stage.notify(7)
@@ -180,8 +178,7 @@ final class NotificationEventTests: XCTestCase {
     }
 
     func testAReaderThatEndsBeforeTheSubscriptionHasBegunLeavesNone() throws {
-        let stage = try AttributeStage([AttributeStage.heart], link: VirtualLink(resolveLatency: 2))
-        stage.connect()
+        let stage = try AttributeStage([AttributeStage.heart], link: VirtualLink(resolveLatency: 2)).connected()
         let token = CancelToken()
         let stream = stage.peripheral.notificationEvents(rate)
         _ = read(stream, token)
@@ -191,32 +188,24 @@ final class NotificationEventTests: XCTestCase {
         XCTAssertEqual(stage.count(of: "StartNotify"), 0)
     }
 
+    /// Also if a subscription was refused meanwhile.
     func testAReaderThatEndsWhileTheLinkIsLostLeavesNoResubscription() throws {
-        let (stage, characteristic) = try AttributeStage.rate()
-        let token = CancelToken()
-        let stream = characteristic.notificationEvents()
-        _ = read(stream, token)
-        stage.awaitNotifying(characteristic)
-        stage.loseLink()
-        stream.cancel(token)
-        stage.reconnect()
-        stage.simulator.advance(by: 10)
-        XCTAssertEqual(stage.subscriptionCount(), 0)
-    }
-
-    func testARefusedSubscriptionDoesNotKeepThatOfAStream() throws {
-        let (stage, characteristic) = try AttributeStage.rate()
-        let token = CancelToken()
-        let stream = characteristic.notificationEvents()
-        _ = read(stream, token)
-        stage.awaitNotifying(characteristic)
-        stage.loseLink()
-        let refused: Future<Characteristic> = characteristic.startNotifying()
-        XCTAssertEqual(stage.failure(of: refused) as? PeripheralError, .disconnected)
-        stream.cancel(token)
-        stage.reconnect()
-        stage.simulator.advance(by: 10)
-        XCTAssertEqual(stage.subscriptionCount(), 0)
+        for isRefused in [false, true] {
+            let (stage, characteristic) = try AttributeStage.rate()
+            let token = CancelToken()
+            let stream = characteristic.notificationEvents()
+            _ = read(stream, token)
+            stage.awaitNotifying(characteristic)
+            stage.loseLink()
+            if isRefused {
+                let refused: Future<Characteristic> = characteristic.startNotifying()
+                XCTAssertEqual(stage.failure(of: refused) as? PeripheralError, .disconnected)
+            }
+            stream.cancel(token)
+            stage.reconnect()
+            stage.simulator.advance(by: 10)
+            XCTAssertEqual(stage.subscriptionCount(), 0, "\(isRefused)")
+        }
     }
 
     func testAStreamThatIsNeverReadEndsWithItsFirstValue() throws {

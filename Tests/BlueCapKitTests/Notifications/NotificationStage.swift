@@ -1,7 +1,6 @@
 import BlueCapFutures
 import BlueCapKit
 import BlueZSimulator
-import Foundation
 import XCTest
 
 /// What tests of notifications do with an ``AttributeStage``.

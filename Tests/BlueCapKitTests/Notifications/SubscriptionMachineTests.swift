@@ -1,5 +1,4 @@
 import BlueCapReactor
-import Foundation
 import TestSupport
 import XCTest
 

@@ -1,6 +1,5 @@
 import BlueCapKit
 import BlueZSimulator
-import Foundation
 import BlueCapFutures
 import XCTest
 
@@ -26,8 +25,7 @@ final class IdentifierOperationTests: XCTestCase {
     // MARK: Finding
 
     func testAReadDiscoversWhatItNeeds() throws {
-        let stage = try stage()
-        stage.connect()
+        let stage = try stage().connected()
         let data: Future<Data> = stage.peripheral.read(location)
         XCTAssertEqual(try stage.wait(data), Data([1]))
         XCTAssertEqual(stage.peripheral.services.map(\.uuid.uuidString), ["180D"])
@@ -35,8 +33,7 @@ final class IdentifierOperationTests: XCTestCase {
     }
 
     func testATextIsWrittenAndRead() throws {
-        let stage = try stage()
-        stage.connect()
+        let stage = try stage().connected()
         try stage.wait(stage.peripheral.write("Grüße", to: location))
         XCTAssertEqual(answers.written, [Array("Grüße".utf8)])
         answers.answerReads(of: "2A38", .value(Array("Model 7\0\0".utf8)))
@@ -45,8 +42,7 @@ final class IdentifierOperationTests: XCTestCase {
     }
 
     func testManyAtOnceShareOneDiscovery() throws {
-        let stage = try stage()
-        stage.connect()
+        let stage = try stage().connected()
         let before = stage.simulator.statistics.count(of: "GetManagedObjects")
         let found = (0..<50).map { _ in stage.peripheral.characteristic(location) }
         let services = (0..<50).map { _ in stage.peripheral.service(heartRate) }
@@ -73,8 +69,7 @@ final class IdentifierOperationTests: XCTestCase {
     }
 
     func testALostLinkFailsWhatIsBeingLookedFor() throws {
-        let stage = try stage(link: VirtualLink(resolveLatency: 5))
-        stage.connect()
+        let stage = try stage(link: VirtualLink(resolveLatency: 5)).connected()
         let data: Future<Data> = stage.peripheral.read(location)
         stage.simulator.advance(by: 1)
         stage.simulator.simulateLinkLoss(of: AttributeStage.address)
@@ -82,8 +77,7 @@ final class IdentifierOperationTests: XCTestCase {
     }
 
     func testAServiceThatIsNotThereIsNamedWithThoseThatAre() throws {
-        let stage = try stage()
-        stage.connect()
+        let stage = try stage().connected()
         let battery = CharacteristicIdentifier(uuid: "2A19", service: ServiceIdentifier(uuid: "180F"))
         let error = stage.failure(of: stage.peripheral.characteristic(battery)) as? PeripheralError
         guard case .serviceNotFound(CBUUID(string: "180F"), let available)? = error else {
@@ -95,8 +89,7 @@ final class IdentifierOperationTests: XCTestCase {
     }
 
     func testACharacteristicThatIsNotThereIsNamedWithThoseThatAre() throws {
-        let stage = try stage()
-        stage.connect()
+        let stage = try stage().connected()
         let control = CharacteristicIdentifier(uuid: "2A39", service: heartRate)
         XCTAssertEqual(
             stage.failure(of: stage.peripheral.characteristic(control)) as? ServiceError,
@@ -106,8 +99,7 @@ final class IdentifierOperationTests: XCTestCase {
     }
 
     func testTheErrorNamesAServiceThatBlueZ566DoesNotExport() throws {
-        let stage = try AttributeStage([VirtualService("180D")], bluez: .v5_66)
-        stage.connect()
+        let stage = try AttributeStage([VirtualService("180D")], bluez: .v5_66).connected()
         let access = ServiceIdentifier(uuid: "1800")
         let text = stage.failure(of: stage.peripheral.service(access))?.localizedDescription ?? ""
         XCTAssertTrue(text.contains("does not export services of this kind"), text)
@@ -123,8 +115,7 @@ final class IdentifierOperationTests: XCTestCase {
     }
 
     func testAMalformedIdentifierFailsAtOnce() throws {
-        let stage = try stage()
-        stage.connect()
+        let stage = try stage().connected()
         let wrong = CharacteristicIdentifier(uuid: "2A38", service: ServiceIdentifier(uuid: "18OD"))
         let futures: [Future<Void>] = [
             stage.peripheral.read(wrong).map(context: ImmediateContext()) { (_: Data) in },
@@ -143,8 +134,7 @@ final class IdentifierOperationTests: XCTestCase {
     // MARK: Time
 
     func testTheTimeIsUpWhileTheServicesAreNotKnown() throws {
-        let stage = try stage(link: VirtualLink(resolveLatency: 20))
-        stage.connect()
+        let stage = try stage(link: VirtualLink(resolveLatency: 20)).connected()
         let data: Future<Data> = stage.peripheral.read(location, timeout: 2)
         let before = stage.simulator.seconds
         XCTAssertEqual(stage.failure(of: data) as? PeripheralError, .serviceDiscoveryTimeout)
@@ -152,8 +142,7 @@ final class IdentifierOperationTests: XCTestCase {
     }
 
     func testTheTimeIsForDiscoveryAndReadTogether() throws {
-        let stage = try stage(link: VirtualLink(resolveLatency: 3))
-        stage.connect()
+        let stage = try stage(link: VirtualLink(resolveLatency: 3)).connected()
         answers.answerReads(of: "2A38", .never)
         let before = stage.simulator.seconds
         let data: Future<Data> = stage.peripheral.read(location, timeout: 5)
@@ -164,8 +153,7 @@ final class IdentifierOperationTests: XCTestCase {
     // MARK: Values
 
     func testValuesAreReadAndWrittenAsWhatTheyAre() throws {
-        let stage = try stage()
-        stage.connect()
+        let stage = try stage().connected()
         try stage.wait(stage.peripheral.write(UInt8(3), to: location))
         let value: Future<UInt8> = stage.peripheral.read(location)
         XCTAssertEqual(try stage.wait(value), 3)
@@ -174,8 +162,7 @@ final class IdentifierOperationTests: XCTestCase {
     }
 
     func testAReadYieldsWhatItBroughtAndNotWhatCameLater() throws {
-        let stage = try stage()
-        stage.connect()
+        let stage = try stage().connected()
         answers.answerReads(of: "2A38", .value([7]), .value([8]))
         let first: Future<Data> = stage.peripheral.read(location)
         let second: Future<Data> = stage.peripheral.read(location)
@@ -184,16 +171,14 @@ final class IdentifierOperationTests: XCTestCase {
     }
 
     func testOperationsKeepTheirOrderAlsoWhileTheServicesAreNotKnown() throws {
-        let stage = try stage()
-        stage.connect()
+        let stage = try stage().connected()
         let writes = (0..<20).map { stage.peripheral.write(Data([$0]), to: location) }
         for write in writes { try stage.wait(write) }
         XCTAssertEqual(answers.written, (0..<20).map { [$0] })
     }
 
     func testWhatTheCharacteristicCannotDoIsRefused() throws {
-        let stage = try stage()
-        stage.connect()
+        let stage = try stage().connected()
         let data: Future<Data> = stage.peripheral.read(rate)
         XCTAssertEqual(stage.failure(of: data) as? CharacteristicError, .readNotSupported)
     }
@@ -205,8 +190,7 @@ final class IdentifierOperationTests: XCTestCase {
     }
 
     func testNotificationsComeWithoutAnythingElseBeingAsked() throws {
-        let stage = try stage()
-        stage.connect()
+        let stage = try stage().connected()
         let received = Locked<[Data]>([])
         let stream = stage.peripheral.notifications(rate)
         stream.onSuccess(context: ImmediateContext()) { data in received.withLock { $0.append(data) } }
@@ -220,8 +204,7 @@ final class IdentifierOperationTests: XCTestCase {
     }
 
     func testAStreamThatCannotBeginEndsWithTheReason() throws {
-        let stage = try stage()
-        stage.connect()
+        let stage = try stage().connected()
         let failures = Locked<[String]>([])
         let stream = stage.peripheral.notifications(location)
         stream.onFailure(context: ImmediateContext()) { error in failures.withLock { $0.append("\(error)") } }
@@ -231,8 +214,7 @@ final class IdentifierOperationTests: XCTestCase {
     }
 
     func testASubscriptionIsEndedWithoutALink() throws {
-        let stage = try stage()
-        stage.connect()
+        let stage = try stage().connected()
         let stream = stage.peripheral.notifications(rate)
         XCTAssertTrue(stage.simulator.advance(until: { isSubscribed(on: stage) }, limit: 10))
         stage.simulator.simulateLinkLoss(of: AttributeStage.address)

@@ -1,5 +1,4 @@
 import BlueZSimulator
-import Foundation
 import BlueCapFutures
 import BlueCapReactor
 import TestBasics
@@ -62,8 +61,7 @@ final class RunTests: RandomTestCase {
     }
 
     func testALinkOfTheApplicationStays() throws {
-        let stage = try stage()
-        stage.connect()
+        let stage = try stage().connected()
         try stage.wait(readRun(stage))
         stage.simulator.advance(by: 10)
         XCTAssertTrue(stage.isLinked)
@@ -110,8 +108,7 @@ final class RunTests: RandomTestCase {
     }
 
     func testWhatIsAskedForBesidesDoesNotWait() throws {
-        let stage = try stage()
-        stage.connect()
+        let stage = try stage().connected()
         let gate = Promise<Void>()
         let run: Future<Void> = stage.peripheral.run { _ in try await gate.future.value }
         let besides: Future<Data> = stage.peripheral.read(location)
@@ -243,8 +240,7 @@ final class RunTests: RandomTestCase {
     }
 
     func testTheTimeIsUpAtWorkAndTheNextRunWaitsForTheEndOfTheWork() throws {
-        let stage = try stage()
-        stage.connect()
+        let stage = try stage().connected()
         let (story, location) = (story, location)
         let gate = Promise<Void>()
         let stubborn: Future<Void> = stage.peripheral.run(timeout: 2) { connected in
@@ -268,8 +264,7 @@ final class RunTests: RandomTestCase {
     }
 
     func testWaitingForItsTurnDoesNotCount() throws {
-        let stage = try stage()
-        stage.connect()
+        let stage = try stage().connected()
         answers.answerReads(of: "2A38", .value([1], after: 10), .value([2], after: 1))
         let first: Future<UInt8> = stage.peripheral.operations.read(location)
         let second: Future<UInt8> = stage.peripheral.operations.read(location, timeout: .seconds(2))
@@ -326,8 +321,7 @@ final class RunTests: RandomTestCase {
     // MARK: Cancelling
 
     func testARunIsCancelledWhileItWaitsAndWhileItWorks() throws {
-        let stage = try stage()
-        stage.connect()
+        let stage = try stage().connected()
         let story = story
         answers.answerReads(of: "2A38", .never)
         let (first, second) = (CancelToken(), CancelToken())
@@ -378,8 +372,7 @@ final class RunTests: RandomTestCase {
     }
 
     func testATaskThatARunHasBegunMayRunAfterIt() throws {
-        let stage = try stage()
-        stage.connect()
+        let stage = try stage().connected()
         let peripheral = stage.peripheral
         let gate = Promise<Void>()
         let executor = peripheral.session.loop.taskExecutor
@@ -396,8 +389,7 @@ final class RunTests: RandomTestCase {
     }
 
     func testAHandleOfARunIsOfNoUseAfterIt() throws {
-        let stage = try stage()
-        stage.connect()
+        let stage = try stage().connected()
         let run: Future<ConnectedPeripheral> = stage.peripheral.run { $0 }
         let connected = try stage.wait(run)
         let location = location
@@ -435,8 +427,7 @@ final class RunTests: RandomTestCase {
     }
 
     func testACancelledTaskCancelsItsRunAndWaitsForTheEndOfTheWork() throws {
-        let stage = try stage()
-        stage.connect()
+        let stage = try stage().connected()
         let (peripheral, location, story) = (stage.peripheral, location, story)
         answers.answerReads(of: "2A38", .never)
         let (task, future) = task(stage) {

@@ -1,7 +1,7 @@
-import BlueCapBlueZ
 import TestSupport
 import XCTest
 
+@testable import BlueCapBlueZ
 @testable import BlueCapKit
 
 /// A `PairingState` with what BlueZ reports of the device. It keeps the number of short links, which BlueCapKit stores.

@@ -1,6 +1,5 @@
 import BlueCapBlueZ
 import BlueZSimulator
-import Foundation
 import BlueCapFutures
 import BlueCapReactor
 import TestBasics

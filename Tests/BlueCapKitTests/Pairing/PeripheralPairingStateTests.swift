@@ -26,10 +26,10 @@ private struct PeripheralPlayer {
     /// Reads a characteristic of the table that is read for the link.
     private mutating func read(_ operation: OperationID, link: UInt32) throws {
         let service = AttributeDeclaration(
-            handle: AttributeHandle(1), uuid: CBUUID(0x180D), role: .service(isPrimary: true, includes: []))
+            handle: AttributeHandle(1), kind: .service, uuid: CBUUID(0x180D), isPrimary: true)
         let characteristic = AttributeDeclaration(
-            handle: AttributeHandle(2), uuid: CBUUID(0x2A38),
-            role: .characteristic(of: AttributeHandle(1), properties: [.read]))
+            handle: AttributeHandle(2), kind: .characteristic, uuid: CBUUID(0x2A38), parent: AttributeHandle(1),
+            properties: .read)
         _ = state.attributes.fencePassed(link: link)
         _ = state.attributes.tableRead([service, characteristic], naming: [], link: link)
         let target = try XCTUnwrap(state.attributes.table.id(at: AttributeHandle(2)))

@@ -1,6 +1,4 @@
 import BlueZSimulator
-import Dispatch
-import Foundation
 import BlueCapFutures
 import TestSupport
 import XCTest

@@ -1,6 +1,5 @@
 import BlueCapKit
 import BlueZSimulator
-import Dispatch
 import TestSupport
 import XCTest
 

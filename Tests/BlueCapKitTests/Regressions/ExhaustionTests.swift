@@ -1,7 +1,6 @@
 import BlueCapKit
 import BlueZSimulator
 import BlueCapDBus
-import Foundation
 import BlueCapFutures
 import BlueCapReactor
 import TestBasics

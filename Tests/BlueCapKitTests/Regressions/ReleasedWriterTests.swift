@@ -1,6 +1,5 @@
 import BlueCapKit
 import BlueZSimulator
-import Foundation
 import BlueCapFutures
 import TestSupport
 import XCTest

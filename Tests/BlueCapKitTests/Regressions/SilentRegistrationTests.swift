@@ -1,6 +1,5 @@
 import BlueCapKit
 import BlueZSimulator
-import Foundation
 import BlueCapFutures
 import TestSupport
 import XCTest
@@ -39,31 +38,19 @@ final class SilentRegistrationTests: XCTestCase {
         XCTAssertEqual(error(started), .advertisementRefused(failure))
     }
 
-    private func restartDaemon() {
+    /// After one lost reply a service was not registered for a day.
+    func testAServiceAndAnAdvertisementComeBackIfOneReplyToEachIsLostAfterARestart() {
+        let added = manager.add(MutableService(uuid: "180F"))
+        let started = manager.startAdvertising("Battery")
+        XCTAssertTrue(simulator.advance(until: { added.completed && started.completed }, limit: 5))
+        for call in ["RegisterApplication", "RegisterAdvertisement"] { simulator.simulateUnansweredCalls(1, of: call) }
         simulator.simulateDaemonDeath()
         simulator.advance(by: 1)
         simulator.simulateDaemonReturn()
-    }
-
-    /// After one lost reply a service was not registered for a day.
-    func testAServiceComesBackIfOneReplyIsLostAfterARestart() {
-        let added = manager.add(MutableService(uuid: "180F"))
-        XCTAssertTrue(simulator.advance(until: { added.completed }, limit: 5))
-        simulator.simulateUnansweredCalls(1, of: "RegisterApplication")
-        restartDaemon()
         simulator.advance(by: 10)
-        XCTAssertTrue(simulator.applications.isEmpty)
-        XCTAssertTrue(simulator.advance(until: { [simulator] in !simulator.applications.isEmpty }, limit: 15))
-    }
-
-    func testAnAdvertisementComesBackIfOneReplyIsLostAfterARestart() {
-        let started = manager.startAdvertising("Battery")
-        XCTAssertTrue(simulator.advance(until: { started.completed }, limit: 5))
-        simulator.simulateUnansweredCalls(1, of: "RegisterAdvertisement")
-        restartDaemon()
-        simulator.advance(by: 10)
-        XCTAssertTrue(simulator.advertisements.isEmpty)
-        XCTAssertTrue(simulator.advance(until: { [simulator] in !simulator.advertisements.isEmpty }, limit: 15))
+        XCTAssertTrue(simulator.applications.isEmpty && simulator.advertisements.isEmpty)
+        simulator.expect("the service", within: 15) { !simulator.applications.isEmpty }
+        simulator.expect("the advertisement", within: 15) { !simulator.advertisements.isEmpty }
     }
 
     /// The services that were registered before an `add` without a reply were registered again only after that reply.

@@ -1,6 +1,5 @@
 import BlueCapKit
 import BlueZSimulator
-import Foundation
 import XCTest
 
 /// A program that updated a characteristic to which no central was subscribed failed with `updateQueueFull` after 1,024

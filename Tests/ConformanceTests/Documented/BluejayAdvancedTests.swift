@@ -44,10 +44,10 @@ final class BluejayAdvancedTests: DocumentedBluejayCase, @unchecked Swift.Sendab
         private var blacklistedDiscoveries = [ScanDiscovery]()
         private var targetSerialNumber: String?
         let bluejay: Bluejay
-        let seen: Record
+        let seen: Notes
         let statusLabel = Label()
 
-        init(_ bluejay: Bluejay, _ seen: Record, target: String) {
+        init(_ bluejay: Bluejay, _ seen: Notes, target: String) {
             (self.bluejay, self.seen, targetSerialNumber) = (bluejay, seen, target)
         }
 
@@ -203,7 +203,7 @@ final class BluejayAdvancedTests: DocumentedBluejayCase, @unchecked Swift.Sendab
 
     func testAnAnswerIsAssembled() {
         connectedModule()
-        let (settings, seen) = (Settings(), seen!)
+        let (settings, seen) = (Settings(), seen)
         bluejay.run(backgroundTask: { peripheral in
             try peripheral.writeAndAssemble(
                 writeTo: Characteristics.rigadoTX,
@@ -225,7 +225,7 @@ final class BluejayAdvancedTests: DocumentedBluejayCase, @unchecked Swift.Sendab
 
     func testAnAnswerThatDoesNotComeTimesOut() {
         connectedModule()
-        let seen = seen!
+        let seen = seen
         bluejay.run(backgroundTask: { peripheral in
             try peripheral.writeAndAssemble(
                 writeTo: Characteristics.rigadoTX, value: ReadRequest(handle: Registers.system.firmwareVersion),
@@ -239,7 +239,7 @@ final class BluejayAdvancedTests: DocumentedBluejayCase, @unchecked Swift.Sendab
 
     func testAWriteIsFollowedByAListen() {
         connectedModule()
-        let seen = seen!
+        let seen = seen
         bluejay.run(backgroundTask: { peripheral in
             try peripheral.writeAndListen(
                 writeTo: Characteristics.rigadoTX, value: ReadRequest(handle: Registers.system.firmwareVersion),
@@ -255,7 +255,7 @@ final class BluejayAdvancedTests: DocumentedBluejayCase, @unchecked Swift.Sendab
 
     func testAListenOfABatchBlocksUntilItIsDone() {
         connectedSensor()
-        let seen = seen!
+        let seen = seen
         let measurement = CharacteristicIdentifier(uuid: "2A37", service: ServiceIdentifier(uuid: "180D"))
         bluejay.run(backgroundTask: { peripheral in
             try peripheral.listen(to: measurement) { (value: HeartRateMeasurement) -> ListenAction in
@@ -272,7 +272,7 @@ final class BluejayAdvancedTests: DocumentedBluejayCase, @unchecked Swift.Sendab
 
     func testAListenIsFlushed() {
         connectedModule()
-        let seen = seen!
+        let seen = seen
         bluejay.run(backgroundTask: { peripheral in
             try peripheral.flushListen(
                 to: Characteristics.rigadoRX, idleWindow: 1,

@@ -7,9 +7,9 @@ final class BluejayConnectionTests: DocumentedBluejayCase, @unchecked Swift.Send
     /// The guide's view controller that connects.
     private final class ViewController: DisconnectHandler {
         let bluejay: Bluejay
-        let seen: Record
+        let seen: Notes
 
-        init(_ bluejay: Bluejay, _ seen: Record) { (self.bluejay, self.seen) = (bluejay, seen) }
+        init(_ bluejay: Bluejay, _ seen: Notes) { (self.bluejay, self.seen) = (bluejay, seen) }
 
         private func debugPrint(_ text: String) { seen.note(text) }
         private func performSegue(withIdentifier identifier: String, sender: Any?) { seen.note(identifier) }
@@ -68,7 +68,7 @@ final class BluejayConnectionTests: DocumentedBluejayCase, @unchecked Swift.Send
 
     func testAQueuedDisconnectionWaitsForItsTurn() {
         connectedSensor()
-        let seen = seen!
+        let seen = seen
         let location = CharacteristicIdentifier(uuid: "2A38", service: ServiceIdentifier(uuid: "180D"))
         bluejay.read(from: location) { (result: ReadResult<UInt8>) in
             if case .success(let value) = result { seen.note("read \(value)") }
@@ -83,7 +83,7 @@ final class BluejayConnectionTests: DocumentedBluejayCase, @unchecked Swift.Send
             { (bluejay: Bluejay) in bluejay.disconnect(immediate: true) }, { $0.cancelEverything() },
         ] as [(Bluejay) -> Void] {
             connectedSensor()
-            let seen = seen!
+            let seen = seen
             let location = CharacteristicIdentifier(uuid: "2A38", service: ServiceIdentifier(uuid: "180D"))
             bluejay.read(from: location) { (result: ReadResult<UInt8>) in
                 if case .failure = result { seen.note("failed") }
@@ -96,7 +96,7 @@ final class BluejayConnectionTests: DocumentedBluejayCase, @unchecked Swift.Send
 
     func testEverythingIsCancelledWithoutDisconnecting() {
         connectedSensor()
-        let seen = seen!
+        let seen = seen
         let location = CharacteristicIdentifier(uuid: "2A38", service: ServiceIdentifier(uuid: "180D"))
         bluejay.read(from: location) { (result: ReadResult<UInt8>) in
             if case .failure(let error) = result { seen.note("\(error as? BluejayError == .cancelled)") }
@@ -145,7 +145,7 @@ final class BluejayConnectionTests: DocumentedBluejayCase, @unchecked Swift.Send
 
     func testADisconnectHandlerTakesThePlaceOfTheOneBefore() {
         connectedSensor()
-        let (first, second) = (ViewController(bluejay, Record()), ViewController(bluejay, seen))
+        let (first, second) = (ViewController(bluejay, Notes()), ViewController(bluejay, seen))
         bluejay.registerDisconnectHandler(handler: first)
         bluejay.registerDisconnectHandler(handler: second)
         loseTheLink()
@@ -156,7 +156,7 @@ final class BluejayConnectionTests: DocumentedBluejayCase, @unchecked Swift.Send
     func testAConnectionMayHaveATimeOut() {
         let identifier = discoveredSensor()
         simulator.remove(Self.address)
-        let seen = seen!
+        let seen = seen
         bluejay.connect(identifier, timeout: .seconds(15)) { result in
             if case .failure(let error) = result { seen.note("\(error as? BluejayError == .connectionTimedOut)") }
         }

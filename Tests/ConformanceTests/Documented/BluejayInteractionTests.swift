@@ -19,13 +19,13 @@ final class BluejayInteractionTests: DocumentedBluejayCase, @unchecked Swift.Sen
     /// The guide's view controllers.
     private final class ViewController {
         let bluejay: Bluejay
-        let seen: Record
+        let seen: Notes
         let sensorLocationCell = Cell()
         var sensorLocation: UInt8?
         var selectedCell: Cell? = Cell()
         let navigationController: NavigationController? = NavigationController()
 
-        init(_ bluejay: Bluejay, _ seen: Record) { (self.bluejay, self.seen) = (bluejay, seen) }
+        init(_ bluejay: Bluejay, _ seen: Notes) { (self.bluejay, self.seen) = (bluejay, seen) }
 
         private func debugPrint(_ value: Any) { seen.note("\(value)") }
 
@@ -206,7 +206,7 @@ final class BluejayInteractionTests: DocumentedBluejayCase, @unchecked Swift.Sen
         XCTAssertEqual(try bluejay.isListening(to: measurement), true)
         notify([0, 72])
         notify([0, 74])
-        let seen = seen!
+        let seen = seen
         bluejay.endListen(to: measurement) { _ in seen.note("ended") }
         eventually("the end") { seen.contains("ended") }
         notify([0, 76])
@@ -226,7 +226,7 @@ final class BluejayInteractionTests: DocumentedBluejayCase, @unchecked Swift.Sen
 
     func testAListenMayBeReplacedWhereItSaysSo() {
         connectedSensor()
-        let seen = seen!
+        let seen = seen
         for name in ["first", "second"] {
             bluejay.listen(to: measurement, multipleListenOption: .replaceable) { (result: ReadResult<Data>) in
                 if case .failure(let error) = result {
@@ -244,7 +244,7 @@ final class BluejayInteractionTests: DocumentedBluejayCase, @unchecked Swift.Sen
 
     func testAListenThatIsNotSupportedFails() {
         connectedSensor()
-        let seen = seen!
+        let seen = seen
         bluejay.listen(to: location) { (result: ReadResult<UInt8>) in
             if case .failure(let error) = result { seen.note(error.localizedDescription) }
         }
@@ -280,7 +280,7 @@ final class BluejayInteractionTests: DocumentedBluejayCase, @unchecked Swift.Sen
 
     func testABatchMayTakeUserDataAndReturnNothing() {
         connectedSensor()
-        let (seen, location) = (seen!, location)
+        let (seen, location) = (seen, location)
         bluejay.run(
             userData: UInt8(5),
             backgroundTask: { peripheral, value in try peripheral.write(to: location, value: value) }
@@ -306,7 +306,7 @@ final class BluejayInteractionTests: DocumentedBluejayCase, @unchecked Swift.Sen
 
     func testTheOuterBluejayMustNotBeCalledInABatch() {
         connectedSensor()
-        let (seen, location, bluejay) = (seen!, location, bluejay!)
+        let (seen, location, bluejay) = (seen, location, bluejay!)
         bluejay.run(backgroundTask: { _ in
             bluejay.read(from: location) { (result: ReadResult<UInt8>) in
                 if case .failure(let error) = result { seen.note(error.localizedDescription) }

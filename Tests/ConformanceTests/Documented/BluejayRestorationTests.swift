@@ -5,7 +5,7 @@ import XCTest
 /// The guide's section Background Operation.
 final class BluejayRestorationTests: DocumentedBluejayCase, @unchecked Swift.Sendable {
     private struct Log {
-        let seen: Record
+        let seen: Notes
         func debug(_ text: String) { seen.note(text) }
     }
 
@@ -15,7 +15,7 @@ final class BluejayRestorationTests: DocumentedBluejayCase, @unchecked Swift.Sen
         let log: Log
         let heartRate = CharacteristicIdentifier(uuid: "2A37", service: ServiceIdentifier(uuid: "180D"))
 
-        init(_ bluejay: Bluejay, _ seen: Record) { (self.bluejay, log) = (bluejay, Log(seen: seen)) }
+        init(_ bluejay: Bluejay, _ seen: Notes) { (self.bluejay, log) = (bluejay, Log(seen: seen)) }
 
         func start() {
             let startOptions = StartOptions(

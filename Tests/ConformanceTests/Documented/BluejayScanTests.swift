@@ -12,12 +12,12 @@ final class BluejayScanTests: DocumentedBluejayCase, @unchecked Swift.Sendable {
     /// The guide's view controller with a table of what was discovered.
     private final class ViewController {
         let bluejay: Bluejay
-        let seen: Record
+        let seen: Notes
         let heartRateService = ServiceIdentifier(uuid: "180D")
         let tableView = TableView()
         var peripherals: [ScanDiscovery] = []
 
-        init(_ bluejay: Bluejay, _ seen: Record) { (self.bluejay, self.seen) = (bluejay, seen) }
+        init(_ bluejay: Bluejay, _ seen: Notes) { (self.bluejay, self.seen) = (bluejay, seen) }
 
         private func debugPrint(_ text: String) { seen.note(text) }
 
@@ -117,7 +117,7 @@ final class BluejayScanTests: DocumentedBluejayCase, @unchecked Swift.Sendable {
         let scan = Bluejay.scan
         startBluejay()
         simulator.add(Self.sensor)
-        let seen = seen!
+        let seen = seen
         scan(bluejay)(
             0, true, nil, { _, _ in .continue },
             { lostDiscovery, discoveries in
@@ -146,7 +146,7 @@ final class BluejayScanTests: DocumentedBluejayCase, @unchecked Swift.Sendable {
     func testABlacklistedPeripheralIsIgnoredForTheRestOfTheScan() {
         startBluejay()
         simulator.add(Self.sensor)
-        let seen = seen!
+        let seen = seen
         bluejay.scan(
             duration: 2, allowDuplicates: true, serviceIdentifiers: nil,
             discovery: { _, _ in
@@ -160,7 +160,7 @@ final class BluejayScanTests: DocumentedBluejayCase, @unchecked Swift.Sendable {
     func testTheScanStopsAndAConnectionFollows() {
         startBluejay()
         simulator.add(Self.sensor)
-        let seen = seen!
+        let seen = seen
         let connectionResult: (ConnectionResult) -> Void = { result in
             guard case .success(let peripheral) = result else { return }
             seen.note("connected \(peripheral.name)")
@@ -176,7 +176,7 @@ final class BluejayScanTests: DocumentedBluejayCase, @unchecked Swift.Sendable {
     func testAConnectionIsMatchedWithTwoValues() {
         startBluejay()
         simulator.add(Self.sensor)
-        let seen = seen!
+        let seen = seen
         // An action that is taken apart and put together again keeps its time-out.
         func logged(_ action: ScanAction) -> ScanAction {
             guard case .connect(let discovery, let completion) = action else { return action }
@@ -199,7 +199,7 @@ final class BluejayScanTests: DocumentedBluejayCase, @unchecked Swift.Sendable {
     func testTheConnectionThatFollowsMayHaveATimeOutAndWarnings() {
         startBluejay()
         simulator.add(Self.sensor)
-        let seen = seen!
+        let seen = seen
         bluejay.scan(
             serviceIdentifiers: nil,
             discovery: { discovery, _ in

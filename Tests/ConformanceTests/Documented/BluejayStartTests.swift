@@ -1,6 +1,5 @@
 import Bluejay
 import BlueZSimulator
-import Dispatch
 import XCTest
 
 /// The guide's sections Initialization, Bluetooth Events, Services and Characteristics, and CoreBluetooth Migration.
@@ -8,9 +7,9 @@ final class BluejayStartTests: DocumentedBluejayCase, @unchecked Swift.Sendable 
     /// The part of the guide's view controller that receives events.
     private final class ViewController: ConnectionObserver {
         let bluejay: Bluejay
-        let seen: Record
+        let seen: Notes
 
-        init(_ bluejay: Bluejay, _ seen: Record) { (self.bluejay, self.seen) = (bluejay, seen) }
+        init(_ bluejay: Bluejay, _ seen: Notes) { (self.bluejay, self.seen) = (bluejay, seen) }
 
         func viewDidLoad() {
             bluejay.start(mode: .new(StartOptions.bluejayDefault), connectionObserver: self)
@@ -33,7 +32,7 @@ final class BluejayStartTests: DocumentedBluejayCase, @unchecked Swift.Sendable 
         simulator.add(Self.sensor)
         bluejay = Bluejay()
         bluejay.start()
-        let seen = seen!
+        let seen = seen
         bluejay.scan(
             serviceIdentifiers: nil,
             discovery: { discovery, _ in

@@ -1,5 +1,4 @@
 import Bluejay
-import Foundation
 import XCTest
 
 /// The guide's heart rate measurement.

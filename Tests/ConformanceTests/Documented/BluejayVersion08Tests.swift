@@ -1,6 +1,5 @@
 import Bluejay
 import BlueZSimulator
-import Dispatch
 import XCTest
 
 /// Bluejay as programs use it since version 0.8, beside the guide's spelling.
@@ -9,9 +8,9 @@ final class BluejayVersion08Tests: DocumentedBluejayCase, @unchecked Swift.Senda
 
     /// An observer, which notes what it receives.
     private class Observer {
-        let seen: Record
+        let seen: Notes
 
-        init(_ seen: Record) { self.seen = seen }
+        init(_ seen: Notes) { self.seen = seen }
     }
 
     /// A view controller of a program of that time.
@@ -197,7 +196,7 @@ final class BluejayVersion08Tests: DocumentedBluejayCase, @unchecked Swift.Senda
     func testAScanIgnoresSmallChangesOfTheStrength() {
         startBluejay()
         simulator.add(Self.sensor)
-        let seen = seen!
+        let seen = seen
         bluejay.scan(
             duration: 0, allowDuplicates: true, throttleRSSIDelta: 5, serviceIdentifiers: nil,
             discovery: { discovery, _ in
@@ -216,7 +215,7 @@ final class BluejayVersion08Tests: DocumentedBluejayCase, @unchecked Swift.Senda
 
     func testAFlushTakesATimeOutThatIsNotNone() {
         connectedSensor()
-        let (seen, heartRate) = (seen!, heartRate)
+        let (seen, heartRate) = (seen, heartRate)
         bluejay.run(backgroundTask: { peripheral -> Bool in
             try peripheral.flushListen(to: heartRate, nonZeroTimeout: .seconds(1)) { seen.note("flushed") }
             try peripheral.flushListen(to: heartRate, nonZeroTimeout: .none) { seen.note("never") }
@@ -237,7 +236,7 @@ final class BluejayVersion08Tests: DocumentedBluejayCase, @unchecked Swift.Senda
 
     func testADisconnectionResultHasTheCaseDisconnected() {
         connectedSensor()
-        let seen = seen!
+        let seen = seen
         bluejay.disconnect(immediate: true) { result in
             switch result {
             case .disconnected(let peripheral): seen.note("disconnected \(peripheral.name) \(peripheral.uuid)")
@@ -379,7 +378,7 @@ final class BluejayVersion08Tests: DocumentedBluejayCase, @unchecked Swift.Senda
         delegate.didFinishLaunching(bluejay)
         awaitListen()
         notify([0, 80])
-        let seen = seen!
+        let seen = seen
         eventually("the value") { seen.contains("unhandled Heart [0, 80]") }
         XCTAssertEqual(try? bluejay.isListening(to: heartRate), false)
 

@@ -1,6 +1,5 @@
 import Bluejay
 import BlueZSimulator
-import Dispatch
 import TestSupport
 import XCTest
 
@@ -12,8 +11,8 @@ class DocumentedBluejayCase: XCTestCase, VirtualTimeCase, @unchecked Swift.Senda
     static let address: VirtualAddress = "C0:FF:EE:00:18:0D"
 
     let simulator = Simulator.inProcess(room: .empty)
-    private(set) var seen: Record!
-    private(set) var callbacks: DispatchQueue!
+    let seen = Notes()
+    let callbacks = DispatchQueue(label: "callbacks")
     /// The guide's `bluejay`.
     var bluejay: Bluejay!
     private var stateHome: URL!
@@ -45,8 +44,6 @@ class DocumentedBluejayCase: XCTestCase, VirtualTimeCase, @unchecked Swift.Senda
         setenv("XDG_STATE_HOME", stateHome.path, 1)
         // The environment sets what the examples leave open.
         setenv("DBUS_SYSTEM_BUS_ADDRESS", simulator.address, 1)
-        seen = Record()
-        callbacks = DispatchQueue(label: "callbacks")
         bluejay = Bluejay(callbackQueue: callbacks)
     }
 

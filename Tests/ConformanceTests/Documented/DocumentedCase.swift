@@ -14,13 +14,13 @@ import XCTest
 class DocumentedCase: XCTestCase, VirtualTimeCase, @unchecked Sendable {
     let simulator = Simulator.inProcess(room: .empty)
     /// What handlers of the test were called with.
-    private(set) var seen: Record!
+    let seen = Notes()
     /// The manager of examples that say `self.manager`.
     var manager: CentralManager!
     /// The peripheral of examples that keep what they discovered.
     var discoveredPeripheral: Peripheral?
     /// Decides whether the sensor accepts connections.
-    private(set) var shyness: Shyness!
+    let shyness = Shyness()
     /// Where managers keep what they restore, for this test alone.
     private var stateHome: URL!
 
@@ -28,8 +28,6 @@ class DocumentedCase: XCTestCase, VirtualTimeCase, @unchecked Sendable {
         stateHome = FileManager.default.temporaryDirectory.appendingPathComponent("conformance-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: stateHome, withIntermediateDirectories: true)
         setenv("XDG_STATE_HOME", stateHome.path, 1)
-        seen = Record()
-        shyness = Shyness()
     }
 
     override func tearDownWithError() throws {
@@ -103,19 +101,6 @@ class DocumentedCase: XCTestCase, VirtualTimeCase, @unchecked Sendable {
     }
 
     var notedTexts: [String] { seen.texts }
-}
-
-/// The events of a test, recorded on any thread.
-// Unchecked: `entries` is touched under the lock alone.
-final class Record: @unchecked Sendable {
-    private let lock = NSLock()
-    private var entries: [String] = []
-
-    func note(_ text: String) { lock.withLock { entries.append(text) } }
-
-    var texts: [String] { lock.withLock { entries } }
-    var count: Int { texts.count }
-    func contains(_ text: String) -> Bool { texts.contains(text) }
 }
 
 /// A peripheral that can ignore connection requests.

@@ -72,7 +72,7 @@ final class VerbFormTests: DocumentedCase, @unchecked Sendable {
 
     func testAnAsyncFunctionUsesFuturesToo() async throws {
         let (manager, peripheral) = try await sensor()
-        let seen = seen!
+        let seen = seen
         let future: Future<UInt8> = peripheral.read(Self.battery, timeout: 5)
         future.onSuccess { seen.note("\($0)") }
         let chained = peripheral.discoverAllServices().flatMap { $0.read(Self.battery) }.map { $0.count }
@@ -186,7 +186,7 @@ final class VerbFormTests: DocumentedCase, @unchecked Sendable {
 
     func testACancelledLoopEndsWhatItStarted() async throws {
         let (manager, peripheral) = try await sensor()
-        let (seen, selector) = (seen!, AttributeSelector(CBUUID(string: "2A19")))
+        let (seen, selector) = (seen, AttributeSelector(CBUUID(string: "2A19")))
         let values = Task(executorPreference: simulator.taskExecutor) {
             for try await case .value(let data) in peripheral.notificationEvents(Self.battery) {
                 seen.note("\(data[0])")

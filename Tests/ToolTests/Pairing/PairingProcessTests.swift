@@ -1,6 +1,5 @@
 import ArgumentParser
 import BlueZSimulator
-import Foundation
 import TestBasics
 import XCTest
 

@@ -1,7 +1,6 @@
 import ArgumentParser
 import BlueCapKit
 import BlueZSimulator
-import Foundation
 import TestBasics
 import XCTest
 

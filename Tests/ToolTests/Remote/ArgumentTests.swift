@@ -1,5 +1,4 @@
 import BlueCapKit
-import Foundation
 import XCTest
 
 @testable import bluecap
@@ -123,11 +122,13 @@ final class PeripheralSearchTests: XCTestCase {
         .init(address: BluetoothAddress(rawValue: 0xC05A_1700_1800 + last), names: name.map { [$0] } ?? [])
     }
 
+    private func failed(_ why: String) -> PeripheralSearch.Effect { .decided(.failure(ToolFailure(why))) }
+
     func testAnAddressIsFoundAtOnce() throws {
         for text in ["C0:5A:17:00:18:07", "c0:5a:17:00:18:07", "C0-5A-17-00-18-07"] {
             var search = try search(text)
             XCTAssertNil(search.discovered(candidate(1, text)))
-            XCTAssertEqual(search.discovered(candidate(7, nil)), .found(candidate(7, nil)))
+            XCTAssertEqual(search.discovered(candidate(7, nil)), .decided(.success(candidate(7, nil))))
             XCTAssertNil(search.decide())
         }
     }
@@ -138,14 +139,14 @@ final class PeripheralSearchTests: XCTestCase {
             search.discovered(candidate(1, "Pulse Strap")), .wait(PeripheralSearch.waitForNamesakes))
         XCTAssertNil(search.discovered(candidate(1, "Pulse Strap")))
         XCTAssertNil(search.discovered(candidate(2, "Pulse Strap 2")))
-        XCTAssertEqual(search.decide(), .found(candidate(1, "Pulse Strap")))
+        XCTAssertEqual(search.decide(), .decided(.success(candidate(1, "Pulse Strap"))))
     }
 
     func testABeginningGivesWayToTheWholeName() throws {
         var search = try search("Pulse")
         XCTAssertEqual(search.discovered(candidate(2, "Pulse 2")), .wait(PeripheralSearch.waitForBetter))
         XCTAssertEqual(search.discovered(candidate(1, "Pulse")), .wait(PeripheralSearch.waitForNamesakes))
-        XCTAssertEqual(search.decide(), .found(candidate(1, "Pulse")))
+        XCTAssertEqual(search.decide(), .decided(.success(candidate(1, "Pulse"))))
     }
 
     func testNamesakesAreListedAndNoneIsTaken() throws {
@@ -154,7 +155,7 @@ final class PeripheralSearchTests: XCTestCase {
         _ = search.discovered(candidate(2, "Pulse"))
         XCTAssertEqual(
             search.decide(),
-            .failed(
+            failed(
                 "\"Pulse\" is the name of 2 peripherals; use the address of one: "
                     + "C0:5A:17:00:18:01 (Pulse), C0:5A:17:00:18:02 (Pulse)."))
     }
@@ -171,7 +172,7 @@ final class PeripheralSearchTests: XCTestCase {
             var candidate = candidate(1, "BlueZ 5.66")
             candidate.names.append("Kitchen")
             XCTAssertEqual(search.discovered(candidate), .wait(PeripheralSearch.waitForNamesakes), text)
-            XCTAssertEqual(search.decide(), .found(candidate), text)
+            XCTAssertEqual(search.decide(), .decided(.success(candidate)), text)
         }
     }
 
@@ -180,12 +181,12 @@ final class PeripheralSearchTests: XCTestCase {
         _ = search.discovered(candidate(1, "Kitchen"))
         XCTAssertEqual(
             search.decide(),
-            .failed(
+            failed(
                 "No peripheral named \"Pulse\" was found in 10 s, but 1 other: `bluecap scan` lists what is in range."))
         var address = try self.search("C0:5A:17:00:18:07")
         XCTAssertEqual(
             address.decide(),
-            .failed(
+            failed(
                 "No peripheral with the address C0:5A:17:00:18:07 was found in 10 s, nor any other: "
                     + "`bluecap scan` lists what is in range."))
     }

@@ -1,5 +1,4 @@
 import BlueZSimulator
-import Foundation
 import TestBasics
 import XCTest
 

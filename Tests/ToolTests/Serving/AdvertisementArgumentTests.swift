@@ -1,6 +1,5 @@
 import ArgumentParser
 import BlueCapKit
-import Foundation
 import XCTest
 
 @testable import bluecap

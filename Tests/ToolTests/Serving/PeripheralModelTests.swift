@@ -1,6 +1,5 @@
 import BlueCapKit
 import BlueZSimulator
-import Foundation
 import TestBasics
 import XCTest
 

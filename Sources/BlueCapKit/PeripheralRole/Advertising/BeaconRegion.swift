@@ -82,15 +82,12 @@ public final class BeaconRegion: Sendable {
 
 extension BeaconRegion: Hashable {
     public static func == (left: BeaconRegion, right: BeaconRegion) -> Bool {
-        left.proximityUUID == right.proximityUUID && left.identifier == right.identifier
-            && left.major == right.major && left.minor == right.minor
+        left.identifier == right.identifier && left.filter == right.filter
     }
 
     public func hash(into hasher: inout Hasher) {
-        hasher.combine(proximityUUID)
         hasher.combine(identifier)
-        hasher.combine(major)
-        hasher.combine(minor)
+        hasher.combine(filter)
     }
 }
 

@@ -37,13 +37,6 @@ public enum UnsubscribedUpdatePolicy: Hashable, Sendable, CaseIterable {
 /// effects: its owner hands over what ``next()`` returns, and reports the outcome of each value with ``ended(_:)``, in
 /// their order, unless the subscription has ended before.
 struct UpdateQueue {
-    enum Acceptance: Equatable {
-        case queued
-        case refused
-        /// Accepted, and these updates were dropped: older ones, or the value itself if none may wait.
-        case dropped([ServerUpdate])
-    }
-
     /// The number of updates that may be handed over without a confirmation: enough to keep a socket busy, and too few
     /// to fill the buffers of the bus.
     static let window = 64
@@ -83,24 +76,25 @@ struct UpdateQueue {
 
     // MARK: Adding
 
-    mutating func add(_ update: ServerUpdate) -> Acceptance {
+    /// Adds an update, unless the policy refuses it. Returns the updates that are dropped for it: older ones, or the value
+    /// itself if none may wait; `nil` if it is refused.
+    mutating func add(_ update: ServerUpdate) -> [ServerUpdate]? {
         guard isSubscribed else {
             updates.append(update)
-            let victims = trim()
-            return victims.isEmpty ? .queued : .dropped(victims)
+            return trim()
         }
         guard count >= limit else {
             updates.append(update)
-            return .queued
+            return []
         }
-        guard policy == .dropOldest else { return .refused }
+        guard policy == .dropOldest else { return nil }
         // Updates that were handed over may have arrived, and cannot be cancelled: if there are no others, one more
         // waits behind them.
         let victim = count > inFlight ? updates.remove(at: head + inFlight) : nil
         updates.append(update)
-        guard let victim else { return .queued }
+        guard let victim else { return [] }
         dropped += 1
-        return .dropped([victim])
+        return [victim]
     }
 
     /// Drops the oldest updates that may not wait, while there is no subscription and no update is handed over. Updates

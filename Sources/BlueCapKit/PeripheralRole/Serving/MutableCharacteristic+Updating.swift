@@ -37,9 +37,7 @@ extension MutableCharacteristic {
     /// - Throws: As ``update(withData:)``, and ``MutableCharacteristicError/notSerializable`` if the texts are not a
     ///   valid value of the profile.
     public func update(withString value: [String: String]) throws(MutableCharacteristicError) {
-        try checkUpdating()
-        guard let data = profile.data(fromString: value) else { throw MutableCharacteristicError.notSerializable }
-        try submit(data)
+        try submit(profile.data(fromString: value))
     }
 
     /// Sets a value, converted to bytes, and sends it.
@@ -146,14 +144,7 @@ extension MutableCharacteristic {
     /// are not restored: a restored characteristic begins with ``UnsubscribedUpdatePolicy/queue`` and no updates.
     public var unsubscribedUpdatePolicy: UnsubscribedUpdatePolicy {
         get { core.withLock { $0.updates.unsubscribedPolicy } }
-        set {
-            let (dropped, finished, session) = core.withLock { core in
-                let dropped = core.updates.keepUnsubscribed(newValue)
-                return (dropped, core.takeFinished(), core.session)
-            }
-            withExtendedLifetime(dropped) {}
-            if let session { finish(finished, session) }
-        }
+        set { _ = change { $0.updates.keepUnsubscribed(newValue) } }
     }
 
     /// The number of updates that were accepted and dropped without being sent.
@@ -178,13 +169,9 @@ extension MutableCharacteristic {
 
     // MARK: Sending
 
-    private func checkUpdating() throws(MutableCharacteristicError) {
-        guard core.withLock({ $0.session != nil }) else { throw MutableCharacteristicError.unconfigured }
-        guard flags.canBeSubscribedTo else { throw MutableCharacteristicError.notifyNotSupported }
-    }
-
+    /// - Parameter value: `nil` for texts that are not a valid value of the profile.
     @discardableResult
-    private func submit(_ value: Data, for centrals: [Central]? = nil)
+    private func submit(_ value: Data?, for centrals: [Central]? = nil)
         throws(MutableCharacteristicError)
         -> Bool
     {
@@ -194,16 +181,16 @@ extension MutableCharacteristic {
             core throws(MutableCharacteristicError) -> (ServerApplication?, Bool) in
             guard core.session != nil else { throw MutableCharacteristicError.unconfigured }
             guard flags.canBeSubscribedTo else { throw MutableCharacteristicError.notifyNotSupported }
+            guard let value else { throw MutableCharacteristicError.notSerializable }
             guard value.count <= AttributeProtocol.longestValue else {
                 throw MutableCharacteristicError.tooLong(count: value.count, maximum: AttributeProtocol.longestValue)
             }
             let devices: [ObjectKey]? =
                 if let centrals { try core.subscribers.devices(of: centrals, for: value) } else { nil }
-            switch core.updates.add(ServerUpdate(value, for: devices)) {
-            case .queued: break
-            case .dropped(let victims): old.1 = victims
-            case .refused: throw MutableCharacteristicError.updateQueueFull(limit: core.updates.limit)
+            guard let dropped = core.updates.add(ServerUpdate(value, for: devices)) else {
+                throw MutableCharacteristicError.updateQueueFull(limit: core.updates.limit)
             }
+            old.1 = dropped
             if devices == nil { (old.0, core.value) = (core.value, value) }
             return (core.updates.mustWake() ? core.application : nil, core.updates.isSubscribed)
         }
@@ -212,23 +199,27 @@ extension MutableCharacteristic {
         return isUpdating
     }
 
-    func finish(_ promises: [Promise<Void>], _ session: PeripheralManagerSession) {
-        guard !promises.isEmpty else { return }
-        session.complete { for promise in promises { promise.success(()) } }
+    /// Changes the updates or the subscribers, and then completes the futures of ``whenUpdatesSent()`` if no update waits.
+    /// - Returns: What `body` returns, which is released after the lock.
+    @inline(__always)
+    private func change<R>(_ body: (inout Core) -> R) -> R {
+        let (result, finished, session) = core.withLock { core in
+            let result = body(&core)
+            guard core.updates.isEmpty else { return (result, [Promise<Void>](), core.session) }
+            defer { core.whenSent = [] }
+            return (result, core.whenSent, core.session)
+        }
+        if let session, !finished.isEmpty {
+            session.complete { for promise in finished { promise.success(()) } }
+        }
+        return result
     }
 }
 
 extension MutableCharacteristic: UpdateSource {
     package func nextUpdate() -> ServerUpdate? { core.withLock { $0.updates.next() } }
 
-    package func updateEnded(_ outcome: UpdateOutcome) {
-        let (finished, session, released) = core.withLock { core in
-            let released = core.updates.ended(outcome)
-            return (core.takeFinished(), core.session, released)
-        }
-        withExtendedLifetime(released) {}
-        if let session { finish(finished, session) }
-    }
+    package func updateEnded(_ outcome: UpdateOutcome) { _ = change { $0.updates.ended(outcome) } }
 }
 
 extension MutableCharacteristic {
@@ -254,48 +245,31 @@ extension MutableCharacteristic {
             core.subscriberPromise = promise
             return (promise, core.session)
         }
-        if promise === made, let session { session.loop.post { self.reportSubscribers(to: promise, session) } }
+        guard promise === made, let session else { return promise.stream }
+        session.loop.post { [self] in
+            let subscribers = subscribers
+            guard !subscribers.isEmpty else { return }
+            // A change that the loop handled before this is there already.
+            session.complete { if promise.stream.count == 0 { promise.success(subscribers) } }
+        }
         return promise.stream
-    }
-
-    private func reportSubscribers(
-        to promise: StreamPromise<[Central]>, _ session: PeripheralManagerSession
-    ) {
-        let subscribers = core.withLock { $0.subscribers.map(\.central) }
-        guard !subscribers.isEmpty else { return }
-        // A change that the loop handled before this is there already.
-        session.complete { if promise.stream.count == 0 { promise.success(subscribers) } }
     }
 
     // MARK: Events; on the loop
 
     func subscribersChanged(to subscribers: [Subscriber], _ session: PeripheralManagerSession) {
-        let (promise, awaited, released, finished) = core.withLock { core in
+        let centrals = subscribers.map(\.central)
+        let (promise, awaited, _) = change { core in
             let released = (core.subscribers, subscribers.isEmpty ? core.updates.unsubscribed() : [])
-            let hasChanged = core.subscribers.map(\.central) != subscribers.map(\.central)
             core.subscribers = subscribers
             if !subscribers.isEmpty { core.updates.subscribed() }
             return (
-                hasChanged ? core.subscriberPromise : nil, core.updates.mustWake() ? core.application : nil, released,
-                core.takeFinished()
+                released.0.map(\.central) == centrals ? nil : core.subscriberPromise,
+                core.updates.mustWake() ? core.application : nil, released
             )
         }
-        withExtendedLifetime(released) {}
-        finish(finished, session)
-        if let promise {
-            let centrals = subscribers.map(\.central)
-            session.complete { promise.success(centrals) }
-        }
+        if let promise { session.complete { promise.success(centrals) } }
         awaited?.sendUpdates(of: id, from: self)
-    }
-}
-
-extension MutableCharacteristic.Core {
-    /// The promises of ``MutableCharacteristic/whenUpdatesSent()``, once no update waits any more.
-    mutating func takeFinished() -> [Promise<Void>] {
-        guard updates.isEmpty else { return [] }
-        defer { whenSent = [] }
-        return whenSent
     }
 }
 

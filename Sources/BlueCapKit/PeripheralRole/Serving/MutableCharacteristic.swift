@@ -177,14 +177,11 @@ public final class MutableCharacteristic: Sendable {
     }
 
     var definition: ServerCharacteristic {
-        let (descriptors, updates, writes) = core.withLock {
-            ($0.descriptors, $0.sendsUpdatesOverSocket, $0.takesWritesOverSocket)
+        core.withLock {
+            ServerCharacteristic(
+                id: id, uuid: uuid, flags: flags, descriptors: $0.descriptors.map(\.definition),
+                givesNotifySocket: $0.sendsUpdatesOverSocket, givesWriteSocket: $0.takesWritesOverSocket)
         }
-        return ServerCharacteristic(
-            id: id, uuid: uuid, flags: flags,
-            descriptors: descriptors.map(\.definition),
-            givesNotifySocket: updates,
-            givesWriteSocket: writes)
     }
 }
 

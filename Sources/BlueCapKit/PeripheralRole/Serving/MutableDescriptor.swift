@@ -9,17 +9,13 @@ public import BlueCapGATT
 /// and ``whenWritten()`` yields it. BlueZ adds 0x2902 to characteristics that notify and 0x2900 to those with extended
 /// properties.
 public final class MutableDescriptor: Sendable {
-    private struct Core {
-        var value: Data?
-        var written: StreamPromise<Data>?
-    }
-
     /// The UUID of its type.
     public let uuid: CBUUID
     /// Whether centrals may read and write it, and which security that needs.
     public let permissions: CBAttributePermissions
     let id = ServerAttributeID.next()
-    private let core: Locked<Core>
+    private let core: Locked<Data?>
+    private let written = StreamPromise<Data>(capacity: 0)
 
     /// - Parameters:
     ///   - uuid: The UUID of its type. A service with a descriptor 2900 or 2902, which BlueZ adds, cannot be added.
@@ -28,7 +24,7 @@ public final class MutableDescriptor: Sendable {
     public init(uuid: CBUUID, value: Data? = nil, permissions: CBAttributePermissions = .readable) {
         self.uuid = uuid
         self.permissions = permissions
-        core = Locked(Core(value: value))
+        core = Locked(value)
     }
 
     /// Returns a descriptor with a readable description of the value (0x2901; Core Specification, Vol 3, Part G,
@@ -58,19 +54,13 @@ public final class MutableDescriptor: Sendable {
 
     /// The value that centrals read; `nil` is read as no bytes.
     public var value: Data? {
-        get { core.withLock { $0.value } }
-        set { core.replace(\.value, with: newValue) }
+        get { core.withLock { $0 } }
+        set { core.replace(\.self, with: newValue) }
     }
 
     /// Returns a stream of the values that centrals write. Every call returns the same stream, which keeps no values
     /// for handlers that are added later, and does not end.
-    public func whenWritten() -> FutureStream<Data> {
-        core.withLock { core in
-            let promise = core.written ?? StreamPromise(capacity: 0)
-            core.written = promise
-            return promise.stream
-        }
-    }
+    public func whenWritten() -> FutureStream<Data> { written.stream }
 
     var definition: ServerDescriptor {
         ServerDescriptor(id: id, uuid: uuid, flags: GattFlags(descriptor: permissions))
@@ -81,10 +71,9 @@ extension MutableDescriptor: ServedAttribute {
     func requested(_ request: ServerRequest, _ answer: ServerAnswer, _ session: PeripheralManagerSession) {
         guard !permissions.contains(.authorizationRequired) else { return writeAuthorizationRequested(answer) }
         answer.succeed(request.value == nil ? value ?? Data() : Data())
-        guard let written = request.value else { return }
-        value = written
-        guard let promise = core.withLock({ $0.written }) else { return }
-        session.complete { promise.success(written) }
+        guard let bytes = request.value else { return }
+        value = bytes
+        session.complete { self.written.success(bytes) }
     }
 
     func writeAuthorizationRequested(_ answer: ServerAnswer) { answer.refuse(.insufficientAuthorization) }

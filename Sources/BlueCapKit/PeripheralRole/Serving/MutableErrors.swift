@@ -41,11 +41,7 @@ public enum DirectedUpdateError: Swift.Error, Hashable, Sendable, CaseIterable {
 
 extension MutableServiceError: LocalizedError, CustomStringConvertible {
     public var errorDescription: String? { description }
-    public var description: String {
-        switch self {
-        case .unconfigured: "The service belongs to no manager: add it to a PeripheralManager first."
-        }
-    }
+    public var description: String { "The service belongs to no manager: add it to a PeripheralManager first." }
 }
 
 extension MutableCharacteristicError: LocalizedError, CustomStringConvertible {

@@ -34,7 +34,7 @@ final class PeripheralManagerSession: ManagerSession {
         /// The devices with bonds that the application has removed, while BlueZ has them.
         var removing: Set<ObjectKey> = []
         var policy: PairingPolicy
-        var openRequests: [UInt64: OpenRequest] = [:]
+        var openRequests: [AgentRequest.ID: PairingRequest] = [:]
         private var lastNumber: UInt64 = 0
 
         init(_ configuration: PeripheralManager.Configuration) {

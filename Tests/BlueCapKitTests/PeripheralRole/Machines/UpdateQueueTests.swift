@@ -1,5 +1,4 @@
 import BlueCapBlueZ
-import Foundation
 import TestBasics
 import TestSupport
 import XCTest
@@ -16,7 +15,7 @@ final class UpdateQueueTests: RandomTestCase {
     private func data(_ numbers: some Sequence<Int>) -> [Data] { numbers.map { value($0).value } }
 
     private func add(_ numbers: some Sequence<Int>) {
-        for number in numbers { XCTAssertEqual(queue.add(value(number)), .queued) }
+        for number in numbers { XCTAssertEqual(queue.add(value(number)), []) }
     }
 
     private func take() -> [ServerUpdate] { Array(sequence(state: ()) { _ in self.queue.next() }) }
@@ -63,11 +62,8 @@ final class UpdateQueueTests: RandomTestCase {
         case "add":
             let centrals = event[1].hasSuffix("!") ? [ObjectKey(adapter: 0)].compactMap(\.self) : nil
             let results = (bounds[0]...bounds[bounds.count - 1]).map { number in
-                switch queue.add(ServerUpdate(value(number).value, for: centrals)) {
-                case .queued: "queued"
-                case .refused: "refused"
-                case .dropped(let updates): "dropped " + words(updates)
-                }
+                let dropped = queue.add(ServerUpdate(value(number).value, for: centrals))
+                return dropped.map { $0.isEmpty ? "queued" : "dropped " + words($0) } ?? "refused"
             }
             if results.count > 1 { XCTAssertEqual(Set(results), ["queued"]) }
             return results[0]

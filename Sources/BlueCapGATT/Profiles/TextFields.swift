@@ -1,30 +1,30 @@
 import Foundation
 
 /// Reads the parts of a string form, with their units or without.
-struct TextFields {
+package struct TextFields {
     private let texts: [String: String]
 
-    init(_ texts: [String: String]) { self.texts = texts }
+    package init(_ texts: [String: String]) { self.texts = texts }
 
     /// Returns the string form of numbers that have a key each.
-    static func texts<Number: FixedWidthInteger>(_ numbers: [Number], _ keys: [String]) -> [String: String] {
+    package static func texts<Number: FixedWidthInteger>(_ numbers: [Number], _ keys: [String]) -> [String: String] {
         Dictionary(uniqueKeysWithValues: zip(keys, numbers.map { "\($0)" }))
     }
 
     /// Returns an optional part: `.some(nil)` if it is missing, and `nil` if it is not a valid text.
-    func optional<Value>(_ key: String, _ read: (TextFields, String) -> Value?) -> Value?? {
+    package func optional<Value>(_ key: String, _ read: (TextFields, String) -> Value?) -> Value?? {
         guard texts[key] != nil else { return .some(nil) }
         return read(self, key).map { .some($0) }
     }
 
     /// Returns the text without the unit, or `nil` if the part is missing.
-    func text(_ key: String, unit: String = "") -> String? {
+    package func text(_ key: String, unit: String = "") -> String? {
         guard let text = texts[key]?.trimmingCharacters(in: .whitespaces) else { return nil }
         guard !unit.isEmpty, text.hasSuffix(unit) else { return text }
         return text.dropLast(unit.count).trimmingCharacters(in: .whitespaces)
     }
 
-    func number<Number: FixedWidthInteger>(_ key: String, unit: String = "", radix: Int = 10) -> Number? {
+    package func number<Number: FixedWidthInteger>(_ key: String, unit: String = "", radix: Int = 10) -> Number? {
         integer(key, unit: unit, radix: radix).flatMap { Number(exactly: $0) }
     }
 
@@ -34,29 +34,29 @@ struct TextFields {
     }
 
     /// Returns the number that a text is.
-    static func number<Number: FixedWidthInteger>(_ text: String) -> Number? {
+    package static func number<Number: FixedWidthInteger>(_ text: String) -> Number? {
         Int(text).flatMap { Number(exactly: $0) }
     }
 
     /// Returns the numbers of these parts, without those that are missing or invalid.
-    func numbers<Number: FixedWidthInteger>(of keys: [String], radix: Int = 10) -> [Number] {
+    package func numbers<Number: FixedWidthInteger>(of keys: [String], radix: Int = 10) -> [Number] {
         keys.compactMap { number($0, radix: radix) }
     }
 
     /// Returns the numbers of one part, which has blanks between them.
-    func numbers<Number: FixedWidthInteger>(in key: String) -> [Number]? {
+    package func numbers<Number: FixedWidthInteger>(in key: String) -> [Number]? {
         guard let words = text(key)?.split(separator: " ") else { return nil }
         let numbers = words.compactMap { Int($0).flatMap { Number(exactly: $0) } }
         return numbers.count == words.count ? numbers : nil
     }
 
     /// Returns the transmitted number of a quantity.
-    func scaled<Number: ScalableNumber>(_ key: String, unit: String, stepsPerUnit: Double) -> Number? {
+    package func scaled<Number: ScalableNumber>(_ key: String, unit: String, stepsPerUnit: Double) -> Number? {
         text(key, unit: unit).flatMap { Double($0) }.flatMap { Number(nearest: $0 * stepsPerUnit) }
     }
 
     /// Returns whether a part is `"Yes"` and not `"No"`.
-    func flag(_ key: String) -> Bool? {
+    package func flag(_ key: String) -> Bool? {
         switch text(key)?.lowercased() {
         case "yes": true
         case "no": false
