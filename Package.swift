@@ -79,6 +79,7 @@ let examples: KeyValuePairs = [
     "Connect": "BlueCapKit", "Follow": "BlueCapKit", "HeartRate": "Bluejay", "HeartRateMonitor": "CoreBluetooth",
     "Pair": "BlueCapKit", "PairWithQuestions": "BlueCapKit", "ReadBattery": "BlueCapKit", "Scan": "BlueCapKit",
     "Script": "BlueCapKit", "ServeBattery": "BlueCapKit",
+    "ServeClimate": "BlueCapKit", "ServeThermostat": "BlueCapKit",
 ]
 
 if !isDependency {
