@@ -28,6 +28,7 @@ run-example: dependencies-build ## Run the examples with simulated peripherals
 	.build/debug/bluecap simulate -- .build/debug/ScriptExample
 	.build/debug/bluecap simulate -- .build/debug/HeartRateExample
 	.build/debug/bluecap simulate --peripherals Examples/Rooms/lock.json -- .build/debug/PairExample
+	.build/debug/bluecap simulate --peripherals Examples/Rooms/sensors.json -- timeout --preserve-status 5 .build/debug/SensorGatewayExample
 	.build/debug/bluecap simulate -- .build/debug/ScanExample
 
 ##@ Install

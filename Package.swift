@@ -78,7 +78,8 @@ let package = Package(
 let examples: KeyValuePairs = [
     "Connect": "BlueCapKit", "Follow": "BlueCapKit", "HeartRate": "Bluejay", "HeartRateMonitor": "CoreBluetooth",
     "Pair": "BlueCapKit", "PairWithQuestions": "BlueCapKit", "ReadBattery": "BlueCapKit", "Scan": "BlueCapKit",
-    "Script": "BlueCapKit", "ServeBattery": "BlueCapKit",
+    "Script": "BlueCapKit", "SensorGateway": "BlueCapKit", "ServeBattery": "BlueCapKit",
+    "ServeClimate": "BlueCapKit", "ServeThermostat": "BlueCapKit",
 ]
 
 if !isDependency {

@@ -64,7 +64,7 @@ final class GuideTests: XCTestCase {
                 .filter { $0.hasSuffix(".md") }.map { "\(folder)/\($0)" }
         }
         var count = 0
-        for page in pages + ["README.md"] {
+        for page in pages + ["README.md", "Examples/README.md"] {
             let base = Self.root.appendingPathComponent(page).deletingLastPathComponent()
             for match in try text(of: page).matches(of: /\]\(([^)#\s]*)(?:#([^)\s]+))?\)/) {
                 let (path, anchor) = (String(match.1), match.2.map(String.init))

@@ -16,12 +16,27 @@ final class ReadmeTests: XCTestCase, StartsPrograms {
             "Documentation/GettingStarted.md": ["ReadBattery", "Scan", "HeartRate"],
             "Documentation/Central.md": ["Script", "Connect", "Follow"],
             "Documentation/Pairing.md": ["Pair", "PairWithQuestions"],
+            "Documentation/PeripheralRole.md": ["ServeClimate", "ServeThermostat"],
         ]
         for (page, names) in examples {
             for name in names {
                 let path = "Examples/\(name)/main.swift"
                 XCTAssertTrue(
                     try text(of: page).contains("```swift\n\(text(of: path))```"), "\(page) and \(path) differ.")
+            }
+        }
+    }
+
+    func testTheIndexOfTheExamplesIsComplete() throws {
+        let index = try text(of: "Examples/README.md")
+        let folder = root.appendingPathComponent("Examples")
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where name != "README.md" {
+            let files = try FileManager.default.contentsOfDirectory(atPath: folder.appendingPathComponent(name).path)
+            let isProgram = files.contains("main.swift")
+            XCTAssertTrue(index.contains("](\(name)/"), "Examples/README.md does not link to \(name).")
+            XCTAssertTrue(!isProgram || index.contains("\(name)Example"), "Examples/README.md does not run \(name).")
+            for file in files where file.hasSuffix(".json") {
+                XCTAssertTrue(index.contains("](\(name)/\(file))"), "Examples/README.md does not link to \(file).")
             }
         }
     }
