@@ -79,8 +79,8 @@ final class ColumnLayoutTests: XCTestCase {
         XCTAssertEqual(ColumnLayout(columns, width: 19).widths, [1: 5, 2: 6, 3: 4])
     }
 
-    func testTheRestIsSharedUntilEachHasWhatItWants() {
-        XCTAssertEqual(ColumnLayout(columns, width: 23).widths, [1: 7, 2: 8, 3: 4])
+    func testTheRestGoesToTheMostImportantColumnsFirst() {
+        XCTAssertEqual(ColumnLayout(columns, width: 23).widths, [1: 9, 2: 6, 3: 4])
         XCTAssertEqual(ColumnLayout(columns, width: 200).widths, [1: 12, 2: 20, 3: 4])
     }
 }

@@ -24,9 +24,9 @@ final class ScanTableTests: XCTestCase {
         XCTAssertEqual(
             text(board([Samples.strap, Samples.nameless], at: 7), width: 120),
             [
-                "  NAME            ADDRESS            SIGNAL         SERVICES             MAKER          HEARD",
-                "● Pulse Strap 7F  C0:5A:17:00:18:01  █████▍    -56  Heart Rate, Battery  Polar            3 s",
-                "● (no name)       C0:5A:17:00:18:02  not known    " + String(repeating: " ", count: 35) + "     3 s",
+                "  NAME            ADDRESS            SIGNAL         SERVICES             MAKER   HEARD",
+                "● Pulse Strap 7F  C0:5A:17:00:18:01  █████▍    -56  Heart Rate, Battery  Polar     3 s",
+                "● (no name)       C0:5A:17:00:18:02  not known  " + String(repeating: " ", count: 35) + "3 s",
                 "2 peripherals · newest: C0:5A:17:00:18:02 · 10 s · Ctrl-C ends",
             ])
     }

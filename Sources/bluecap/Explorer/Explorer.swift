@@ -193,7 +193,7 @@ private struct ExplorerSession {
         case .read(let identifier, let handle, let reading):
             state.setReading(reading, of: handle, of: identifier)
         case .value(let identifier, let handle, let data):
-            let value = AttributeValue(data, profile: links[identifier]?.directory?.profiles[handle])
+            let value = AttributeValue(data, profile: links[identifier]?.directory?.characteristics[handle]?.profile)
             state.setReading(.value(value), of: handle, of: identifier)
         case .subscribed(let identifier, let handle, let isLive):
             state.devices[identifier]?.activity = nil
@@ -392,7 +392,7 @@ private struct ExplorerSession {
     }
 
     private mutating func notify(_ identifier: UUID, _ handle: UInt32, _ isOn: Bool) {
-        guard let target = links[identifier]?.directory?.characteristics[handle] else { return }
+        guard let target = links[identifier]?.directory?.characteristics[handle]?.target else { return }
         if isOn, links[identifier]?.observed.insert(ObjectIdentifier(target)).inserted == true {
             let values: FutureStream<(characteristic: Characteristic, data: Data?)> =
                 target.receiveNotificationUpdates()
@@ -407,10 +407,9 @@ private struct ExplorerSession {
     }
 
     private mutating func write(_ identifier: UUID, _ number: UInt32, _ text: String, _ form: ValueForm) {
-        guard let directory = links[identifier]?.directory, let target = directory.characteristics[number],
+        guard let (target, profile) = links[identifier]?.directory?.characteristics[number],
             let remote = links[identifier]?.remote, state.devices[identifier]?.link == .connected
         else { return handle(.writeFailed(PeripheralError.disconnected)) }
-        let profile = directory.profiles[number]
         let data: Data
         do { data = try form.data(of: text, profile: profile) } catch { return handle(.writeFailed(error)) }
         let type: CBCharacteristicWriteType = target.properties.contains(.write) ? .withResponse : .withoutResponse

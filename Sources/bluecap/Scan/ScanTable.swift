@@ -136,7 +136,7 @@ struct ScanTable: Drawing {
             }
             let content = rows.map { column.parts($0, false).reduce(0) { $0 + DisplayText.width($1.text) } }.max() ?? 0
             guard content > 0 || index == 0 else { return nil }
-            let wanted = min(max(content, column.title.count), column.most)
+            let wanted = min(max(content, index == 0 ? 10 : column.title.count), column.most)
             return ColumnLayout.Column(
                 id: index, importance: column.importance, least: min(column.least, wanted), wanted: wanted)
         }

@@ -102,7 +102,7 @@ private final class TerminalWindow {
     }
 }
 
-final class ExplorerTerminalTests: XCTestCase {
+final class ExplorerTerminalTests: XCTestCase, StartsPrograms {
     private func explore(_ options: String = "", width: Int = 100, height: Int = 30, _ variables: String = "") throws
         -> TerminalWindow
     {
