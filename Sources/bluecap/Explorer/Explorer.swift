@@ -20,6 +20,7 @@ struct Explorer: Sendable {
         case wrote(UUID, UInt32, AttributeValue)
         case writeFailed(any Error)
         case paired(UUID)
+        case pairingFailed(UUID, any Error)
         /// Work with a peripheral has ended, with an error if it has failed.
         case finished(UUID, (any Error)?)
         case asked(Int, PairingRequest)
@@ -68,6 +69,9 @@ private struct ExplorerSession {
         var directory: AttributeDirectory?
         /// The characteristics whose values are observed already.
         var observed: Set<ObjectIdentifier> = []
+        var stopReading: (@Sendable () -> Void)?
+        /// Whether a pairing is under way: it may replace the link, and nothing else must be sent then.
+        var isPairing = false
     }
 
     /// What was sighted since the last frame. A crowd reports far more often than frames are drawn.
@@ -185,6 +189,9 @@ private struct ExplorerSession {
             if let remark = watch.remark(present, explanation) { state.say(remark, isError: present != .poweredOn) }
         case .scanFailed(let error): state.say(ToolFailure.text(of: error), isError: true)
         case .connection(let identifier, let event): connection(event, identifier)
+        case .pairingFailed(let identifier, let error):
+            endPairing(identifier)
+            report(error, of: identifier)
         case .linkFailed(let identifier, let error), .finished(let identifier, let error?):
             state.devices[identifier]?.activity = nil
             report(error, of: identifier)
@@ -213,8 +220,7 @@ private struct ExplorerSession {
             state.form?.isSent = false
             state.say(RemoteFailure.text(for: error), isError: true)
         case .paired(let identifier):
-            state.devices[identifier]?.activity = nil
-            note(identifier)
+            endPairing(identifier)
             state.say("Paired.")
         case .asked(let number, let request): ask(number, request)
         case .questionEnded(let number):
@@ -229,16 +235,21 @@ private struct ExplorerSession {
         state.say("\(peripheral.name): \(failure?.description ?? RemoteFailure.text(for: error))", isError: true)
     }
 
-    /// Updates what is shown of the peripheral's bond and link.
-    private mutating func note(_ identifier: UUID) {
-        guard let peripheral = peripherals[identifier] else { return }
-        state.devices[identifier]?.tree?.isPaired = peripheral.isPaired
-        state.devices[identifier]?.tree?.isBonded = peripheral.isBonded
-        state.devices[identifier]?.tree?.mtu = peripheral.mtu
+    /// Continues over the present link, which may be another one than before the pairing.
+    private mutating func endPairing(_ identifier: UUID) {
+        guard links[identifier]?.isPairing == true, let remote = links[identifier]?.remote else { return }
+        links[identifier]?.isPairing = false
+        state.devices[identifier]?.activity = nil
+        if remote.peripheral.state == .connected {
+            discover(identifier, remote)
+        } else {
+            remote.peripheral.reconnect()
+        }
     }
 
     private mutating func connection(_ event: ConnectionEvent, _ identifier: UUID) {
         guard let link = links[identifier], state.devices[identifier]?.link != .ended else { return }
+        guard !link.isPairing else { return }
         let isFirst = state.devices[identifier]?.link == .connecting
         switch event {
         case .connect:
@@ -277,7 +288,8 @@ private struct ExplorerSession {
         state.devices[identifier] = device
         links[identifier]?.directory = directory
         for handle in live { perform(.notify(identifier, handle, true)) }
-        perform(.read(identifier, tree.readable))
+        // A value whose read has ended the link is not read again by itself, unless the link can be encrypted now.
+        perform(.read(identifier, tree.readable.filter { tree.isPaired || !tree.hasFailed($0) }))
     }
 
     private mutating func ask(_ number: Int, _ request: PairingRequest) {
@@ -307,23 +319,15 @@ private struct ExplorerSession {
             state.devices[identifier]?.live = []
             state.devices[identifier]?.activity = nil
             if let remote = links.removeValue(forKey: identifier)?.remote { remote.peripheral.disconnect() }
-        case .read(let identifier, let handles):
-            work("Reading …", identifier) { [loop] remote, directory in
-                var directory = directory
-                // Of a protected value BlueZ may send nothing, while the user waits for the others.
-                let limit = min(Self.patience, remote.timeout)
-                let failure = try await directory.readValues(handles, over: remote, timeout: limit) { handle, reading in
-                    loop.send(.read(identifier, handle, reading))
-                }
-                // Among several values, those that need a pairing say so in their lines.
-                if handles.count == 1, let failure { throw failure }
-            }
+        case .read(let identifier, let handles): read(handles, identifier)
         case .notify(let identifier, let handle, let isOn): notify(identifier, handle, isOn)
         case .write(let identifier, let handle, let text, let form): write(identifier, handle, text, form)
         case .pair(let identifier):
             guard state.devices[identifier]?.link == .connected, let remote = links[identifier]?.remote else {
                 return state.say("Connect first.", isError: true)
             }
+            links[identifier]?.stopReading?()
+            links[identifier]?.isPairing = true
             state.devices[identifier]?.activity = "Pairing …"
             loop.perform { [loop, manager, timeout = explorer.timeout] in
                 // Values that need a pairing do not cause one: the user pairs with a key.
@@ -333,7 +337,7 @@ private struct ExplorerSession {
                     _ = try await remote.peripheral.pair(timeout: timeout).value
                     loop.send(.paired(identifier))
                 } catch {
-                    loop.send(.finished(identifier, error))
+                    loop.send(.pairingFailed(identifier, error))
                 }
             }
         case .answer(let question, let answer):
@@ -387,6 +391,27 @@ private struct ExplorerSession {
                 loop.send(.finished(identifier, nil))
             } catch {
                 loop.send(.finished(identifier, error))
+            }
+        }
+    }
+
+    /// Reads values one after the other, until a pairing begins or the link is lost.
+    private mutating func read(_ handles: [UInt32], _ identifier: UUID) {
+        let isStopped = Locked(false)
+        links[identifier]?.stopReading = { isStopped.withLock { $0 = true } }
+        work("Reading …", identifier) { [loop] remote, directory in
+            // Of a protected value BlueZ may send nothing, while the user waits for the others.
+            let limit = min(Self.patience, remote.timeout)
+            for handle in handles {
+                guard let read = directory.readers[handle], !isStopped.withLock({ $0 }) else { continue }
+                do {
+                    loop.send(.read(identifier, handle, .value(try await read(limit))))
+                } catch {
+                    loop.send(.read(identifier, handle, .failed(RemoteFailure.brief(error))))
+                    // Among several values, those that need a pairing say so in their lines.
+                    if handles.count == 1 { throw error }
+                    guard remote.peripheral.state == .connected else { return }
+                }
             }
         }
     }

@@ -47,6 +47,8 @@ struct AttributeTree: Equatable, Sendable {
         case value(AttributeValue)
         /// Why the value could not be read.
         case failed(String)
+
+        var hasFailed: Bool { if case .failed = self { true } else { false } }
     }
 
     var identifier: UUID
@@ -104,6 +106,15 @@ extension AttributeTree {
             case .characteristic(let entry): entry.properties.contains(.read) ? handle : nil
             case .descriptor: handle
             }
+        }
+    }
+
+    /// Whether the last read of this attribute has failed.
+    func hasFailed(_ handle: UInt32) -> Bool {
+        switch attribute(handle) {
+        case .characteristic(let entry): entry.reading.hasFailed
+        case .descriptor(let entry): entry.reading.hasFailed
+        case .service, nil: false
         }
     }
 
@@ -203,26 +214,15 @@ struct AttributeDirectory: Sendable {
             })
     }
 
-    /// Reads values that can be read into the tree, one after the other.
+    /// Reads every value that can be read into the tree, one after the other in the order of their handles.
     ///
     /// BlueZ often reports nothing if the link lacks the security that a value needs: the link ends, or BlueZ sends nothing else
     /// while it waits for a pairing. Such a value is not read again, and the rest is read over a new link.
     ///
-    /// - Parameters:
-    ///   - handles: Those of the values; `nil` for all that can be read, in the order of their handles.
-    ///   - timeout: In seconds, for each response; `nil` for the limit of the command.
-    ///   - progress: Called with each result.
     /// - Returns: The first failure that may be due to a lack of security; `nil` if there is none.
-    mutating func readValues(
-        _ handles: [UInt32]? = nil, over remote: Remote, timeout: Double? = nil,
-        progress: (UInt32, AttributeTree.Reading) -> Void = { _, _ in }
-    ) async throws -> (any Error)? {
-        var reader = ValueReader(remote: remote, timeout: timeout ?? remote.timeout, readers: readers)
-        for handle in handles ?? tree.readable {
-            let reading = try await reader.read(handle)
-            tree.setReading(reading, of: handle)
-            progress(handle, reading)
-        }
+    mutating func readValues(over remote: Remote) async throws -> (any Error)? {
+        var reader = ValueReader(remote: remote, readers: readers)
+        for handle in tree.readable { tree.setReading(try await reader.read(handle), of: handle) }
         return reader.failure
     }
 }
@@ -233,7 +233,6 @@ private struct ValueReader {
     private static let mostLosses = 3
 
     let remote: Remote
-    let timeout: Double
     /// Those of the present link.
     var readers: [UInt32: AttributeDirectory.Reader]
     /// The first failure that may be due to a lack of security.
@@ -245,7 +244,7 @@ private struct ValueReader {
         // The peripheral may have changed its services.
         guard let read = readers[handle] else { return .none }
         do {
-            let value = try await read(timeout)
+            let value = try await read(remote.timeout)
             losses = 0
             return .value(value)
         } catch {
