@@ -11,7 +11,7 @@ struct ExplorerState: Sendable {
         case notify(UUID, UInt32, Bool)
         case write(UUID, UInt32, String, ValueForm)
         case pair(UUID)
-        case answer(Question, Answer)
+        case answer(Question, Reply)
         case copy(String)
         case redraw
         case quit
@@ -26,7 +26,7 @@ struct ExplorerState: Sendable {
         var text: String
     }
 
-    enum Answer: Equatable, Sendable {
+    enum Reply: Equatable, Sendable {
         case yes, no
         case passkey(Passkey)
     }

@@ -6,7 +6,7 @@ struct ExplorerView {
     /// Its width and height are those of the state's layout.
     let page: Page
 
-    typealias Frame = (lines: [StyledLine], cursor: (row: Int, column: Int)?)
+    typealias Picture = (lines: [StyledLine], cursor: (row: Int, column: Int)?)
 
     init(_ terminal: Page, _ layout: ExplorerLayout) {
         var page = terminal
@@ -14,7 +14,7 @@ struct ExplorerView {
         self.page = page
     }
 
-    func frame(_ state: inout ExplorerState, at now: Double) -> Frame {
+    func frame(_ state: inout ExplorerState, at now: Double) -> Picture {
         let layout = state.layout
         var body: [StyledLine] =
             if state.showsHelp {

@@ -205,7 +205,7 @@ final class ExplorerStateTests: XCTestCase {
 
     func testAQuestionComesBeforeEveryOtherKey() {
         let passkey = Passkey(digits: "123456")
-        let rows: [(ExplorerState.Question.Kind, [Key], ExplorerState.Answer?)] = [
+        let rows: [(ExplorerState.Question.Kind, [Key], ExplorerState.Reply?)] = [
             (.agree, [.character("y")], .yes), (.agree, [.character("n")], .no), (.agree, [.escape], .no),
             (.agree, [.character("q")], nil), (.agree, [.enter], nil), (.display, [.enter], .yes),
             (.display, [.escape], .no),
