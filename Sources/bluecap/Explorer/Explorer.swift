@@ -253,8 +253,10 @@ private struct ExplorerSession {
         let isFirst = state.devices[identifier]?.link == .connecting
         switch event {
         case .connect:
+            if state.devices[identifier]?.link == .lost {
+                state.say("The link to \(link.remote.peripheral.name) is back.")
+            }
             state.devices[identifier]?.link = .connected
-            if !isFirst { state.say("The link to \(link.remote.peripheral.name) is back.") }
             discover(identifier, link.remote)
         case .timeout where isFirst, .giveUp:
             state.devices[identifier]?.link = .ended
@@ -397,6 +399,7 @@ private struct ExplorerSession {
 
     /// Reads values one after the other, until a pairing begins or the link is lost.
     private mutating func read(_ handles: [UInt32], _ identifier: UUID) {
+        links[identifier]?.stopReading?()
         let isStopped = Locked(false)
         links[identifier]?.stopReading = { isStopped.withLock { $0 = true } }
         work("Reading …", identifier) { [loop] remote, directory in

@@ -164,9 +164,9 @@ final class ExplorerTerminalTests: XCTestCase, StartsPrograms {
         try window.press("p")
         try window.wait(for: "y: yes")
         try window.press("y")
-        try window.wait(for: "bonded")
+        try window.wait(for: "bonded") { !$0[0].contains("…") }
         try window.press("R")
-        try window.wait(for: "1 key")
+        try window.wait(for: "read notify  01")
         try window.press("q", "q")
         try window.expectEnd(status: 0)
     }
