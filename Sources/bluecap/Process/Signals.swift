@@ -118,10 +118,11 @@ enum Signals {
     /// Calls `handler` with each of the signals, until the process ends.
     ///
     /// Returns when all of them are watched: a source is registered on another thread, and a signal that arrives earlier is
-    /// lost. A hang-up that was ignored stays ignored, for `nohup`. An interrupt is watched also if it was ignored: shells
+    /// lost. A hang-up that was ignored stays ignored, for `nohup`, and so does a SIGQUIT, which a terminal sends to the commands
+    /// of a script in the background too. An interrupt is watched also if it was ignored: shells
     /// ignore it for every command in the background, and scripts end a command with `kill -INT`.
     static func watch(_ signals: [Int32], _ handler: @escaping @Sendable (_ signal: Int32) -> Void) {
-        for number in signals where number != SIGHUP || !ignoredAtStart.contains(SIGHUP) {
+        for number in signals where ![SIGHUP, SIGQUIT].contains(number) || !ignoredAtStart.contains(number) {
             // The default action would end the process before the source is asked.
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
