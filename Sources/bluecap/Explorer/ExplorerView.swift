@@ -93,8 +93,7 @@ struct ExplorerView {
         let space = max(0, min(60, page.width - 24))
         let plot = row.history.newest(space, at: now).map { strength -> String in
             guard let strength else { return " " }
-            let share = (Double(strength) - SignalBar.weakest) / (SignalBar.strongest - SignalBar.weakest)
-            return steps[min(max(Int(share * Double(steps.count)), 0), steps.count - 1)]
+            return steps[min(Int(SignalBar.share(strength) * Double(steps.count)), steps.count - 1)]
         }.joined()
         let power = row.sighting.txPower.map { "  sent with \($0) dBm" } ?? ""
         return (row.sighting.rssi.map { "\($0) dBm" } ?? "not known") + power + "  " + plot

@@ -48,8 +48,14 @@ struct ScanTable: Drawing {
     /// Returns the header and a line for each row.
     func table(_ rows: ArraySlice<ScanBoard.Row>, at now: Double) -> [StyledLine] {
         let columns = columns(at: now)
-        let widths = widths(of: columns, for: rows)
-        return [header(columns, widths)] + rows.map { line($0, columns, widths, at: now) }
+        // Once, for the widths and the lines: an advertisement is decoded for its cells.
+        let cells = rows.map { row in columns.map { $0.parts(row, Self.isNew(row, at: now)) } }
+        let widths = widths(of: columns, for: cells)
+        return [header(columns, widths)] + zip(rows, cells).map { line($0, $1, columns, widths, at: now) }
+    }
+
+    private static func isNew(_ row: ScanBoard.Row, at now: Double) -> Bool {
+        !row.hasExpired && now - row.firstSeen < newness
     }
 
     private func header(_ columns: [Column], _ widths: [Int: Int]) -> StyledLine {
@@ -62,15 +68,14 @@ struct ScanTable: Drawing {
     }
 
     private func line(
-        _ row: ScanBoard.Row, _ columns: [Column], _ widths: [Int: Int], at now: Double
+        _ row: ScanBoard.Row, _ cells: [[Page.Part]], _ columns: [Column], _ widths: [Int: Int], at now: Double
     ) -> StyledLine {
-        let isNew = !row.hasExpired && now - row.firstSeen < Self.newness
         let isLinked = connected.contains(row.sighting.identifier)
         let isFaded = !isLinked && (row.hasExpired || now - row.lastSeen > Self.fading)
-        let mark = isLinked ? page.glyphs.link : isNew ? page.glyphs.new : " "
-        let cells = columns.enumerated().compactMap { index, column -> [Page.Part]? in
+        let mark = isLinked ? page.glyphs.link : Self.isNew(row, at: now) ? page.glyphs.new : " "
+        let shown = columns.enumerated().compactMap { index, column -> [Page.Part]? in
             guard let width = widths[index] else { return nil }
-            var parts = column.parts(row, isNew)
+            var parts = cells[index]
             if parts.count == 1 {
                 let text = page.cut(parts[0].text, to: width)
                 parts[0].text = DisplayText.padded(text, to: width, alignment: column.alignment)
@@ -79,7 +84,7 @@ struct ScanTable: Drawing {
         }
         let line: [Page.Part] =
             [(DisplayText.padded(mark, to: min(Self.margin, page.width)), [.green])]
-            + cells.joined(separator: [(Self.gap, [])])
+            + shown.joined(separator: [(Self.gap, [])])
         return row.sighting.identifier == selected ? page.selected(line) : page.line(line)
     }
 
@@ -128,13 +133,13 @@ struct ScanTable: Drawing {
     }
 
     /// A column is as wide as its content, and one without content is left out.
-    private func widths(of columns: [Column], for rows: ArraySlice<ScanBoard.Row>) -> [Int: Int] {
+    private func widths(of columns: [Column], for cells: [[[Page.Part]]]) -> [Int: Int] {
         let layout = columns.enumerated().compactMap { index, column -> ColumnLayout.Column? in
             guard column.most > column.least else {
                 return ColumnLayout.Column(
                     id: index, importance: column.importance, least: column.least, wanted: column.least)
             }
-            let content = rows.map { column.parts($0, false).reduce(0) { $0 + DisplayText.width($1.text) } }.max() ?? 0
+            let content = cells.map { $0[index].reduce(0) { $0 + DisplayText.width($1.text) } }.max() ?? 0
             guard content > 0 || index == 0 else { return nil }
             let wanted = min(max(content, index == 0 ? 10 : column.title.count), column.most)
             return ColumnLayout.Column(
@@ -198,12 +203,14 @@ struct SignalBar: Sendable {
     /// Returns the bar's text, always `cells` wide.
     func text(_ rssi: Int) -> String {
         let steps = glyphs.bar.count - 1
-        let share = (Double(rssi) - Self.weakest) / (Self.strongest - Self.weakest)
-        let filled = Int((min(max(share, 0), 1) * Double(cells * steps)).rounded())
+        let filled = Int((Self.share(rssi) * Double(cells * steps)).rounded())
         return (0..<cells).map { cell in
             glyphs.bar[min(max(filled - cell * steps, 0), steps)]
         }.joined()
     }
+
+    /// Where a strength is between the weakest, 0, and the strongest, 1.
+    static func share(_ rssi: Int) -> Double { min(max((Double(rssi) - weakest) / (strongest - weakest), 0), 1) }
 
     /// Green is near, yellow is farther away, red is at the limit.
     static func tint(_ rssi: Int) -> Tint {
