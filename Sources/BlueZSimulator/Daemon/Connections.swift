@@ -138,7 +138,7 @@ struct Connections: Sendable {
         }
         core.change(key) { ($0.isConnected, $0.mtu) = (true, mtu) }
         core.alarms.remove(.forget(key))
-        if core.faults.silentConnections[key.address] != true { core.announce(.connected, of: key) }
+        if !core.faults.silentConnections[key.address] { core.announce(.connected, of: key) }
         if let call = connects.removeValue(forKey: key) { core.reply(call) }
         return true
     }

@@ -271,10 +271,10 @@ struct DaemonFaults: Sendable {
     var registerApplication: [DaemonError] = []
     var registerAdvertisement: [DaemonError] = []
     var connect: [VirtualAddress: [DaemonError]] = [:]
-    /// Whether the `Connected` of a device turns true without a signal.
-    var silentConnections: [VirtualAddress: Bool] = [:]
-    /// Whether calls of a device's attributes get no reply.
-    var unanswering: [VirtualAddress: Bool] = [:]
+    /// Devices whose `Connected` turns true without a signal.
+    var silentConnections: Set<VirtualAddress> = []
+    /// Devices that do not reply to calls of their attributes.
+    var unanswering: Set<VirtualAddress> = []
     /// As 5.66: the daemon crashes if a central disconnects before a program has answered its request.
     var diesOfAbandonedAnswers = false
 }

@@ -59,7 +59,7 @@ struct Daemon: Sendable {
         var call = call
         call.object = core.tree.key(at: call.path)
         if case .attribute(let key)? = call.object, core.tree.attribute(key)?.interface == name,
-            core.faults.unanswering[key.device.address] == true
+            core.faults.unanswering[key.device.address]
         {
             return
         }

@@ -33,6 +33,14 @@ public struct VirtualAddress: Hashable, Sendable {
     }
 }
 
+extension Set<VirtualAddress> {
+    /// Whether an address is a member.
+    subscript(address: VirtualAddress) -> Bool {
+        get { contains(address) }
+        set { if newValue { insert(address) } else { remove(address) } }
+    }
+}
+
 extension VirtualAddress: CustomStringConvertible {
     public var description: String { written(separator: UInt8(ascii: ":")) }
 }
