@@ -3,7 +3,9 @@ import XCTest
 @testable import bluecap
 
 final class LiveScreenTests: XCTestCase {
-    private func lines(_ texts: String...) -> [StyledLine] { texts.map { StyledLine($0, coloured: false) } }
+    private func lines(_ texts: String...) -> [StyledLine] {
+        texts.map { Page(isColoured: false, glyphs: .unicode).line([($0, [])]) }
+    }
 
     func testTheFirstFrameBeginsWhereTheCursorIs() {
         var screen = LiveScreen()

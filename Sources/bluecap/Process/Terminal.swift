@@ -120,13 +120,6 @@ struct StyledLine: Equatable, Sendable {
     private(set) var width = 0
     var isColoured = false
 
-    init() {}
-
-    init(_ text: String, _ tints: Tint..., coloured: Bool) {
-        isColoured = coloured
-        append(text, tints)
-    }
-
     mutating func append(_ text: String, _ tints: [Tint] = []) {
         guard !text.isEmpty else { return }
         width += DisplayText.width(text)
