@@ -133,7 +133,6 @@ struct SessionShell<Orders: OrderQueue, Timer: Hashable> {
         if isDraining, orders.pending.capacity == 0 { swap(&spare, &orders.pending) }
         if !isDraining, spare.capacity < taken.capacity { swap(&spare, &taken) }
     }
-
 }
 
 /// The streams of a manager's state. Each call of a manager's function returns the same one.
