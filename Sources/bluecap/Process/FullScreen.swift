@@ -14,30 +14,30 @@ enum Key: Equatable, Sendable {
     case click(row: Int), doubleClick(row: Int), wheelUp, wheelDown
 
     /// - Parameter code: As `cterminal_key` returns it. A key without a use is `nil`.
-    fileprivate init?(_ code: UInt32, row: Int) {
+    fileprivate init?(_ code: Int, row: Int) {
         switch code {
         case 9: self = .tab
         case 12: self = .redraw
         case 21: self = .clear
         case 27: self = .escape
-        case UInt32(CTERMINAL_UP): self = .up
-        case UInt32(CTERMINAL_DOWN): self = .down
-        case UInt32(CTERMINAL_LEFT): self = .left
-        case UInt32(CTERMINAL_RIGHT): self = .right
-        case UInt32(CTERMINAL_HOME): self = .home
-        case UInt32(CTERMINAL_END): self = .end
-        case UInt32(CTERMINAL_PAGE_UP): self = .pageUp
-        case UInt32(CTERMINAL_PAGE_DOWN): self = .pageDown
-        case UInt32(CTERMINAL_BACKSPACE): self = .backspace
-        case UInt32(CTERMINAL_DELETE): self = .delete
-        case UInt32(CTERMINAL_ENTER): self = .enter
-        case UInt32(CTERMINAL_BACK_TAB): self = .backTab
-        case UInt32(CTERMINAL_CLICK): self = .click(row: row)
-        case UInt32(CTERMINAL_DOUBLE_CLICK): self = .doubleClick(row: row)
-        case UInt32(CTERMINAL_WHEEL_UP): self = .wheelUp
-        case UInt32(CTERMINAL_WHEEL_DOWN): self = .wheelDown
+        case CTERMINAL_UP: self = .up
+        case CTERMINAL_DOWN: self = .down
+        case CTERMINAL_LEFT: self = .left
+        case CTERMINAL_RIGHT: self = .right
+        case CTERMINAL_HOME: self = .home
+        case CTERMINAL_END: self = .end
+        case CTERMINAL_PAGE_UP: self = .pageUp
+        case CTERMINAL_PAGE_DOWN: self = .pageDown
+        case CTERMINAL_BACKSPACE: self = .backspace
+        case CTERMINAL_DELETE: self = .delete
+        case CTERMINAL_ENTER: self = .enter
+        case CTERMINAL_BACK_TAB: self = .backTab
+        case CTERMINAL_CLICK: self = .click(row: row)
+        case CTERMINAL_DOUBLE_CLICK: self = .doubleClick(row: row)
+        case CTERMINAL_WHEEL_UP: self = .wheelUp
+        case CTERMINAL_WHEEL_DOWN: self = .wheelDown
         default:
-            guard code >= 32, let scalar = Unicode.Scalar(code) else { return nil }
+            guard code >= 32, let scalar = Unicode.Scalar(UInt32(code)) else { return nil }
             self = .character(Character(scalar))
         }
     }
@@ -114,8 +114,8 @@ enum FullScreen {
             var keys: [Key] = []
             var row: Int32 = 0
             while isOpen {
-                let code = cterminal_key(&row)
-                if code == UInt32(CTERMINAL_NO_KEY) { break }
+                let code = Int(cterminal_key(&row))
+                if code == CTERMINAL_NO_KEY { break }
                 if let key = Key(code, row: Int(row)) { keys.append(key) }
             }
             return keys
