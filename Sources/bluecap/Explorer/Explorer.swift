@@ -33,31 +33,31 @@ struct Explorer: Sendable {
     /// In seconds, for a connection and for each response.
     let timeout: Double
 
-    /// How long the ends of all links may take, in seconds; BlueZ takes two.
-    private static let farewell = 6.0
-
     /// Runs until the user quits or the task is cancelled, and ends the scan and the links that it made.
     ///
     /// - Throws: ``ToolFailure`` without a usable adapter, or if the terminal cannot draw.
     func run() async throws {
-        let manager = try CentralManager(configuration: radio.centralConfiguration)
-        await radio.console.stage("Waiting for Bluetooth …")
-        try await radio.waitUntilUsable(manager.whenStateChanges()) { manager.standing }
-        await radio.console.clear()
-        try await Loop.run { loop in
-            var session = ExplorerSession(self, manager, loop)
-            let result = await Result { try await session.run() }
-            FullScreen.close()
-            let remotes = session.remotes
-            await cleanUp(within: Self.farewell) {
-                await withDiscardingTaskGroup { group in
-                    group.addTask { await manager.endScan() }
-                    for remote in remotes where !remote.isForeign && radio.busAddress == nil {
-                        group.addTask { await remote.disconnect() }
-                    }
+        try await radio.withCentral { manager in
+            await radio.console.clear()
+            try await Loop.run { loop in
+                var session = ExplorerSession(self, manager, loop)
+                let result = await Result { try await session.run() }
+                FullScreen.close()
+                await end(session.remotes, of: manager)
+                if case .failure(let error) = result, !(error is CancellationError) { throw error }
+            }
+        }
+    }
+
+    /// Ends the scan, and the links that were made on a real bus, and returns when BlueZ has confirmed that.
+    private func end(_ remotes: [Remote], of manager: CentralManager) async {
+        await cleanUp(within: RemoteSession.farewell) {
+            await withDiscardingTaskGroup { group in
+                group.addTask { await manager.endScan() }
+                for remote in remotes where !remote.isForeign && radio.busAddress == nil {
+                    group.addTask { await remote.disconnect() }
                 }
             }
-            if case .failure(let error) = result, !(error is CancellationError) { throw error }
         }
     }
 }
@@ -69,6 +69,7 @@ private struct ExplorerSession {
         var directory: AttributeDirectory?
         /// The characteristics whose values are observed already.
         var observed: Set<ObjectIdentifier> = []
+        /// Ends the reading of several values.
         var stopReading: (@Sendable () -> Void)?
         /// Whether a pairing is under way: it may replace the link, and nothing else must be sent then.
         var isPairing = false
@@ -198,10 +199,10 @@ private struct ExplorerSession {
         case .finished(let identifier, nil): state.devices[identifier]?.activity = nil
         case .discovered(let identifier, let directory): discovered(directory, identifier)
         case .read(let identifier, let handle, let reading):
-            state.setReading(reading, of: handle, of: identifier)
+            state.devices[identifier]?.tree?[readingOf: handle] = reading
         case .value(let identifier, let handle, let data):
             let value = AttributeValue(data, profile: links[identifier]?.directory?.characteristics[handle]?.profile)
-            state.setReading(.value(value), of: handle, of: identifier)
+            state.devices[identifier]?.tree?[readingOf: handle] = .value(value)
         case .subscribed(let identifier, let handle, let isLive):
             state.devices[identifier]?.activity = nil
             if isLive {
@@ -278,11 +279,7 @@ private struct ExplorerSession {
         tree.name = peripherals[identifier]?.knownName ?? device.tree?.name
         // The values that were read before the link was lost remain until they are read again.
         for handle in tree.readable {
-            switch device.tree?.attribute(handle) {
-            case .characteristic(let entry)?: tree.setReading(entry.reading, of: handle)
-            case .descriptor(let entry)?: tree.setReading(entry.reading, of: handle)
-            case .service?, nil: break
-            }
+            tree[readingOf: handle] = device.tree?[readingOf: handle] ?? .none
         }
         device.tree = tree
         let live = device.live
@@ -291,20 +288,18 @@ private struct ExplorerSession {
         links[identifier]?.directory = directory
         for handle in live { perform(.notify(identifier, handle, true)) }
         // A value whose read has ended the link is not read again by itself, unless the link can be encrypted now.
-        perform(.read(identifier, tree.readable.filter { tree.isPaired || !tree.hasFailed($0) }))
+        perform(.read(identifier, tree.readable.filter { tree.isPaired || !tree[readingOf: $0].hasFailed }))
     }
 
     private mutating func ask(_ number: Int, _ request: PairingRequest) {
-        let name = request.peer.label
-        let question: (kind: ExplorerState.Question.Kind, text: String) =
+        let kind: ExplorerState.Question.Kind =
             switch request.kind {
-            case .displayPasskey(let passkey, _): (.display, "Enter the passkey \(passkey.digits) at \(name).")
-            case .enterPasskey: (.passkey, "Enter the passkey that \(name) shows.")
-            case .confirm(let passkey): (.agree, "Does \(name) show the number \(passkey.digits)?")
-            case .authorize: (.agree, "Pair with \(name)?")
+            case .displayPasskey: .display
+            case .enterPasskey: .passkey
+            case .confirm, .authorize: .agree
             }
         requests[number] = request
-        state.ask(.init(number: number, kind: question.kind, text: question.text))
+        state.ask(.init(number: number, kind: kind, text: request.question))
         loop.perform { [loop] in
             try? await request.whenEnded().value
             loop.send(.questionEnded(number))
@@ -357,10 +352,9 @@ private struct ExplorerSession {
 
     private mutating func connect(_ identifier: UUID) {
         guard let peripheral = peripherals[identifier] else { return }
-        let isForeign = manager.retrieveConnectedPeripherals(withServices: []).contains(peripheral)
         let remote = Remote(
-            peripheral, connectionTimeout: explorer.timeout, timeout: explorer.timeout, isPersistent: true,
-            isForeign: isForeign, console: explorer.radio.console)
+            peripheral, of: manager, connectionTimeout: explorer.timeout, timeout: explorer.timeout, isPersistent: true,
+            console: explorer.radio.console)
         links[identifier] = Link(remote: remote)
         loop.observe(remote.events, failure: { .linkFailed(identifier, $0) }) {
             .connection(identifier, $0.connectionEvent)
@@ -397,11 +391,13 @@ private struct ExplorerSession {
         }
     }
 
-    /// Reads values one after the other, until a pairing begins or the link is lost.
+    /// Reads values one after the other. Several are read until a pairing begins, the link is lost, or all are to be read again.
     private mutating func read(_ handles: [UInt32], _ identifier: UUID) {
-        links[identifier]?.stopReading?()
         let isStopped = Locked(false)
-        links[identifier]?.stopReading = { isStopped.withLock { $0 = true } }
+        if handles.count > 1 {
+            links[identifier]?.stopReading?()
+            links[identifier]?.stopReading = { isStopped.withLock { $0 = true } }
+        }
         work("Reading …", identifier) { [loop] remote, directory in
             // Of a protected value BlueZ may send nothing, while the user waits for the others.
             let limit = min(Self.patience, remote.timeout)

@@ -132,10 +132,6 @@ struct ExplorerState: Sendable {
         passkeyEditor = LineEditor()
     }
 
-    mutating func setReading(_ reading: AttributeTree.Reading, of handle: UInt32, of identifier: UUID) {
-        devices[identifier]?.tree?.setReading(reading, of: handle)
-    }
-
     // MARK: Keys
 
     mutating func press(_ key: Key) -> Effect? {

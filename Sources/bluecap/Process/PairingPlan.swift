@@ -60,9 +60,9 @@ struct PairingPlan: Sendable {
         let name = request.peer.label
         let prompt = PasskeyPrompt()
         switch (request.kind, passkey) {
-        case (.displayPasskey(let passkey, _), _):
+        case (.displayPasskey, _):
             guard let prompt else { throw Self.unseen(request) }
-            prompt.show("The passkey to enter at \(name) is \(passkey.digits).")
+            prompt.show(request.question)
         case (.enterPasskey, .option(let passkey)): return passkey
         case (.enterPasskey, .lines(let lines)):
             guard let line = await value(before: request, { await lines.next() }) else {
@@ -78,20 +78,19 @@ struct PairingPlan: Sendable {
                     "\(name) shows a passkey, and there is no terminal on which it can be entered: give it with --passkey."
                 )
             }
-            let question = "Enter the passkey that \(name) shows:"
-            guard let passkey = await value(before: request, { await prompt.passkey(question) }) else {
+            guard let passkey = await value(before: request, { await prompt.passkey(request.question) }) else {
                 throw Self.rejection("No passkey was entered for \(name).")
             }
             return passkey
         case (.confirm, _) where agrees, (.authorize, _) where agrees: break
-        case (.confirm(let passkey), _):
+        case (.confirm, _):
             try await agree(
-                request, prompt, "Does \(name) show the number \(passkey.digits)?",
+                request, prompt,
                 orElse: "\(name) shows a number to compare, and there is no terminal to show the other one: "
                     + "run the command on a terminal, or agree without a comparison with --yes.")
         case (.authorize, _):
             try await agree(
-                request, prompt, "Pair with \(name)?",
+                request, prompt,
                 orElse: "Whether to pair with \(name) has to be asked, and there is no terminal: agree with --yes.")
         }
         return nil
@@ -101,11 +100,11 @@ struct PairingPlan: Sendable {
     ///
     /// - Parameter why: The reason of the rejection without a terminal.
     private func agree(
-        _ request: PairingRequest, _ prompt: PasskeyPrompt?, _ question: String, orElse why: String
+        _ request: PairingRequest, _ prompt: PasskeyPrompt?, orElse why: String
     ) async throws(ToolFailure) {
         guard let prompt else { throw Self.rejection(why) }
         let name = request.peer.label
-        switch await value(before: request, { await prompt.agrees(to: question) }) {
+        switch await value(before: request, { await prompt.agrees(to: request.question) }) {
         case true?: return
         case false?: throw Self.rejection("The pairing with \(name) was rejected.")
         case nil: throw Self.rejection("The pairing with \(name) was not answered in time, or \(name) has ended it.")
@@ -159,6 +158,18 @@ struct PairingPlan: Sendable {
             }
             if let failure = refusal.withLock({ $0 }) { throw failure }
             try result.get()
+        }
+    }
+}
+
+extension PairingRequest {
+    /// What the user is asked, or is to do; safe to print.
+    var question: String {
+        switch kind {
+        case .displayPasskey(let passkey, _): "The passkey to enter at \(peer.label) is \(passkey.digits)."
+        case .enterPasskey: "Enter the passkey that \(peer.label) shows:"
+        case .confirm(let passkey): "Does \(peer.label) show the number \(passkey.digits)?"
+        case .authorize: "Pair with \(peer.label)?"
         }
     }
 }

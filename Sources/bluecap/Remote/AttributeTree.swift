@@ -109,27 +109,21 @@ extension AttributeTree {
         }
     }
 
-    /// Whether the last read of this attribute has failed.
-    func hasFailed(_ handle: UInt32) -> Bool {
-        switch attribute(handle) {
-        case .characteristic(let entry): entry.reading.hasFailed
-        case .descriptor(let entry): entry.reading.hasFailed
-        case .service, nil: false
-        }
+    /// The result of reading a characteristic or a descriptor; ``Reading/none`` of any other handle.
+    subscript(readingOf handle: UInt32) -> Reading {
+        get { place(of: handle).map { self[keyPath: $0] } ?? .none }
+        set { if let place = place(of: handle) { self[keyPath: place] = newValue } }
     }
 
-    mutating func setReading(_ reading: Reading, of handle: UInt32) {
-        for service in services.indices {
-            for place in services[service].characteristics.indices {
-                if services[service].characteristics[place].handle == handle {
-                    services[service].characteristics[place].reading = reading
-                }
-                let descriptors = services[service].characteristics[place].descriptors
-                if let descriptor = descriptors.firstIndex(where: { $0.handle == handle }) {
-                    services[service].characteristics[place].descriptors[descriptor].reading = reading
-                }
+    private func place(of handle: UInt32) -> WritableKeyPath<AttributeTree, Reading>? {
+        for (service, content) in services.enumerated() {
+            for (place, entry) in content.characteristics.enumerated() {
+                if entry.handle == handle { return \.services[service].characteristics[place].reading }
+                guard let descriptor = entry.descriptors.firstIndex(where: { $0.handle == handle }) else { continue }
+                return \.services[service].characteristics[place].descriptors[descriptor].reading
             }
         }
+        return nil
     }
 }
 
@@ -222,7 +216,7 @@ struct AttributeDirectory: Sendable {
     /// - Returns: The first failure that may be due to a lack of security; `nil` if there is none.
     mutating func readValues(over remote: Remote) async throws -> (any Error)? {
         var reader = ValueReader(remote: remote, readers: readers)
-        for handle in tree.readable { tree.setReading(try await reader.read(handle), of: handle) }
+        for handle in tree.readable { tree[readingOf: handle] = try await reader.read(handle) }
         return reader.failure
     }
 }

@@ -21,11 +21,12 @@ struct Remote: Sendable {
     ///
     /// - Parameter connectionTimeout: The time limit of the first connection, in seconds.
     init(
-        _ peripheral: Peripheral, connectionTimeout: Double, timeout: Double, isPersistent: Bool, isForeign: Bool,
-        console: Console
+        _ peripheral: Peripheral, of manager: CentralManager, connectionTimeout: Double, timeout: Double,
+        isPersistent: Bool, console: Console
     ) {
         (self.peripheral, self.timeout, self.console) = (peripheral, timeout, console)
-        (self.isPersistent, self.isForeign) = (isPersistent, isForeign)
+        self.isPersistent = isPersistent
+        isForeign = manager.retrieveConnectedPeripherals(withServices: []).contains(peripheral)
         name = peripheral.knownName
         newest = Locked(Self.connect(to: peripheral, within: connectionTimeout, isPersistent: isPersistent))
     }
@@ -142,7 +143,7 @@ extension Radio {
 /// cancelled.
 struct RemoteSession: Sendable {
     /// How long the end of a link may take, in seconds; BlueZ takes two.
-    private static let farewell = 6.0
+    static let farewell = 6.0
 
     let radio: Radio
     let argument: PeripheralArgument
@@ -166,8 +167,8 @@ struct RemoteSession: Sendable {
         let peripheral = try await find(with: manager)
         await console.stage("Connecting to \(peripheral.name) …")
         let remote = Remote(
-            peripheral, connectionTimeout: timeout - clock.seconds, timeout: timeout, isPersistent: isPersistent,
-            isForeign: manager.retrieveConnectedPeripherals(withServices: []).contains(peripheral), console: console)
+            peripheral, of: manager, connectionTimeout: timeout - clock.seconds, timeout: timeout,
+            isPersistent: isPersistent, console: console)
         let wasAsked = Locked(false)
         let result = await Result {
             try await pairing.answerRequests(of: manager, console, wasAsked) {
