@@ -69,6 +69,17 @@ private final class TerminalWindow {
         }
     }
 
+    /// Lets programs set tmux's buffer, as they set the clipboard of a terminal.
+    func acceptClipboard() throws { try run("set-option", "-s", "set-clipboard", "on") }
+
+    /// Waits until a program has copied a text.
+    func waitForCopy(of text: String, file: StaticString = #filePath, line: UInt = #line) throws {
+        let deadline = Date(timeIntervalSinceNow: Self.limit)
+        var copied = ""
+        while copied != text, deadline.timeIntervalSinceNow > 0 { copied = try output("show-buffer") }
+        XCTAssertEqual(copied, text, file: file, line: line)
+    }
+
     /// A property of the window, by the name that tmux has for it.
     func property(_ name: String) throws -> String {
         try output("display-message", "-p", "#{\(name)}").trimmingCharacters(in: .whitespacesAndNewlines)
@@ -85,6 +96,7 @@ private final class TerminalWindow {
         repeat {
             lines = try self.lines
             if text.map({ text in lines.contains { $0.contains(text) } }) ?? true, condition(lines) { return lines }
+            // tmux has no event for a change of the screen, so that it is asked again.
             usleep(20_000)
         } while deadline.timeIntervalSinceNow > 0
         XCTFail("no \"\(text ?? "change")\" in:\n\(lines.joined(separator: "\n"))", file: file, line: line)
@@ -168,6 +180,48 @@ final class ExplorerTerminalTests: XCTestCase, StartsPrograms {
         try window.press("R")
         try window.wait(for: "read notify  01")
         try window.press("q", "q")
+        try window.expectEnd(status: 0)
+    }
+
+    func testALostLinkAndADeadDaemonAreReportedAndRestored() throws {
+        let socket = FileManager.default.temporaryDirectory.appendingPathComponent("simulator-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: socket) }
+        let window = try TerminalWindow(
+            "$BLUECAP simulate -- bash -c 'echo -n $BLUECAP_SIMULATOR > \(socket.path); exec $BLUECAP'")
+        func cause(_ fault: String...) throws {
+            let simulator = try String(contentsOf: socket, encoding: .utf8)
+            let run = try ToolRun(["simulate", "fault"] + fault, environment: ["BLUECAP_SIMULATOR": simulator])
+            try run.finish(status: 0)
+        }
+        let hasValue: ([String]) -> Bool = {
+            $0.contains { $0.contains("● Heart Rate Measurement") && $0.contains("bpm") }
+        }
+        try window.wait(for: "Pulse Strap 7F")
+        try window.press("/", "pulse", "Enter", "Enter")
+        try window.wait(for: "Chest")
+        try selectLine("Heart Rate Measurement", in: window)
+        try window.press("n")
+        try window.wait(for: "connected", where: hasValue)
+
+        try cause("lose-link", "C0:5A:17:00:18:0D")
+        try window.wait(for: "The link to Pulse Strap 7F is back.")
+        try window.wait(for: "MTU", where: hasValue)
+
+        try cause("kill-daemon")
+        try window.wait(for: "bluetoothd is not running")
+        try cause("start-daemon")
+        try window.wait(for: "  connected  ", where: hasValue)
+        try window.press("q", "Escape", "q")
+        try window.expectEnd(status: 0)
+    }
+
+    func testCopiesToTheClipboardOfTheTerminal() throws {
+        let window = try explore()
+        try window.acceptClipboard()
+        try window.wait(for: "Pulse Strap 7F")
+        try window.press("/", "pulse", "Enter", "y")
+        try window.waitForCopy(of: "C0:5A:17:00:18:0D")
+        try window.press("Escape", "q")
         try window.expectEnd(status: 0)
     }
 
