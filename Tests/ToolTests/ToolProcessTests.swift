@@ -144,6 +144,29 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
         XCTAssertTrue(result.output.hasSuffix(LiveScreen.end))
     }
 
+    /// A line feed that the terminal echoes would move the frame.
+    func testWhatIsTypedDoesNotDisturbTheTable() throws {
+        let scan = "$BLUECAP scan --simulated --peripherals empty"
+        // Job control: Ctrl-Z stops the scan, and the next command runs.
+        let commands = "set -m; \(scan); stty -a; echo Stopped; fg; stty -a; echo Ended"
+        let run = try ToolRun(
+            script: "export BLUECAP; SHELL=/bin/bash TERM=xterm exec script -qec \"bash -c '\(commands)'\" /dev/null")
+        try run.waitForText("Ctrl-C ends")
+        run.type("typed\n\n")
+        try run.waitForText("2 s")
+        run.type("\u{1A}")
+        try run.waitForText("Stopped")
+        try run.waitForText(LiveScreen.begin, times: 2)
+        run.type("typed\n\n")
+        try run.waitForText("5 s")
+        run.type("\u{03}")
+        let result = try run.finish()
+        XCTAssertFalse(result.output.contains("typed"), result.output)
+        XCTAssertTrue(result.output.contains("Ended"), result.output)
+        XCTAssertEqual(result.output.ranges(of: " echo ").count, 2, result.output)
+        XCTAssertFalse(result.output.contains("-echo "), result.output)
+    }
+
     func testTheDurationEndsTheTable() throws {
         let result = try ToolRun(onTerminal: "scan --simulated --peripherals empty --duration 0.5").finish(status: 0)
         XCTAssertTrue(result.output.contains(/0 peripherals in \d+\.\d s/), result.output)

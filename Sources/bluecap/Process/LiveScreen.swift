@@ -20,18 +20,20 @@ struct LiveScreen: Sendable {
     /// Shows the cursor again.
     static let end = "\u{1B}[?25h"
 
-    private static let isOpen = Locked(false)
+    private static let state = Locked((isOpen: false, isSilent: false))
 
+    /// Hides the cursor, and stops the echo: a line feed that the terminal echoes would move the frame.
     static func open() throws {
-        isOpen.withLock { $0 = true }
+        state.withLock { $0 = (true, Terminal.setEcho(false) || $0.isSilent) }
         try Output.standard.write(begin)
     }
 
     /// Leaves the terminal as it was. A second call does nothing.
     static func close() throws {
-        let wasOpen = isOpen.withLock { isOpen in
-            defer { isOpen = false }
-            return isOpen
+        let wasOpen = state.withLock { state in
+            defer { state = (false, false) }
+            if state.isSilent { Terminal.setEcho(true) }
+            return state.isOpen
         }
         if wasOpen { try Output.standard.write(end) }
     }

@@ -12,6 +12,8 @@ struct PasskeyPrompt: Sendable {
     /// Returns `nil` without a terminal, and in the background.
     init?() {
         guard let descriptor = Terminal.openInForeground() else { return nil }
+        // A table that is drawn has hidden the cursor and what is typed.
+        try? LiveScreen.close()
         // What was typed before the question is no answer to it.
         tcflush(descriptor, TCIFLUSH)
         terminal = Output(descriptor: descriptor)

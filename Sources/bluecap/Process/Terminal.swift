@@ -45,6 +45,18 @@ struct Terminal: Equatable, Sendable {
         return true
     }
 
+    /// Makes standard output's terminal show what is typed, or not. Returns whether that was a change. In the background it
+    /// does nothing: the terminal is the shell's, and the process would be stopped.
+    @discardableResult
+    static func setEcho(_ isOn: Bool) -> Bool {
+        var settings = termios()
+        guard tcgetpgrp(STDOUT_FILENO) == getpgrp(), tcgetattr(STDOUT_FILENO, &settings) == 0,
+            (settings.c_lflag & tcflag_t(ECHO) != 0) != isOn
+        else { return false }
+        settings.c_lflag ^= tcflag_t(ECHO)
+        return tcsetattr(STDOUT_FILENO, TCSANOW, &settings) == 0
+    }
+
     /// Columns and rows now; 80 and 24 if the terminal does not report them.
     static func size(of descriptor: Int32 = STDOUT_FILENO) -> (width: Int, height: Int) {
         var size = winsize()
