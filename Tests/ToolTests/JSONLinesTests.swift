@@ -4,7 +4,11 @@ import XCTest
 @testable import bluecap
 
 final class JSONLinesTests: XCTestCase {
-    private func news(_ event: ScanEvent) -> String? { event.line(.json) }
+    private let date = Date(timeIntervalSince1970: 1_700_000_000.125)
+
+    private func news(_ event: ScanEvent, includesDuplicates: Bool = false) -> String? {
+        event.line(.json, at: date, includesDuplicates: includesDuplicates)
+    }
 
     func testADiscoveryHasAllMembersInTheDocumentedOrder() {
         var strap = Samples.strap
@@ -15,7 +19,7 @@ final class JSONLinesTests: XCTestCase {
 
         XCTAssertEqual(
             news(.discovered(strap)),
-            #"{"event":"discovered","identifier":"00000000-0000-5000-8000-000000000001","#
+            #"{"event":"discovered","time":"2023-11-14T22:13:20.125Z","identifier":"00000000-0000-5000-8000-000000000001","#
                 + #""address":"C0:5A:17:00:18:01","addressType":"public","name":"Pulse Strap 7F","rssi":-56,"#
                 + #""txPower":4,"services":["180D","180F"],"manufacturerData":{"107":"7208","76":"0215"},"#
                 + #""serviceData":{"180D":"ff00","FEAA":"10"},"connectable":true,"beacons":[]}"#)
@@ -43,7 +47,7 @@ final class JSONLinesTests: XCTestCase {
     func testReadingsAreLeftOutUnlessDuplicatesAreAskedFor() {
         let reading = ScanEvent.updated(Samples.strap, isNews: false)
         XCTAssertNil(news(reading))
-        let line = reading.line(.json, includesDuplicates: true)
+        let line = news(reading, includesDuplicates: true)
         XCTAssertEqual(line?.hasPrefix(#"{"event":"updated","#), true)
     }
 
@@ -55,7 +59,7 @@ final class JSONLinesTests: XCTestCase {
     func testTheLastLineCountsPeripheralsAndMilliseconds() {
         XCTAssertEqual(
             news(.finished(peripherals: 12, seconds: 3.0024)),
-            #"{"event":"finished","peripherals":12,"seconds":3.002}"#)
+            #"{"event":"finished","time":"2023-11-14T22:13:20.125Z","peripherals":12,"seconds":3.002}"#)
     }
 
     func testHostileNamesStayOnOneLineAndComeBackUnharmed() throws {

@@ -4,17 +4,21 @@ import XCTest
 @testable import bluecap
 
 final class PlainLinesTests: XCTestCase {
-    private func news(_ event: ScanEvent) -> String? { event.line(.lines) }
+    private let date = Date(timeIntervalSince1970: 1_700_000_000.125)
+
+    private func news(_ event: ScanEvent, includesDuplicates: Bool = false) -> String? {
+        event.line(.lines, at: date, in: .gmt, includesDuplicates: includesDuplicates)
+    }
 
     func testADiscoveryNamesServicesAndMaker() {
         XCTAssertEqual(
             news(.discovered(Samples.strap)),
-            "discovered  C0:5A:17:00:18:01   -56 dBm  Pulse Strap 7F  [Heart Rate, Battery]  (Polar)")
+            "22:13:20.125  discovered  C0:5A:17:00:18:01   -56 dBm  Pulse Strap 7F  [Heart Rate, Battery]  (Polar)")
     }
 
     func testWhatIsNotKnownIsSaidSo() {
         XCTAssertEqual(
-            news(.discovered(Samples.nameless)), "discovered  C0:5A:17:00:18:02         ?  (no name)")
+            news(.discovered(Samples.nameless)), "22:13:20.125  discovered  C0:5A:17:00:18:02         ?  (no name)")
     }
 
     func testAnUnnamedServiceAndMakerAreShownByTheirNumbers() {
@@ -23,7 +27,7 @@ final class PlainLinesTests: XCTestCase {
             manufacturerData: [0x0ABC: Data()])
         XCTAssertEqual(
             news(.expired(sighting)),
-            "expired     C0:5A:17:00:18:01   -70 dBm  Lamp  [AA80, 6E400009…]  (company 0x0ABC)")
+            "22:13:20.125  expired     C0:5A:17:00:18:01   -70 dBm  Lamp  [AA80, 6E400009…]  (company 0x0ABC)")
     }
 
     func testServiceDataIsNamedByItsService() {
@@ -33,7 +37,7 @@ final class PlainLinesTests: XCTestCase {
         ]
         XCTAssertEqual(
             news(.discovered(thermometer)),
-            "discovered  C0:5A:17:00:18:01   -52 dBm  SBDW-002C  [Battery, data of FCD2, data of Xiaomi]")
+            "22:13:20.125  discovered  C0:5A:17:00:18:01   -52 dBm  SBDW-002C  [Battery, data of FCD2, data of Xiaomi]")
         // The end of the line shows the frame.
         var eddystone = Samples.sighting(1, name: nil, rssi: -70, services: ["FEAA"])
         eddystone.serviceData = [CBUUID(string: "FEAA"): Eddystone.TLM(advertisementCount: 1, tenthsOfUptime: 10).data]
@@ -56,7 +60,7 @@ final class PlainLinesTests: XCTestCase {
     func testOnlyNewsIsPrintedUnlessDuplicatesAreAskedFor() {
         XCTAssertNil(news(.updated(Samples.strap, isNews: false)))
         XCTAssertNotNil(news(.updated(Samples.strap, isNews: true)))
-        XCTAssertNotNil(ScanEvent.updated(Samples.strap, isNews: false).line(.lines, includesDuplicates: true))
+        XCTAssertNotNil(news(.updated(Samples.strap, isNews: false), includesDuplicates: true))
     }
 
     func testTheSummaryCountsInWords() {
@@ -66,6 +70,6 @@ final class PlainLinesTests: XCTestCase {
 
     func testANameCannotMoveTheCursor() {
         let line = news(.discovered(Samples.sighting(1, name: "a\u{1B}[2J\nb", rssi: -1)))
-        XCTAssertEqual(line, "discovered  C0:5A:17:00:18:01    -1 dBm  a\\u{1B}[2J\\u{A}b")
+        XCTAssertEqual(line, "22:13:20.125  discovered  C0:5A:17:00:18:01    -1 dBm  a\\u{1B}[2J\\u{A}b")
     }
 }

@@ -27,6 +27,9 @@ final class ScanStatisticsTests: XCTestCase {
 
     func testRestartsAreNamedIfThereWereAny() {
         XCTAssertTrue(statistics(restarts: 2).text.contains("; restarts of the scan: 2\n"))
-        XCTAssertTrue(statistics().json.text.contains(#""restarts":0"#))
+        let json = statistics().json(at: Date(timeIntervalSince1970: 0)).text
+        XCTAssertTrue(
+            json.hasPrefix(#"{"event":"statistics","time":"1970-01-01T00:00:00.000Z","seconds":8.000,"#), json)
+        XCTAssertTrue(json.contains(#""restarts":0"#), json)
     }
 }

@@ -1,3 +1,4 @@
+import BlueCapKit
 import XCTest
 
 @testable import bluecap
@@ -49,6 +50,40 @@ final class ScanTableTests: XCTestCase {
         XCTAssertEqual(text(board, width: 14).prefix(2), ["  NAME", "  Pulse Strap…"])
     }
 
+    /// The text of a column's cell, cut at the next column.
+    private func cell(_ title: String, before next: String, _ lines: [String]) -> String? {
+        guard let start = lines[0].range(of: title), let end = lines[0].range(of: next) else { return nil }
+        let from = lines[0].distance(from: lines[0].startIndex, to: start.lowerBound)
+        let to = lines[0].distance(from: lines[0].startIndex, to: end.lowerBound)
+        return String(lines[1].dropFirst(from).prefix(to - from)).trimmingCharacters(in: .whitespaces)
+    }
+
+    func testColumnsAreAsWideAsTheirContent() {
+        var beacon = Samples.sighting(
+            1, name: "A name of thirty-one characters", rssi: -50, services: ["180D", "181A"])
+        beacon.manufacturerData = [
+            0x004C: IBeacon(uuid: UUID(uuid: Samples.nameless.identifier.uuid), major: 1, minor: 7).data,
+            0x006B: Data([1]),
+        ]
+        let lines = text(board([beacon]), width: 200)
+        XCTAssertEqual(cell("NAME", before: "ADDRESS", lines), "A name of thirty-one characters")
+        XCTAssertEqual(
+            cell("DETAILS", before: "SERVICES", lines), "iBeacon 00000000-0000-5000-8000-000000000002 1/7")
+        XCTAssertEqual(cell("SERVICES", before: "MAKER", lines), "Heart Rate, Environmental Sensing, iBeacon")
+        XCTAssertEqual(cell("MAKER", before: " HEARD", lines), "Apple, Polar")
+        // Services are cut before details; the name is whole as long as the signal has space.
+        let cut = text(board([beacon]), width: 170)
+        XCTAssertEqual(
+            cell("DETAILS", before: "SERVICES", cut), "iBeacon 00000000-0000-5000-8000-000000000002 1/7")
+        XCTAssertTrue(cell("SERVICES", before: "MAKER", cut)?.contains("…") == true, "\(cut)")
+        XCTAssertEqual(text(board([beacon]), width: 60)[1].prefix(33), "  A name of thirty-one characters")
+    }
+
+    func testAColumnWithoutContentIsLeftOut() {
+        let header = text(board([Samples.nameless]), width: 200)[0]
+        XCTAssertEqual(header.split(separator: " "), ["NAME", "ADDRESS", "SIGNAL", "HEARD"])
+    }
+
     func testNoLineIsWiderThanThePaper() {
         let names = ["日本語のとても長い名前のセンサー", "👩‍👩‍👧 family", "plain", String(repeating: "x", count: 200)]
         let board = board(
@@ -58,7 +93,7 @@ final class ScanTableTests: XCTestCase {
                     services: ["180D", "6E400001-B5A3-F393-E0A9-E50E24DCCA9E"],
                     manufacturerData: [76: Data()])
             })
-        for width in 1...160 {
+        for width in 1...220 {
             let lines = table(width)
                 .lines(board, summary: nil, notice: "A notice of some length.", at: 5)
             for line in lines {
@@ -111,7 +146,7 @@ final class ScanTableTests: XCTestCase {
     func testTheLastFrameHasTheSummaryAndAllRows() {
         let board = board((1...9).map { Samples.sighting($0, name: "P\($0)", rssi: -40) })
         let lines = table(60).lines(
-            board, summary: ScanEvent.finished(peripherals: 9, seconds: 3).line(.lines), notice: nil, at: 3)
+            board, summary: ScanEvent.finished(peripherals: 9, seconds: 3).line(.lines, at: Date()), notice: nil, at: 3)
         XCTAssertEqual(lines.count, 11)
         XCTAssertEqual(lines.last?.text, "9 peripherals in 3.0 s")
     }

@@ -30,8 +30,9 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
 
     func testDuplicatesPrintEverySighting() throws {
         let run = try ToolRun("scan", "--simulated", "--duplicates", "--name", "CC2650")
-        _ = try run.line { $0.hasPrefix("discovered") }
-        _ = try run.line { $0.hasPrefix("updated") }
+        let line = try run.line { $0.contains("  discovered  ") }
+        XCTAssertNotNil(line.prefixMatch(of: /\d\d:\d\d:\d\d\.\d{3}/), line)
+        _ = try run.line { $0.contains("  updated  ") }
         let result = try run.end(SIGTERM)
         XCTAssertTrue(result.lines.dropLast().allSatisfy { $0.contains("CC2650 SensorTag") }, "\(result.lines)")
     }
@@ -120,7 +121,7 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
     func testAScanOutlivesBluetoothd() throws {
         let bench = try ToolBench(room: .furnished)
         let run = try bench.start("scan", "--duplicates")
-        _ = try run.line { $0.hasPrefix("updated") }
+        _ = try run.line { $0.contains("  updated  ") }
 
         bench.simulator.simulateDaemonDeath()
         try run.errorLine { $0.hasSuffix("The command continues when Bluetooth is back.") }

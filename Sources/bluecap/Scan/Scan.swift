@@ -4,8 +4,8 @@ import Foundation
 /// One scan, from the wait for the adapter to the last line.
 struct Scan: Sendable {
     private enum Event: Sendable {
-        case sighted(Sighting)
-        case fellSilent(UUID)
+        case sighted(Sighting, Date)
+        case fellSilent(UUID, Date)
         case stateChanged
         case failed(any Error)
         case timeIsOver
@@ -57,20 +57,20 @@ struct Scan: Sendable {
     ) async throws {
         try display.begin()
         loop.observe(manager.whenStateChanges()) { _ in .stateChanged }
-        loop.observe(manager.whenPeripheralsExpire()) { .fellSilent($0.identifier) }
+        loop.observe(manager.whenPeripheralsExpire()) { .fellSilent($0.identifier, Date()) }
         // Duplicates are always requested: a name may come after the first sighting, and the table shows the latest signal.
         let options = ScanOptions(allowsDuplicates: true, rssiThreshold: weakestRSSI, pattern: namePrefix)
         let sightings = manager.startScanning(forServiceUUIDs: services, options: options)
-        loop.observe(sightings, failure: Event.failed) { .sighted(Sighting($0)) }
+        loop.observe(sightings, failure: Event.failed) { .sighted(Sighting($0), Date()) }
         if let duration { loop.send(.timeIsOver, after: duration) }
         var state = RadioWatch()
         for await event in loop {
             switch event {
-            case .sighted(let sighting):
+            case .sighted(let sighting, let date):
                 let event = display.board.see(sighting, at: display.seconds)
-                try display.show { event.line($0, includesDuplicates: includesDuplicates) }
-            case .fellSilent(let identifier):
-                if let event = display.board.expire(identifier) { try display.show { event.line($0) } }
+                try display.show { event.line($0, at: date, includesDuplicates: includesDuplicates) }
+            case .fellSilent(let identifier, let date):
+                if let event = display.board.expire(identifier) { try display.show { event.line($0, at: date) } }
             case .stateChanged:
                 let (present, explanation) = manager.standing
                 if let remark = state.remark(present, explanation) { display.remark(remark) }
@@ -83,11 +83,12 @@ struct Scan: Sendable {
 
     private func finish(_ display: inout LiveDisplay<ScanTable>, _ seconds: Double, restarts: Int) throws {
         let end = ScanEvent.finished(peripherals: display.board.count, seconds: seconds)
-        try display.end(summary: end.line(.lines)) { end.line($0) }
+        let date = Date()
+        try display.end(summary: end.line(.lines, at: date)) { end.line($0, at: date) }
         guard showsStatistics else { return }
         let statistics = ScanStatistics(display.board, seconds: seconds, restarts: restarts)
         if format == .json {
-            try Output.standard.write(statistics.json.text + "\n")
+            try Output.standard.write(statistics.json(at: date).text + "\n")
         } else {
             try Output.error.write(statistics.text)
         }

@@ -16,7 +16,7 @@ struct ScanStatistics: Sendable {
     var sightings: Int { peripherals.reduce(0) { $0 + $1.sightings } }
     var perSecond: Double { seconds > 0 ? Double(sightings) / seconds : 0 }
 
-    var json: JSON {
+    func json(at date: Date) -> JSON {
         let each = peripherals.map { peripheral -> JSON in
             [
                 "address": JSON(peripheral.sighting.address), "name": JSON(peripheral.sighting.name),
@@ -25,8 +25,9 @@ struct ScanStatistics: Sendable {
             ]
         }
         return [
-            "event": JSON("statistics"), "seconds": JSON(seconds: seconds), "sightings": JSON(sightings),
-            "perSecond": JSON(seconds: perSecond), "restarts": JSON(restarts), "peripherals": JSON(each),
+            "event": JSON("statistics"), "time": JSON(Wording.timestamp(date)), "seconds": JSON(seconds: seconds),
+            "sightings": JSON(sightings), "perSecond": JSON(seconds: perSecond), "restarts": JSON(restarts),
+            "peripherals": JSON(each),
         ]
     }
 

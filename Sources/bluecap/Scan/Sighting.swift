@@ -77,19 +77,27 @@ extension ScanEvent {
     ///
     /// Every JSON line of a peripheral has all members, in one order; what is not known is `null` or empty.
     ///
-    /// - Parameter includesDuplicates: Whether every sighting has a line, and not only those that are news.
-    func line(_ format: Format, includesDuplicates: Bool = false) -> String? {
+    /// - Parameters:
+    ///   - date: When it happened.
+    ///   - timeZone: That of the lines for people.
+    ///   - includesDuplicates: Whether every sighting has a line, and not only those that are news.
+    func line(
+        _ format: Format, at date: Date, in timeZone: TimeZone = .current, includesDuplicates: Bool = false
+    ) -> String? {
         switch self {
-        case .discovered(let sighting): sighting.line("discovered", format)
+        case .discovered(let sighting): sighting.line("discovered", format, date, timeZone)
         case .updated(let sighting, let isNews):
-            isNews || includesDuplicates ? sighting.line("updated", format) : nil
-        case .expired(let sighting): sighting.line("expired", format)
+            isNews || includesDuplicates ? sighting.line("updated", format, date, timeZone) : nil
+        case .expired(let sighting): sighting.line("expired", format, date, timeZone)
         case .finished(let count, let seconds):
             format == .json
-                ? JSON([("event", JSON("finished")), ("peripherals", JSON(count)), ("seconds", JSON(seconds: seconds))])
-                    .text
+                ? Self.json("finished", date, [("peripherals", JSON(count)), ("seconds", JSON(seconds: seconds))])
                 : "\(Wording.count(count, "peripheral")) in \(Wording.tenths(seconds))"
         }
+    }
+
+    fileprivate static func json(_ event: String, _ date: Date, _ members: JSON.Members) -> String {
+        JSON([("event", JSON(event)), ("time", JSON(Wording.timestamp(date)))] + members).text
     }
 }
 
@@ -121,10 +129,11 @@ extension Sighting {
 
     var nameText: String { name.map(DisplayText.name) ?? "(no name)" }
 
-    fileprivate func line(_ event: String, _ format: Format) -> String {
-        guard format != .json else { return JSON([("event", JSON(event))] + members).text }
+    fileprivate func line(_ event: String, _ format: Format, _ date: Date, _ timeZone: TimeZone) -> String {
+        guard format != .json else { return ScanEvent.json(event, date, members) }
         let strength = DisplayText.padded(rssi.map { "\($0) dBm" } ?? "?", to: 8, alignment: .trailing)
-        var parts = [DisplayText.padded(event, to: 10), address, strength, nameText]
+        let time = Wording.clock(date, in: timeZone)
+        var parts = [time, DisplayText.padded(event, to: 10), address, strength, nameText]
         if !servicesText.isEmpty { parts.append("[\(servicesText)]") }
         if !manufacturerData.isEmpty { parts.append("(\(makersText))") }
         return (parts + beacons.map(\.line)).joined(separator: "  ")

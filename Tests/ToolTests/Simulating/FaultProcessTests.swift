@@ -60,7 +60,7 @@ final class FaultProcessTests: XCTestCase, StartsPrograms {
         let simulator = try ToolRun("simulate", "--control", path)
         let address = try simulator.line()
         let scan = try ToolRun("scan", "--duplicates", environment: ["DBUS_SYSTEM_BUS_ADDRESS": address])
-        _ = try scan.line { $0.hasPrefix("updated") }
+        _ = try scan.line { $0.contains("  updated  ") }
 
         let fault = try ToolRun("simulate", "fault", "--control", path, "restart-daemon", "0.2").finish(status: 0)
         XCTAssertEqual(fault.output, "")
