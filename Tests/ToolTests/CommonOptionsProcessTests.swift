@@ -78,6 +78,8 @@ final class CommonOptionsProcessTests: XCTestCase, StartsPrograms {
     private static let different: [String: Set<String>] = [
         // What is advertised, or what is looked for.
         "name": ["scan", "advertise", "serve"], "service": ["scan", "advertise"],
+        // What is advertised, with its data, or what is looked for; and how many of what.
+        "manufacturer": ["scan", "advertise"], "count": ["scan"],
         // The time between two packets, or between two values that are read.
         "interval": ["advertise", "monitor"],
         // An answer to a pairing, or to a question about all bonds.

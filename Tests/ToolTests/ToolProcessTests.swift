@@ -49,6 +49,57 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
         XCTAssertEqual(names.compactMap(\.self).sorted(), ["Cadence 2", "Pulse Strap 7F"])
     }
 
+    func testFiltersThatTheToolComparesAreHonoured() throws {
+        let arguments = [
+            ["--name", "/(?i)^pulse .*F$/"], ["--name", "Pulse", "--name", "/^Pulse/"], ["--manufacturer", "polar"],
+            ["--manufacturer-data", "7208", "--manufacturer", "0x006B"], ["--address", "c0:5a:17:00:18:0d"],
+            ["--service", "Heart Rate", "--not", "manufacturer-data=00", "--not", "address=00"],
+        ]
+        let runs = arguments.map { ["scan", "--simulated", "--json", "--first", "--duration", "60"] + $0 }
+        for (arguments, result) in zip(arguments, try ToolRun.finish(commands: runs)) {
+            XCTAssertEqual(result.status, 0, "\(arguments)")
+            let objects = try result.objects()
+            XCTAssertEqual(objects.map { $0["event"] as? String }, ["discovered", "finished"], "\(arguments)")
+            XCTAssertEqual(objects.first?["name"] as? String, "Pulse Strap 7F", "\(arguments)")
+            for object in objects {
+                let time = try XCTUnwrap(object["time"] as? String)
+                let date = try Date(time, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+                XCTAssertLessThan(abs(date.timeIntervalSinceNow), 120, time)
+            }
+        }
+    }
+
+    func testAScanThatWaitsInVainIsAFailure() throws {
+        let wait = ["scan", "--simulated", "--duration", "1", "--json"]
+        let commands = [
+            wait + ["--first", "--name", "Nothing"], wait + ["--count", "1000"], wait + ["--named", "--count", "1"],
+        ]
+        let results = try ToolRun.finish(commands: commands)
+        XCTAssertEqual(results.map(\.status), [1, 1, 0])
+        for result in results { XCTAssertEqual(try result.objects().last?["event"] as? String, "finished") }
+        let error = try XCTUnwrap(results[0].errors.first)
+        XCTAssertNotNil(error.prefixMatch(of: /bluecap: 0 of 1 peripheral found in \d+\.\d s\. `bluecap scan`/), error)
+        let run = try ToolRun("scan", "--simulated", "--count", "1000")
+        _ = try run.line()
+        try run.end(SIGTERM, status: 128 + SIGTERM)
+    }
+
+    func testFiltersInErrorAreRefusedWithWhatTheyTake() {
+        for (arguments, part) in [
+            (["--name", ""], "It takes the beginning of a name"),
+            (["--name", "/(/"], "It is not a regular expression: "),
+            (["--manufacturer", "No Such"], "It takes a company by its number, such as 0x004C"),
+            (["--manufacturer", ""], "It takes a company"), (["--manufacturer", "0x10000"], "It takes a company"),
+            (["--manufacturer-data", "0x1"], "It takes bytes in hexadecimal digits"),
+            (["--address", "C0:5"], "It takes an address, such as"), (["--not", "name"], "It takes named, or name"),
+            (["--not", "rssi=-50"], "It takes named, or name"), (["--not", "address=x"], "It takes an address"),
+            (["--first", "--count", "2"], "--first is --count 1"),
+            (["--count", "0"], "It takes a whole number of peripherals"),
+        ] {
+            expectRefusal(of: ["scan"] + arguments, part)
+        }
+    }
+
     func testAnEmptyRoomIsNoFailure() throws {
         let result = try ToolRun("scan", "--simulated", "--peripherals", "empty", "--duration", "0.5").finish(status: 0)
         assertEmptySummary(result)

@@ -70,6 +70,16 @@ enum Arguments {
         return try unwrap(data?.isEmpty == true ? nil : data, "bytes in hexadecimal digits, such as 01a0")
     }
 
+    /// A company's number, or the beginning of the names of companies.
+    static func companies(_ text: String) throws -> Set<UInt16> {
+        if let number = sixteenBits(text) { return [number] }
+        let found = (0...UInt16.max).filter {
+            AssignedNumbers.companyName($0)?.lowercased().hasPrefix(text.lowercased()) == true
+        }
+        let requirement = "a company by its number, such as 0x004C, or by the beginning of a known name, such as Apple"
+        return Set(try unwrap(text.isEmpty || found.isEmpty ? nil : found, requirement))
+    }
+
     /// A company's identifier and its data: `0x004C=0215…`.
     @Sendable static func manufacturer(_ text: String) throws -> (company: UInt16, data: Data) {
         let (name, data) = assignment(text)

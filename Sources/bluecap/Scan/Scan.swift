@@ -15,7 +15,9 @@ struct Scan: Sendable {
     let radio: Radio
     var services: [CBUUID] = []
     var weakestRSSI: Int?
-    var namePrefix: String?
+    var filter = ScanFilter()
+    /// After how many peripherals the scan ends, which without them is a failure; `nil` for no limit.
+    var count: Int?
     /// In seconds; `nil` for a scan without end.
     var duration: Double?
     /// Whether every sighting has a line, and not only those that are news.
@@ -47,8 +49,14 @@ struct Scan: Sendable {
             } catch {
                 failure = failure ?? error
             }
-            // The end of a scan that was cancelled, or after its reader has left, is no failure.
-            if let failure, !(failure is CancellationError) { throw failure }
+            let isComplete = display.board.count >= count ?? 0
+            // The end of a scan that was cancelled, or after its reader has left, is no failure, unless it was to wait.
+            if let failure, !isComplete || !(failure is CancellationError) { throw failure }
+            guard !isComplete else { return }
+            try Task.checkCancellation()
+            throw ToolFailure(
+                "\(display.board.count) of \(Wording.count(count ?? 0, "peripheral")) found in \(Wording.tenths(seconds)).",
+                "`bluecap scan` without filters lists what is in range.")
         }
     }
 
@@ -59,7 +67,7 @@ struct Scan: Sendable {
         loop.observe(manager.whenStateChanges()) { _ in .stateChanged }
         loop.observe(manager.whenPeripheralsExpire()) { .fellSilent($0.identifier, Date()) }
         // Duplicates are always requested: a name may come after the first sighting, and the table shows the latest signal.
-        let options = ScanOptions(allowsDuplicates: true, rssiThreshold: weakestRSSI, pattern: namePrefix)
+        let options = ScanOptions(allowsDuplicates: true, rssiThreshold: weakestRSSI, pattern: filter.prefix)
         let sightings = manager.startScanning(forServiceUUIDs: services, options: options)
         loop.observe(sightings, failure: Event.failed) { .sighted(Sighting($0), Date()) }
         if let duration { loop.send(.timeIsOver, after: duration) }
@@ -67,8 +75,10 @@ struct Scan: Sendable {
         for await event in loop {
             switch event {
             case .sighted(let sighting, let date):
+                guard filter.accepts(sighting) else { continue }
                 let event = display.board.see(sighting, at: display.seconds)
                 try display.show { event.line($0, at: date, includesDuplicates: includesDuplicates) }
+                if display.board.count == count { return }
             case .fellSilent(let identifier, let date):
                 if let event = display.board.expire(identifier) { try display.show { event.line($0, at: date) } }
             case .stateChanged:
