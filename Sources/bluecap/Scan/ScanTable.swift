@@ -117,10 +117,10 @@ struct ScanTable: Drawing {
                 let number = DisplayText.padded(String(rssi), to: 4, alignment: .trailing)
                 return [(bar, [SignalBar.tint(rssi)]), (" ", []), (number, [])]
             },
-            Column(title: "DETAILS", importance: 4, least: 20, most: .max) { row, _ in
+            Column(title: "DETAILS", importance: 4, least: 25, most: .max) { row, _ in
                 [(row.sighting.detailsText, [.green])]
             },
-            Column(title: "SERVICES", importance: 5, least: 24, most: 60) { row, _ in
+            Column(title: "SERVICES", importance: 5, least: 19, most: 60) { row, _ in
                 [(row.sighting.servicesText, [.cyan])]
             },
             Column(title: "MAKER", importance: 6, least: 12, most: 48) { row, _ in [(row.sighting.makersText, [])] },
