@@ -97,7 +97,7 @@ radio-test-all: ## Run the radio tests with every BlueZ that the library is for,
 radio-self-test: dependencies-radio python ## Check the radio lab itself
 	Tests/RadioLab/self-test
 
-lint: dependencies-build dependencies-lint ## Check form, module walls, warnings and shell scripts
+lint: dependencies-build dependencies-test dependencies-lint ## Check form, module walls, warnings and shell scripts
 	Scripts/lint
 
 check-api: dependencies-build ## Compare the public API with that of the last release, which Documentation/API has
@@ -186,7 +186,7 @@ docs: dependencies-build ## Build the documentation and the guides as one site i
 docs-open: ## Show the site that make docs has built, in a browser if there is one: PORT=8000
 	Scripts/docs open $(PORT)
 
-picture: dependencies-build ## Draw README's picture of the live table, from the tool's own output
+picture: dependencies-build dependencies-test ## Draw the pictures of the documentation, from what the tool draws on a terminal
 	swift build --product bluecap
 	Scripts/picture .build/debug/bluecap
 
