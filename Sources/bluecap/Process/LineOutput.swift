@@ -27,7 +27,10 @@ struct LineOutput: Sendable {
         guard let path else { return }
         output = Output(descriptor: Foundation.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o666))
         guard output.descriptor >= 0 else { throw ToolFailure.file(path, "write") }
-        // A pipe has no size.
-        size = max(0, lseek(output.descriptor, 0, SEEK_END))
+        var status = stat()
+        fstat(output.descriptor, &status)
+        size = Int(status.st_size)
+        // A device, or a pipe, keeps its name.
+        if status.st_mode & S_IFMT != S_IFREG { limit = nil }
     }
 }
