@@ -49,6 +49,13 @@ enum Arguments {
         return text.lowercased().hasPrefix("0x") ? UInt16(text.dropFirst(2), radix: 16) : UInt16(text)
     }
 
+    /// A size in bytes: `500kB`, `10MB`.
+    @Sendable static func size(_ text: String) throws -> Int {
+        let match = text.wholeMatch(of: /([1-9]\d{0,8})([kMG]?)B?/)
+        let unit = match.flatMap { ["k": 1_000, "M": 1_000_000, "G": 1_000_000_000][$0.2] } ?? 1
+        return try unwrap(match.flatMap { Int($0.1) }.map { $0 * unit }, "a size, such as 10MB or 500kB")
+    }
+
     /// A passkey, or `-` for standard input.
     @Sendable static func passkey(_ text: String) throws -> PairingPlan.Source {
         if text == "-" { return .lines(InputLines(STDIN_FILENO)) }

@@ -52,7 +52,12 @@ struct BlueCapTool: AsyncParsableCommand {
 
     /// The arguments of the process. On a terminal, options without a command are those of the full-screen program.
     private static var arguments: [String] {
-        let arguments = Array(CommandLine.arguments.dropFirst())
+        var arguments = Array(CommandLine.arguments.dropFirst())
+        // A negative number is a value to write. No option begins with a digit.
+        let isNegative = { (argument: String) in argument.starts(with: /-\.?\d/) }
+        if arguments.first == "write", !arguments.contains("--"), let place = arguments.lastIndex(where: isNegative) {
+            arguments += ["--", arguments.remove(at: place)]
+        }
         let isCommand = arguments.first.map { !$0.hasPrefix("-") } ?? false
         let isQuestion =
             arguments.contains { ["-h", "--help", "--version", "--experimental-dump-help"].contains($0) }

@@ -19,9 +19,9 @@ struct ExploreCommand: AsyncParsableCommand {
 
             With --json it is one object on one line, with the members identifier, address, addressType, name, rssi, \
             mtu, paired, bonded and services; of a service uuid, name, handle, primary, includes (handles) and \
-            characteristics; of a characteristic uuid, name, handle, properties, value (hexadecimal), fields (the value \
-            by its profile), error and descriptors; of a descriptor uuid, name, handle, value, fields and error. What is \
-            not known is null.
+            characteristics; of a characteristic uuid, name, handle, properties, value (hexadecimal), fields (the value by \
+            its profile), quantities (its numbers), error and descriptors; of a descriptor uuid, name, handle, value, \
+            fields, quantities and error. What is not known is null.
 
             Examples:
               bluecap explore --simulated

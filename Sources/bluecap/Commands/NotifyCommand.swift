@@ -5,46 +5,59 @@ import Foundation
 struct NotifyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "notify",
-        abstract: "Print what a characteristic notifies or indicates.",
+        abstract: "Print what characteristics notify or indicate.",
         discussion: """
-            It connects, subscribes and prints each value on a line with the time at which it arrived, until --count \
-            values have arrived, --duration is over or Ctrl-C. The duration begins with the subscription. A lost link is restored together with the subscription; \
-            standard error says so, since values may be missing there.
+            It connects, subscribes and prints each value on a line with the time at which it arrived, and with its name \
+            if there are several characteristics, until --count values have arrived, --duration is over or Ctrl-C. The \
+            duration begins with the subscription. A lost link is restored together with the subscription; standard error \
+            says so, since values may be missing there.
 
-            With --json each line is an object: {"event":"value","time":…,"value":…,"fields":…} with the value in \
-            hexadecimal digits and by its profile, {"event":"gap","time":…} if values may be missing, and at the end \
-            {"event":"finished","values":12,"seconds":3.002}.
+            With --json each line is an object: {"event":"value","time":…} with the members of `bluecap read`, \
+            {"event":"gap","time":…} if values may be missing, and at the end \
+            {"event":"finished","values":12,"seconds":3.002}. --output appends the lines to a file; with --rotate, a file \
+            that would be greater becomes FILE.1, and the one before FILE.2.
 
             \(AttributeArgument.discussion)
 
             Examples:
-              bluecap notify "Pulse Strap 7F" "Heart Rate Measurement" --simulated --count 5
-              bluecap notify C0:5A:17:00:18:0D 2A37 --duration 60 --json | jq -r .value
+              bluecap notify "Pulse Strap 7F" 2A37 2A19 --simulated --count 5
+              bluecap notify "Pulse Strap 7F" 2A37 --simulated --format '{clock} {value}'
+              bluecap notify C0:5A:17:00:18:0D 2A37 --csv --output rate.csv --rotate 10MB
 
             \(RemoteOptions.statuses) After the subscription, Ctrl-C is a success.
             """)
 
     @OptionGroup var remote: RemoteOptions
 
-    @Argument(help: ArgumentHelp("By UUID, name or handle.", valueName: "characteristic"))
-    var characteristic: AttributeArgument
+    @Argument(help: ArgumentHelp("By UUID, name or handle; several at once.", valueName: "characteristic"))
+    var characteristics: [AttributeArgument]
 
     @OptionGroup var count: CountOption
 
     @OptionGroup var duration: DurationOption
 
-    @Option(name: .customLong("as"), help: "How the values are printed.")
-    var form = ValueForm.auto
+    @OptionGroup var values: ValueOptions
 
-    @OptionGroup var json: JSONOption
+    @Option(help: ArgumentHelp("Append the lines to a file.", valueName: "file"), completion: .file())
+    var output: String?
+
+    @Option(help: ArgumentHelp("Its greatest size, such as 10MB.", valueName: "size"), transform: Arguments.size)
+    var rotate: Int?
 
     @OptionGroup var pairing: PairingOptions
 
+    func validate() throws {
+        guard rotate == nil || output != nil else { throw ValidationError("--rotate needs --output.") }
+    }
+
     func run() async throws {
-        try await remote.withSession(pairing.plan(), isPersistent: true) { [self] session in
+        var lines = LineOutput(path: output, limit: rotate, header: values.csv ? ValueStyle.header : nil)
+        try lines.open()
+        try await remote.withSession(pairing.plan(), isPersistent: true) { [self, lines] session in
             try await Monitor(
-                session: session, count: count.values, duration: duration.seconds, format: json.format(), form: form
-            ).run([characteristic])
+                session: session, count: count.values, duration: duration.seconds, format: values.json.format(),
+                style: values.style, output: lines
+            ).run(characteristics)
         }
     }
 }

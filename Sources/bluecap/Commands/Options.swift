@@ -59,6 +59,31 @@ struct JSONOption: ParsableArguments {
     }
 }
 
+/// How the commands print that print values.
+struct ValueOptions: ParsableArguments {
+    @Option(name: .customLong("as"), help: "How values are printed; u16 has the least significant byte first.")
+    var form = ValueForm.auto
+
+    @OptionGroup var json: JSONOption
+
+    @Flag(help: "Print comma-separated values: a row for each field, with its number and unit.")
+    var csv = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Print a text with {time}, {clock}, {name}, {handle}, {value}, {hex}, {field:NAME} in it.",
+            valueName: "text"), transform: ValueStyle.template)
+    var format: ValueStyle.Template?
+
+    var style: ValueStyle { ValueStyle(form: form, template: json.isOn ? .json : csv ? .csv : format) }
+
+    func validate() throws {
+        guard [json.isOn, csv, format != nil].count(where: { $0 }) <= 1 else {
+            throw ValidationError("--json, --csv and --format exclude each other: choose one.")
+        }
+    }
+}
+
 struct DurationOption: ParsableArguments {
     @Option(
         name: .customLong("duration"), help: ArgumentHelp("End after so many seconds.", valueName: "seconds"),

@@ -5,41 +5,56 @@ import Foundation
 struct ReadCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "read",
-        abstract: "Read a characteristic's value.",
+        abstract: "Read the values of characteristics and descriptors.",
         discussion: """
-            It connects, reads and prints the value on one line: by profile if one decodes it, in quotes if it reads as \
-            text, else in hexadecimal digits; --as selects one of them. With --json it is an object with the members \
-            uuid, name, handle, value (hexadecimal) and fields (the value by its profile, or null).
+            It connects, reads and prints each value on one line, with its name if there are several: by profile if one \
+            decodes it, in quotes if it reads as text, else in hexadecimal digits; --as selects a form. With --json it is \
+            an object with the members uuid, name, handle, value (hexadecimal), fields (the value by its profile, or null), \
+            quantities (its numbers: {"Battery Level":{"value":87,"unit":"%"}}, or null) and, with --as, as (in this form).
 
-            \(AttributeArgument.discussion)
+            \(AttributeArgument.discussion) A descriptor is given by its handle, or after its characteristic: 2A37/2902.
 
             Examples:
               bluecap read "Pulse Strap 7F" "Battery Level" --simulated
-              bluecap read C0:5A:17:00:18:0D 2A19 --as hex
+              bluecap read "Pulse Strap 7F" 2A19 2A38 2A37/2902 --simulated --json
+              bluecap read C0:5A:17:00:18:0D 2A19 --as u8
 
             \(RemoteOptions.statuses)
             """)
 
     @OptionGroup var remote: RemoteOptions
 
-    @Argument(help: ArgumentHelp("By UUID, name or handle.", valueName: "characteristic"))
-    var characteristic: AttributeArgument
+    @Argument(help: ArgumentHelp("By UUID, name or handle; several at once.", valueName: "characteristic"))
+    var attributes: [AttributeArgument]
 
-    @Option(name: .customLong("as"), help: "How the value is printed.")
-    var form = ValueForm.auto
-
-    @OptionGroup var json: JSONOption
+    @OptionGroup var values: ValueOptions
 
     @OptionGroup var pairing: PairingOptions
 
     func run() async throws {
         try await remote.run(pairing.plan()) { [self] remote in
             await remote.console.stage("Reading …")
-            let (entry, target, profile) = try await remote.find(characteristic, usableFor: .read)
-            let data = try await target.read(from: 0, timeout: remote.timeout).value
-            let value = AttributeValue(data, profile: profile)
-            if !json.isOn, form.text(of: value) == nil { throw form.misfit(value, of: entry.label) }
-            try await remote.console.write(entry.line(of: value, json.format(), form))
+            let directory = try await remote.discover()
+            var targets: [any TreeAttribute] = []
+            var style = values.style
+            for argument in attributes {
+                let descriptor = try argument.descriptor(in: directory.tree)
+                let entry: any TreeAttribute =
+                    if let descriptor { descriptor.entry } else {
+                        try await remote.find(argument, in: directory, usableFor: .read).entry
+                    }
+                style.names[entry.handle] = descriptor?.label ?? entry.label
+                targets.append(entry)
+            }
+            if values.csv { try await remote.console.write(ValueStyle.header) }
+            for entry in targets {
+                guard let read = directory.readers[entry.handle] else { throw CharacteristicError.invalidated }
+                let value = try await read(remote.timeout)
+                guard values.json.isOn || style.form.text(of: value) != nil else {
+                    throw style.form.misfit(value, of: style.names[entry.handle] ?? entry.label)
+                }
+                try await remote.console.write(style.line(of: value, entry, nil))
+            }
         }
     }
 }
@@ -53,14 +68,16 @@ struct WriteCommand: AsyncParsableCommand {
             --without-response, when BlueZ has accepted it; then nothing confirms that it arrives. Without that flag, a \
             characteristic that has no write with response is written without response.
 
-            The value is hexadecimal digits (01a0, 0x01A0, "01 a0"); with --as text it is written as UTF-8, and with \
-            --as profile the characteristic's profile encodes it: a text such as On, or fields such as x=1,y=2. With --json \
-            it prints an object with the members of `bluecap read`.
+            The value is hexadecimal digits (01a0, 0x01A0, "01 a0"); with --as text it is written as UTF-8, with --as u16 \
+            as a number (300, 0x12c) or several ("1 2 3"), and with --as profile the characteristic's profile encodes it: a \
+            text such as On, or fields such as x=1,y=2. Without --as, @FILE stands for the bytes of a file, and - for those \
+            of standard input; "" is the empty value. With --json it prints an object with the members of `bluecap read`.
 
             \(AttributeArgument.discussion)
 
             Examples:
               bluecap write "Pulse Strap 7F" 2A39 01 --simulated
+              printf '\\001' | bluecap write "Pulse Strap 7F" 2A39 - --simulated
               bluecap write C0:5A:17:00:18:0D "Link Loss/Alert Level" "High Alert" --as profile
               bluecap write 24:71:89:00:11:22 6E400002-B5A3-F393-E0A9-E50E24DCCA9E hello --as text --without-response
 
@@ -72,11 +89,11 @@ struct WriteCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("By UUID, name or handle.", valueName: "characteristic"))
     var characteristic: AttributeArgument
 
-    @Argument(help: "The value to write.")
+    @Argument(help: "The value to write, @ and the name of a file, or - for standard input.")
     var value: String
 
-    @Option(name: .customLong("as"), help: "How the value is read.")
-    var form = ValueForm.hex
+    @Option(name: .customLong("as"), help: "How the value is read. (default: hex)")
+    var form: ValueForm?
 
     @Flag(help: "Do not ask the peripheral to confirm it.")
     var withoutResponse = false
@@ -87,17 +104,36 @@ struct WriteCommand: AsyncParsableCommand {
 
     func validate() throws {
         // A value that no characteristic can have is refused without a radio.
-        guard form != .profile || value == "-" else { return }
-        do { _ = try form.data(of: value, profile: nil) } catch { throw ValidationError("\(error)") }
+        guard !isFile, form != .profile || value == "-" else { return }
+        do { _ = try (form ?? .hex).data(of: value, profile: nil) } catch { throw ValidationError("\(error)") }
+    }
+
+    /// Whether the value is in a file, or in standard input.
+    private var isFile: Bool { form == nil && (value == "-" || value.hasPrefix("@")) }
+
+    /// - Parameter path: That of a file; `nil` for standard input.
+    private static func bytes(ofFile path: String?) throws -> Data {
+        let name = path.map { "\"\($0)\"" } ?? "standard input"
+        // A value has at most 512 bytes (Core Specification 5.4, volume 3, part F, 3.2.9).
+        var buffer = [UInt8](repeating: 0, count: 513)
+        let file = if let path { fopen(path, "re") } else { fdopen(STDIN_FILENO, "r") }
+        let count = file.map { fread(&buffer, 1, buffer.count, $0) } ?? 0
+        guard let file, ferror(file) == 0 else { throw ToolFailure.file(name, "read") }
+        fclose(file)
+        // What should have written it may have failed.
+        guard count > 0 else { throw ToolFailure("There are no bytes in \(name): write \"\" for an empty value.") }
+        guard count < buffer.count else { throw ToolFailure("More than 512 bytes are in \(name): write it in parts.") }
+        return Data(buffer[..<count])
     }
 
     func run() async throws {
+        let bytes = isFile ? try Self.bytes(ofFile: value == "-" ? nil : String(value.dropFirst())) : nil
         try await remote.run(pairing.plan()) { [self] remote in
             await remote.console.stage("Writing …")
             let wanted: CBCharacteristicProperties =
                 withoutResponse ? .writeWithoutResponse : [.write, .writeWithoutResponse]
             let (entry, target, profile) = try await remote.find(characteristic, usableFor: wanted)
-            let data = try form.data(of: value, profile: profile)
+            let data = try bytes ?? (form ?? .hex).data(of: value, profile: profile)
             let canConfirm = entry.properties.contains(.write)
             let type: CBCharacteristicWriteType =
                 withoutResponse || (!canConfirm && entry.properties.contains(.writeWithoutResponse))
@@ -105,7 +141,8 @@ struct WriteCommand: AsyncParsableCommand {
             let write: Future<Characteristic> = target.write(data: data, timeout: remote.timeout, type: type)
             _ = try await write.value
             guard json.isOn else { return }
-            try await remote.console.write(entry.line(of: AttributeValue(data, profile: profile), .json, form))
+            let value = AttributeValue(data, profile: profile)
+            try await remote.console.write(JSON(entry.identity + (form ?? .auto).members(of: value)).text)
         }
     }
 }

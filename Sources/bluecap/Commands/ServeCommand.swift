@@ -20,9 +20,9 @@ struct ServeCommand: AsyncParsableCommand {
 
             With --json each line is an object. Its "event" is "serving" first, then "connected", "disconnected", \
             "subscribed", "unsubscribed", "read", "write" and, with --updates, "update"; with the members time, central \
-            (or null), service, characteristic, name, value (hexadecimal), fields (the value by its profile); of a write \
-            error, if it was refused. The last one is "finished" and counts connections, subscriptions, reads, writes, \
-            updates and seconds.
+            (or null), service, characteristic, name, value (hexadecimal), fields (the value by its profile), quantities \
+            (its numbers); of a write error, if it was refused. The last one is "finished" and counts connections, \
+            subscriptions, reads, writes, updates and seconds.
 
             With --secure, centrals have to pair before they read, write or subscribe; without it, only for what a file \
             protects with "security". --pair ask, which is the default then, asks on the terminal; --passkey and --yes \

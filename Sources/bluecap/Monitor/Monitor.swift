@@ -4,7 +4,8 @@ import Foundation
 /// Follows one peripheral: its advertisements without a connection, or the values of its characteristics.
 struct Monitor: Sendable {
     fileprivate struct Source: Sendable {
-        let label: String
+        let entry: AttributeTree.Characteristic
+        var label: String { entry.label }
         let characteristic: Characteristic
         let profile: CharacteristicProfile?
     }
@@ -39,7 +40,9 @@ struct Monitor: Sendable {
     let duration: Double?
     let format: Format
     /// How the values that are sent are printed, for `notify`; `nil` if the numbers in all values are plotted.
-    var form: ValueForm?
+    var style: ValueStyle?
+    /// Where lines are printed.
+    var output = LineOutput()
 
     /// Returns when enough values have arrived, and if the task is cancelled after the first part of the work.
     func run(_ arguments: [AttributeArgument]) async throws {
@@ -80,11 +83,13 @@ struct Monitor: Sendable {
         let sending: CBCharacteristicProperties = [.notify, .indicate]
         try await Loop.run { loop in
             var readable: [Source] = []
+            var monitor = self
             for argument in arguments {
                 let (entry, target, profile) = try await remote.find(
-                    argument, in: directory, usableFor: form == nil ? sending.union(.read) : sending)
-                let source = Source(label: entry.label, characteristic: target, profile: profile)
-                if form == nil, entry.properties.contains(.read) { readable.append(source) }
+                    argument, in: directory, usableFor: style == nil ? sending.union(.read) : sending)
+                monitor.style?.names[entry.handle] = entry.label
+                let source = Source(entry: entry, characteristic: target, profile: profile)
+                if style == nil, entry.properties.contains(.read) { readable.append(source) }
                 guard !entry.properties.isDisjoint(with: sending) else {
                     loop.send(.readIsDue(source), after: interval)
                     continue
@@ -96,7 +101,7 @@ struct Monitor: Sendable {
             // The newest values at once: the next ones may be sent only when they change.
             for source in readable { read(source, loop) }
             loop.observe(remote.events, failure: Event.failed) { .connection($0.connectionEvent, Date()) }
-            try await MonitorFollower(self, remote.peripheral, loop).run()
+            try await MonitorFollower(monitor, remote.peripheral, loop).run()
         }
     }
 
@@ -129,6 +134,7 @@ private struct MonitorFollower {
         let name = peripheral.knownName.map { DisplayText.name($0) + "  " } ?? ""
         let board = MonitorBoard(title: name + peripheral.address, window: monitor.window)
         display = LiveDisplay(board, monitor.format, in: loop) { .screen($0) }
+        display.lines = monitor.output
     }
 
     /// Returns when enough values have arrived, the time is over, or the task is cancelled.
@@ -151,7 +157,9 @@ private struct MonitorFollower {
         case .value(let data, let source, let date):
             values += 1
             let value = AttributeValue(data, profile: source.profile)
-            if let form = monitor.form { return try display.show { ValueEvent.value(value, date).line($0, form) } }
+            if let style = monitor.style {
+                return try display.show { ValueEvent.value(value, of: source.entry, date).line($0, style) }
+            }
             let quantities = Quantity.all(in: value, label: source.label)
             for (series, quantity) in quantities { try add(quantity, to: series, date) }
             if let rssi = peripheral.rssi {
@@ -160,7 +168,7 @@ private struct MonitorFollower {
             guard quantities.isEmpty, numberless.insert(source.label).inserted else { return }
             display.remark("The values of \(source.label) contain no number: `bluecap notify` prints them.")
         case .gap(let date):
-            if monitor.form != nil { try beginGap(ValueEvent.gap(date).remark(.lines) ?? "", date) }
+            if monitor.style != nil { try beginGap(ValueEvent.gap(date).remark(.lines) ?? "", date) }
         case .strength(let rssi, let date):
             values += 1
             display.board.endGap(at: display.seconds)
@@ -176,12 +184,12 @@ private struct MonitorFollower {
         case .connection(.disconnect, let date):
             isConnected = false
             let remark = "The link was lost; trying to bring it back."
-            if monitor.form == nil { try beginGap(remark, date) } else { display.remark(remark) }
+            if monitor.style == nil { try beginGap(remark, date) } else { display.remark(remark) }
             peripheral.reconnect()
         case .connection(.timeout, _): peripheral.reconnect()
         case .connection(.connect, _):
             defer { isConnected = true }
-            guard !isConnected, monitor.form == nil else { return }
+            guard !isConnected, monitor.style == nil else { return }
             display.board.endGap(at: display.seconds)
             display.remark("The link is back.")
         case .connection(.forceDisconnect, _), .connection(.giveUp, _): break

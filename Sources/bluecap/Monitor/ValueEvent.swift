@@ -3,7 +3,7 @@ import Foundation
 
 /// What happens while a command waits for the values of a peripheral.
 enum ValueEvent: Equatable, Sendable {
-    case value(AttributeValue, Date)
+    case value(AttributeValue, of: AttributeTree.Characteristic, Date)
     /// A number that a value contains, or the strength of the signal.
     case sample(series: String, Quantity, Date)
     /// Values may be missing here: the link was lost, or the peripheral is out of range.
@@ -11,10 +11,14 @@ enum ValueEvent: Equatable, Sendable {
     case finished(values: Int, seconds: Double)
 
     /// Returns the event's line of the output; `nil` if it has none.
-    func line(_ format: Format, _ form: ValueForm = .auto, in timeZone: TimeZone = .current) -> String? {
+    func line(_ format: Format, _ style: ValueStyle = ValueStyle(), in timeZone: TimeZone = .current) -> String? {
+        if case .value(let value, let entry, let date) = self, format != .json {
+            return style.line(of: value, entry, date, in: timeZone)
+        }
         let (name, date, text, members): (String, Date?, String?, JSON.Members) =
             switch self {
-            case .value(let value, let date): ("value", date, form.line(of: value), value.members)
+            case .value(let value, let entry, let date):
+                ("value", date, nil, entry.identity + style.form.members(of: value))
             case .sample(let series, let quantity, let date):
                 (
                     "sample", date, DisplayText.safe("\(series)  \(quantity.text)"),

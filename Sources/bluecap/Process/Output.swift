@@ -97,6 +97,11 @@ struct ToolFailure: Error, Equatable, CustomStringConvertible {
         self.status = status
     }
 
+    /// The failure of a call that has set `errno`: `file(path, "read")`.
+    static func file(_ name: String, _ verb: String) -> ToolFailure {
+        ToolFailure("Cannot \(verb) \(name): \(String(cString: strerror(errno))).")
+    }
+
     static func text(of error: any Error) -> String { (error as? any LocalizedError)?.errorDescription ?? "\(error)" }
 
     /// Prints the failure, and returns the exit status.

@@ -89,6 +89,26 @@ struct AttributeArgument: ExpressibleByArgument, Sendable {
         return first.characteristic
     }
 
+    /// Returns the descriptor that the text names, by its handle or after its characteristic: `2A37/2901`; `nil` if it names a
+    /// characteristic or nothing. Several are an error.
+    func descriptor(in tree: AttributeTree) throws -> (label: String, entry: any TreeAttribute)? {
+        let slash = text.lastIndex(of: "/")
+        let owner = slash.flatMap { AttributeArgument(argument: String(text[..<$0])) }
+        guard candidates(in: tree, usableFor: []).isEmpty,
+            let name = Name(slash.map { String(text[text.index(after: $0)...]) } ?? text)
+        else { return nil }
+        var found: [(label: String, entry: any TreeAttribute)] = []
+        for service in tree.services {
+            for entry in service.characteristics where slash == nil || owner?.isNamed(entry, of: service) == true {
+                let named = entry.descriptors.filter { name.matches($0.uuid, [$0.handle], $0.name) }
+                found += named.map { ("\(entry.label)/\($0.label)", $0) }
+            }
+        }
+        guard found.count > 1 else { return found.first }
+        let handles = found.map { "\(Self.text(of: $1.handle)) (\($0))" }.joined(separator: ", ")
+        throw ToolFailure("\"\(text)\" names \(found.count) descriptors; use the handle of one:", handles + ".")
+    }
+
     typealias Candidate = (service: AttributeTree.Service, characteristic: AttributeTree.Characteristic)
 
     /// Returns the characteristics that the text can mean: those that it names, or the only one of them that has one of the

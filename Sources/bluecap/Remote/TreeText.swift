@@ -147,19 +147,12 @@ extension TreeAttribute {
     }
 }
 
-extension AttributeTree.Characteristic {
-    /// Returns the line of a value that was read: the value alone, or an object with the characteristic.
-    func line(of value: AttributeValue, _ format: Format, _ form: ValueForm) -> String {
-        format == .json ? JSON(identity + value.members).text : form.line(of: value)
-    }
-}
-
 extension AttributeTree.Reading {
     fileprivate var members: JSON.Members {
         switch self {
-        case .none: [("value", .null), ("fields", .null), ("error", .null)]
+        case .none: [("value", .null), ("fields", .null), ("quantities", .null), ("error", .null)]
         case .value(let value): value.members + [("error", .null)]
-        case .failed(let why): [("value", .null), ("fields", .null), ("error", JSON(why))]
+        case .failed(let why): [("value", .null), ("fields", .null), ("quantities", .null), ("error", JSON(why))]
         }
     }
 }

@@ -25,6 +25,9 @@ struct JSON: Equatable, Sendable, ExpressibleByDictionaryLiteral {
         text = !number.isFinite ? "null" : Int(exactly: number).map { "\($0)" } ?? "\(number)"
     }
 
+    /// A number in decimal digits; `null` if it is not finite.
+    init(digits: String) { text = Double(digits)?.isFinite == true ? digits : "null" }
+
     /// A number of seconds, to the millisecond.
     init(seconds: Double) {
         let milliseconds = Int((seconds * 1000).rounded())

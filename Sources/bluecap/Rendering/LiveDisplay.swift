@@ -17,6 +17,8 @@ protocol Drawing {
 struct LiveDisplay<Frame: Drawing>: Sendable {
     let format: Format
     var board: Frame.Board
+    /// Where the lines of events go.
+    var lines = LineOutput()
     private let send: @Sendable (ScreenEvent, _ delay: Double) -> Void
     private let terminal = Terminal.present
     private var clock = Stopwatch()
@@ -61,7 +63,7 @@ struct LiveDisplay<Frame: Drawing>: Sendable {
         if format == .table {
             changed()
         } else if let line = line(format) {
-            try Output.standard.write(line + "\n")
+            try lines.write(line)
         }
     }
 

@@ -47,6 +47,9 @@ struct Quantity: Equatable, Sendable {
         return text == "-0" ? "0" : text
     }
 
+    /// `{"value":72,"unit":"bpm"}`
+    var json: JSON { ["value": JSON(number: number), "unit": JSON(unit.isEmpty ? nil : unit)] }
+
     /// "72 bpm".
     var text: String { Self.text(number) + (unit.isEmpty ? "" : " " + unit) }
 }

@@ -7,6 +7,10 @@ struct AttributeValue: Equatable, Sendable {
     struct Field: Equatable, Sendable {
         var name: String
         var text: String
+
+        var quantity: Quantity? { Quantity(text) }
+        /// The number that the field begins with, else its text.
+        var number: String { quantity.map { JSON(number: $0.number).text } ?? text }
     }
 
     var data: Data
@@ -28,10 +32,12 @@ struct AttributeValue: Equatable, Sendable {
     /// The value for people, on one line.
     var text: String { data.isEmpty ? "(empty)" : ValueForm.auto.line(of: self) }
 
-    /// The members of a line that contains the value: its bytes, and the fields of its profile.
+    /// The members of a line that contains the value: its bytes, the fields of its profile, and those that are numbers.
     var members: JSON.Members {
-        let object = JSON(fields.map { ($0.name, JSON($0.text)) })
-        return [("value", JSON(data)), ("fields", fields.isEmpty ? .null : object)]
+        guard !fields.isEmpty else { return [("value", JSON(data)), ("fields", .null), ("quantities", .null)] }
+        let quantities = fields.compactMap { field in field.quantity.map { (field.name, $0.json) } }
+        let texts = JSON(fields.map { ($0.name, JSON($0.text)) })
+        return [("value", JSON(data)), ("fields", texts), ("quantities", JSON(quantities))]
     }
 }
 
@@ -50,6 +56,18 @@ enum ValueForm: String, CaseIterable, ExpressibleByArgument, Sendable {
     case hex
     /// UTF-8.
     case text
+    /// Base64 (RFC 4648, section 4).
+    case base64
+    /// Numbers of one size, as GATT has them: the least significant byte first (Core Specification 5.4, volume 3, part G, 2.4).
+    case u8, i8, u16, i16, u24, i24, u32, i32, u64, i64, f32, f64
+    /// The same with the most significant byte first.
+    case u16be, i16be, u24be, i24be, u32be, i32be, u64be, i64be, f32be, f64be
+
+    init?(argument: String) {
+        self.init(rawValue: argument == "utf8" ? "text" : argument.replacing(/^([uif]\d+)le$/) { $0.1 })
+    }
+
+    private var number: NumberForm? { NumberForm(rawValue) }
 
     // MARK: Printing
 
@@ -58,13 +76,26 @@ enum ValueForm: String, CaseIterable, ExpressibleByArgument, Sendable {
         switch self {
         case .hex: value.data.hexStringValue()
         case .text: String(paddedText: value.data).map(DisplayText.safe)
+        case .base64: value.data.base64EncodedString()
         case .profile: Self.parts(of: value)
         case .auto: Self.parts(of: value) ?? Self.quoted(value.data) ?? value.data.hexStringValue()
+        default: number?.numbers(in: value.data)?.joined(separator: " ")
         }
     }
 
     /// As ``text(of:)``; a value that does not have this form is printed in hexadecimal digits, never left out.
-    func line(of value: AttributeValue) -> String { text(of: value) ?? value.data.hexStringValue() }
+    func line(of value: AttributeValue) -> String {
+        text(of: value) ?? (number == nil ? "" : "0x") + value.data.hexStringValue()
+    }
+
+    /// Returns the members of a line of JSON. If a form was chosen, `as` is the value in this form, or `null`.
+    func members(of value: AttributeValue) -> JSON.Members {
+        guard self != .auto else { return value.members }
+        let text = self == .text ? String(paddedText: value.data) : text(of: value)
+        let numbers = number?.numbers(in: value.data)?.map(JSON.init(digits:))
+        let chosen = numbers.map { $0.count == 1 ? $0[0] : JSON($0) } ?? JSON(text)
+        return value.members + [("as", chosen)]
+    }
 
     /// "100 %", or "flags: none, rate: 72".
     private static func parts(of value: AttributeValue) -> String? {
@@ -88,9 +119,10 @@ enum ValueForm: String, CaseIterable, ExpressibleByArgument, Sendable {
     /// The failure of a value that does not have this form.
     func misfit(_ value: AttributeValue, of name: String) -> ToolFailure {
         let digits = value.data.hexStringValue()
-        return self == .profile
-            ? ToolFailure("No profile decodes the value of \(name): it is \(digits) in hexadecimal digits.")
-            : ToolFailure("The value of \(name) is not text: it is \(digits) in hexadecimal digits.")
+        let reason = "it is \(digits.isEmpty ? "empty" : digits + " in hexadecimal digits")."
+        guard self != .profile else { return ToolFailure("No profile decodes the value of \(name):", reason) }
+        let kind = number.map { "\($0.article) of \(Wording.count($0.size, "byte"))" } ?? "text"
+        return ToolFailure("The value of \(name) is not \(kind):", reason)
     }
 
     // MARK: Reading
@@ -99,18 +131,23 @@ enum ValueForm: String, CaseIterable, ExpressibleByArgument, Sendable {
     ///
     /// - Throws: ``ToolFailure`` with what the form takes.
     func data(of text: String, profile: CharacteristicProfile?) throws -> Data {
-        // Other programs take it for their standard input. Written as text, it would look like a success.
+        // It stands for standard input. Written as text, it would look like a success.
         guard text != "-" else {
-            throw ToolFailure("The value is not read from standard input: write it as an argument; a hyphen is 2d.")
+            throw ToolFailure(
+                "- is standard input, whose bytes `bluecap write` takes as they are, without --as; a hyphen is 2d."
+            )
         }
         switch self {
+        case .base64:
+            if let data = Data(base64Encoded: text) { return data }
+            throw ToolFailure("\"\(text)\" is not base64, such as AaA=.")
         case .text:
             return Data(text.utf8)
         case .auto, .hex:
             guard let data = Self.bytes(text) else {
                 throw ToolFailure(
                     "\"\(text)\" is not a hexadecimal value, such as 01a0 or \"01 A0\":",
-                    "use --as text or --as profile to write another form.")
+                    "--as has other forms, such as --as text, --as u8 and --as profile.")
             }
             return data
         case .profile:
@@ -121,6 +158,8 @@ enum ValueForm: String, CaseIterable, ExpressibleByArgument, Sendable {
                 throw ToolFailure("\"\(text)\" is not a value of \(profile.name).", Self.help(for: profile))
             }
             return data
+        default:
+            return try number?.data(of: text) ?? Data()
         }
     }
 

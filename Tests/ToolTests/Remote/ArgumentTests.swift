@@ -62,6 +62,19 @@ final class AttributeArgumentTests: XCTestCase {
         XCTAssertThrowsError(try XCTUnwrap(AttributeArgument(argument: "@10002")).find(in: tree, usableFor: .read))
     }
 
+    func testADescriptorIsNamedByItsHandleOrAfterItsCharacteristic() throws {
+        func label(_ text: String) throws -> String? {
+            try XCTUnwrap(AttributeArgument(argument: text)).descriptor(in: TreeSamples.strap)?.label
+        }
+        let name = "Heart Rate Measurement/Client Characteristic Configuration"
+        for text in ["@002b", "2A37/2902", "180D/2A37/2902", "Heart Rate/@0029/@2b", name, "2902"] {
+            XCTAssertEqual(try label(text), name, text)
+        }
+        for text in ["@0029", "2A37", "180D/2A37", "2A37/2901", "2A38/2902", "180F/2902"] {
+            XCTAssertNil(try label(text), text)
+        }
+    }
+
     func testSeveralOfOneNameAreListed() {
         let text = refusal("Battery Level")
         XCTAssertEqual(

@@ -262,10 +262,14 @@ final class ExploreProcessTests: XCTestCase, StartsPrograms {
         let mistakes = [
             ["explore"], ["explore", ""], ["read", "x"], ["read", "x", "@zz"], ["read", "x", "2A19", "--as", "tea"],
             ["write", "x", "2A39"], ["write", "x", "2A39", "0"], ["write", "x", "2A39", "0x"],
-            ["write", "x", "2A39", "-"], ["write", "x", "2A39", "-", "--as", "text"],
-            ["write", "x", "2A39", "-", "--as", "profile"], ["explore", "x", "--timeout", "0"],
+            ["write", "x", "2A39", "-", "--as", "text"], ["write", "x", "2A39", "-", "--as", "profile"],
+            ["write", "x", "2A39", "300", "--as", "u8"], ["write", "x", "2A39", "!", "--as", "base64"],
+            ["explore", "x", "--timeout", "0"],
             ["explore", "x", "--peripherals", "room"], ["notify", "x", "2A37", "--count", "0"],
             ["notify", "x", "2A37", "--duration", "-1"],
+            ["read", "x", "2A37", "--json", "--csv"], ["read", "x", "2A37", "--format", "{size}"],
+            ["notify", "x", "2A37", "--rotate", "1MB"],
+            ["notify", "x", "2A37", "--output", "y", "--rotate", "0"],
         ]
         try expectUsage(mistakes)
     }
@@ -292,7 +296,45 @@ final class ReadWriteProcessTests: XCTestCase, StartsPrograms {
         XCTAssertEqual(results[2].lines, ["hello"])
         let json = results[3]
         XCTAssertTrue(
-            json.output.hasSuffix(#""value":"01","fields":{"Body Sensor Location":"Chest"}}"# + "\n"), json.output)
+            json.output.hasSuffix(
+                #""value":"01","fields":{"Body Sensor Location":"Chest"},"quantities":{}}"# + "\n"), json.output)
+    }
+
+    func testSeveralValuesAreReadOverOneConnectionEachWithItsName() throws {
+        let bench = try RemoteBench()
+        let attributes = ["2A19", "AA01", "aa01/2901", "180D/2A38", "2A37/2902"]
+        let result = try bench.run("read", RemoteBench.text, attributes[0], attributes[1], attributes[2], attributes[3])
+        XCTAssertEqual(
+            result.lines,
+            [
+                "Battery Level  100 %", "AA01  \"hello\"",
+                "AA01/Characteristic User Description  \"Greeting\"", "Body Sensor Location  Chest",
+            ])
+        let json = try bench.run("read", RemoteBench.text, attributes[0], attributes[4], "--as", "u16be", "--json")
+        let objects = try json.objects()
+        XCTAssertEqual(objects.map { $0["uuid"] as? String }, ["2A19", "2902"])
+        XCTAssertEqual(
+            objects.first?["quantities"] as? [String: [String: AnyHashable]],
+            ["Battery Level": ["value": 100, "unit": "%"]])
+        XCTAssertTrue(objects.first?["as"] is NSNull, "it has one byte")
+        XCTAssertEqual(objects.last?["as"] as? Int, 0)
+        // A descriptor by its handle, and a UUID that several descriptors have.
+        let handle = try XCTUnwrap(objects.last?["handle"] as? Int)
+        let text = AttributeArgument.text(of: UInt32(handle))
+        XCTAssertEqual(try bench.run("read", RemoteBench.text, text, "--as", "u16").lines, ["0"])
+        assertOneLine(
+            try bench.run("read", RemoteBench.text, "AA03/2901"), "names 2 descriptors; use the handle of one: @")
+        assertOneLine(
+            try bench.run("read", RemoteBench.text, "2A19", "--as", "u16"),
+            "The value of Battery Level is not a u16 of 2 bytes: it is 64 in hexadecimal digits.")
+    }
+
+    func testEachFieldIsARowOfCommaSeparatedValues() throws {
+        let result = try RemoteBench().run("read", RemoteBench.text, "2A19", "AA01", "--csv")
+        XCTAssertEqual(result.lines.first, "time,name,field,value,unit")
+        XCTAssertEqual(
+            result.lines.dropFirst().map { $0.drop { $0 != "," } },
+            [",Battery Level,Battery Level,100,%", ",AA01,,hello,"])
     }
 
     func testWhatCannotBeReadOrIsNotThereIsOneLine() throws {
@@ -320,6 +362,35 @@ final class ReadWriteProcessTests: XCTestCase, StartsPrograms {
         }
     }
 
+    func testNumbersAndFilesAreWritten() throws {
+        let cases: [(String, [UInt8])] = [
+            ("300 --as u16", [0x2C, 1]), ("-2 --as i24be", [0xFF, 0xFF, 0xFE]), ("'1 0x10' --as u8", [1, 16]),
+            ("1.5 --as f32", [0, 0, 0xC0, 0x3F]), ("AaA= --as base64", [1, 0xA0]), ("é --as utf8", Array("é".utf8)),
+            ("- <<< hello", Array("hello\n".utf8)), ("@<(printf 'a\\0b')", [0x61, 0, 0x62]),
+            ("@x --as text", [0x40, 0x78]),
+        ]
+        let benches = try cases.map { _ in try RemoteBench() }
+        let runs = try zip(benches, cases).map { bench, entry in
+            try bench.start(script: "\"$BLUECAP\" write \(RemoteBench.text) AA01 \(entry.0)")
+        }
+        for ((text, bytes), (bench, run)) in zip(cases, zip(benches, runs)) {
+            let result = try run.finish(status: 0, note: text)
+            XCTAssertEqual(result.output, "", text)
+            XCTAssertEqual(bench.value("AA01"), bytes, text)
+        }
+    }
+
+    func testAFileThatIsNoValueIsOneLine() throws {
+        let refusals = [
+            ("- < /dev/null", "There are no bytes in standard input: write \"\" for an empty value."),
+            ("@/dev/null", "There are no bytes in \"/dev/null\""), ("@/no/such", "No such file or directory"),
+            ("@/dev/zero", "More than 512 bytes are in \"/dev/zero\": write it in parts."), ("@/", "Is a directory"),
+        ]
+        let results = try ToolRun.finish(
+            scripts: refusals.map { "\"$BLUECAP\" write \"Pulse Strap 7F\" 2A39 --simulated \($0.0)" })
+        for ((_, part), result) in zip(refusals, results) { assertOneLine(result, part) }
+    }
+
     func testWhatCannotBeWrittenIsOneLine() throws {
         let results = Array(try Self.results.get()[8..<11])
         assertOneLine(results[0], "cannot be written")
@@ -342,6 +413,48 @@ final class NotifyProcessTests: XCTestCase, StartsPrograms {
             ["notify", RemoteBench.text, "2A37", "--duration", "0.5", "--json"],
             ["notify", RemoteBench.text, "2A38"],
         ]).map(\.result)
+    }
+
+    func testSeveralCharacteristicsAreNotifiedWithTheirNamesByAFormat() throws {
+        let bench = try RemoteBench()
+        let run = try bench.start(
+            "notify", RemoteBench.text, "2A37", "2A19", "--format", #"{name}\t{field:Heart Rate}{field:Battery Level}"#)
+        try run.waitForLines(2)
+        bench.simulator.notify(RemoteBench.address, characteristic: "2A19", value: [55])
+        _ = try run.line { $0 == "Battery Level\t55" }
+        let result = try run.end()
+        XCTAssertTrue(result.lines.contains("Heart Rate Measurement\t72"), "\(result)")
+    }
+
+    func testLinesGoToAFileThatIsRotated() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("rotate-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appendingPathComponent("rate.csv").path
+        let command = ["notify", RemoteBench.text, "2A37", "--csv", "--output", path, "--count", "13"]
+        let bench = try RemoteBench()
+        let result = try bench.start(command + ["--rotate", "500"]).finish(status: 0)
+        XCTAssertEqual(result.output, "")
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+        XCTAssertGreaterThan(names.count, 2)
+        XCTAssertEqual(names, ["rate.csv"] + (1..<names.count).map { "rate.csv.\($0)" })
+        let texts = try names.map { try String(contentsOf: folder.appendingPathComponent($0), encoding: .utf8) }
+        for text in texts {
+            XCTAssertTrue(text.hasPrefix("time,name,field,value,unit\n2"), text)
+            XCTAssertLessThanOrEqual(text.utf8.count, 500)
+        }
+        XCTAssertEqual(texts.joined().ranges(of: ",Heart Rate,7").count, 13)
+        // What is no file keeps its name.
+        let pipe = folder.appendingPathComponent("pipe").path
+        let script = """
+            mkfifo \(pipe) && (cat \(pipe) & exec "$BLUECAP" notify \(RemoteBench.text) 2A37 --as u8 --count 5 \
+            --output \(pipe) --rotate 1)
+            """
+        XCTAssertEqual(try bench.start(script: script).finish(status: 0).lines.count, 5)
+        XCTAssertFalse(FileManager.default.fileExists(atPath: pipe + ".1"))
+        assertOneLine(
+            try ToolRun("notify", "x", "2A37", "--simulated", "--output", "/no/such/file").finish(),
+            "Cannot write /no/such/file: No such file or directory.")
     }
 
     func testASubscriptionThatIsNotAnsweredEndsWithTheTimeOut() throws {

@@ -100,6 +100,7 @@ final class TreeJSONTests: XCTestCase {
         let services = try XCTUnwrap(object(TreeSamples.strap)["services"] as? [[String: Any]])
         let members = services.flatMap { ($0["characteristics"] as? [[String: Any]] ?? []).map { Set($0.keys) } }
         XCTAssertEqual(
-            Set(members), [["uuid", "name", "handle", "properties", "value", "fields", "error", "descriptors"]])
+            Set(members),
+            [["uuid", "name", "handle", "properties", "value", "fields", "quantities", "error", "descriptors"]])
     }
 }

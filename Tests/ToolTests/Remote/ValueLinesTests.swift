@@ -11,25 +11,72 @@ final class ValueLinesTests: XCTestCase {
 
     private let level = TreeSamples.strap.services[1].characteristics[0]
 
-    private func line(_ event: ValueEvent, _ format: Format) -> String? { event.line(format, .auto, in: .gmt) }
+    private let identity = #""uuid":"2A19","name":"Battery Level","handle":65,"#
+    private let decoded =
+        #""value":"64","fields":{"Battery Level":"100 %"},"quantities":{"Battery Level":{"value":100,"unit":"%"}}"#
+
+    private func line(_ event: ValueEvent, _ format: Format) -> String? { event.line(format, ValueStyle(), in: .gmt) }
+
+    private func line(_ value: AttributeValue, _ style: ValueStyle, _ date: Date? = nil) -> String {
+        style.line(of: value, level, date, in: .gmt)
+    }
 
     func testAValueThatWasReadIsPrintedAlone() {
-        XCTAssertEqual(level.line(of: value, .lines, .auto), "100 %")
-        XCTAssertEqual(level.line(of: value, .lines, .hex), "64")
-        XCTAssertEqual(level.line(of: AttributeValue(Data([1, 2])), .lines, .profile), "0102")
+        XCTAssertEqual(line(value, ValueStyle()), "100 %")
+        XCTAssertEqual(line(value, ValueStyle(form: .hex)), "64")
+        XCTAssertEqual(line(AttributeValue(Data([1, 2])), ValueStyle(form: .profile)), "0102")
     }
 
     func testAsJSONItSaysWhoseItIs() {
+        XCTAssertEqual(line(value, ValueStyle(template: .json)), "{" + identity + decoded + "}")
+        let rows: [(ValueForm, [UInt8], String)] = [
+            (.u8, [100], "100"), (.i8, [0xFF, 1], "[-1,1]"), (.u16, [100], "null"), (.f32, [0, 0, 0xC0, 0x7F], "null"),
+            (.f32, [0xCD, 0xCC, 0xCC, 0x3D], "0.1"), (.u64, [UInt8](repeating: 0xFF, count: 8), "18446744073709551615"),
+            (.text, Array("a\n".utf8), #""a\n""#), (.base64, [1, 0xA0], #""AaA=""#), (.profile, [100], "null"),
+        ]
+        for (form, bytes, text) in rows {
+            let line = line(AttributeValue(Data(bytes)), ValueStyle(form: form, template: .json))
+            XCTAssertTrue(line.hasSuffix(#","quantities":null,"as":"# + text + "}"), "\(form) \(line)")
+        }
+    }
+
+    func testSeveralAttributesHaveNamesAndThoseOfOneNameTheirHandles() {
+        var style = ValueStyle()
+        style.names = [0x41: "Battery Level", 0x29: "Heart Rate Measurement"]
+        XCTAssertEqual(line(value, style, date), "22:13:20.125  Battery Level  100 %")
+        style.names[0x44] = "Battery Level"
+        XCTAssertEqual(line(value, style), "Battery Level @0041  100 %")
+    }
+
+    func testATemplateReplacesWhatItNames() throws {
+        let template = try ValueStyle.template(
+            #"{time}\t{clock} {name} {handle} {hex} {value} {field:Battery Level}{field:x}"#)
         XCTAssertEqual(
-            level.line(of: value, .json, .auto),
-            #"{"uuid":"2A19","name":"Battery Level","handle":65,"value":"64","fields":{"Battery Level":"100 %"}}"#)
+            line(value, ValueStyle(template: template), date),
+            "2023-11-14T22:13:20.125Z\t22:13:20.125 Battery Level @0041 64 100 % 100")
+        XCTAssertEqual(line(AttributeValue(Data("hello".utf8)), ValueStyle(template: .text("{value}"))), "hello")
+        XCTAssertThrowsError(try ValueStyle.template("{rssi}")) { error in
+            XCTAssertTrue("\(error)".contains("There is no {rssi}: it takes {time}, "), "\(error)")
+        }
+    }
+
+    func testCommaSeparatedValuesAreQuotedWhereTheyHaveTo() {
+        let time = "2023-11-14T22:13:20.125Z,Battery Level"
+        let csv = ValueStyle(template: .csv)
+        XCTAssertEqual(line(value, csv, date), time + ",Battery Level,100,%")
+        XCTAssertEqual(line(value, ValueStyle(form: .u8, template: .csv), date), time + ",,100,")
+        XCTAssertEqual(line(AttributeValue(Data(#"a, "b""#.utf8)), csv, date), time + #",,"a, ""b""","#)
+        var several = value
+        several.fields = [.init(name: "x", text: "-1.5 g"), .init(name: "y", text: "on")]
+        XCTAssertEqual(line(several, csv, date), time + ",x,-1.5,g\n" + time + ",y,on,")
     }
 
     func testANotificationHasItsTime() {
-        XCTAssertEqual(line(.value(value, date), .lines), "22:13:20.125  100 %")
+        XCTAssertEqual(line(.value(value, of: level, date), .lines), "22:13:20.125  100 %")
         XCTAssertEqual(
-            line(.value(AttributeValue(Data([1])), date), .json),
-            #"{"event":"value","time":"2023-11-14T22:13:20.125Z","value":"01","fields":null}"#)
+            line(.value(AttributeValue(Data([1])), of: level, date), .json),
+            #"{"event":"value","time":"2023-11-14T22:13:20.125Z","# + identity
+                + #""value":"01","fields":null,"quantities":null}"#)
     }
 
     func testAGapIsInTheOutputForProgramsAndARemarkForPeople() {

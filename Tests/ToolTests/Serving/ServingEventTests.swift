@@ -32,7 +32,8 @@ final class ServingEventTests: XCTestCase {
     func testForProgramsEachEventIsAnObjectWithTheSameMembers() {
         let head = #""time":"2023-11-14T22:13:20.125Z","central":"C0:FF:EE:00:CE:01","service":"180F","#
         let tail = #""characteristic":"2A19","name":"Battery Level""#
-        let bytes = #","value":"64","fields":{"Battery Level":"100 %"}"#
+        let bytes =
+            #","value":"64","fields":{"Battery Level":"100 %"},"quantities":{"Battery Level":{"value":100,"unit":"%"}}"#
         XCTAssertEqual(json(.subscribed(level, who)), #"{"event":"subscribed","# + head + tail + "}")
         XCTAssertEqual(json(.read(level, value, who)), #"{"event":"read","# + head + tail + bytes + "}")
         XCTAssertEqual(
