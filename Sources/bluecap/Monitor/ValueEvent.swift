@@ -11,7 +11,7 @@ enum ValueEvent: Equatable, Sendable {
     case finished(values: Int, seconds: Double)
 
     /// Returns the event's line of the output; `nil` if it has none.
-    func line(_ format: Format, _ form: ValueForm = .auto, in timeZone: TimeZone = .current) -> String? {
+    func line(_ format: Format, _ form: ValueForm = .auto) -> String? {
         let (name, date, text, members): (String, Date?, String?, JSON.Members) =
             switch self {
             case .value(let value, let date): ("value", date, form.line(of: value), value.members)
@@ -28,7 +28,7 @@ enum ValueEvent: Equatable, Sendable {
                 ("finished", nil, nil, [("values", JSON(values)), ("seconds", JSON(seconds: seconds))])
             }
         guard format == .json else {
-            return date.flatMap { date in text.map { "\(Wording.clock(date, in: timeZone))  \($0)" } }
+            return date.flatMap { date in text.map { "\(Wording.clock(date))  \($0)" } }
         }
         let time = date.map { [("time", JSON(Wording.timestamp($0)))] } ?? []
         return JSON([("event", JSON(name))] + time + members).text

@@ -59,11 +59,15 @@ enum Wording {
         date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
     }
 
-    /// The time of day to the millisecond, for people.
-    static func clock(_ date: Date, in timeZone: TimeZone) -> String {
-        let style = Date.ISO8601FormatStyle(
-            timeSeparator: .colon, includingFractionalSeconds: true, timeZone: timeZone)
-        return date.formatted(style.time(includingFractionalSeconds: true))
+    /// The local time of day to the millisecond, for people.
+    ///
+    /// The C library has the time zone: Foundation would read it from ICU's data, which the installed tool does not contain.
+    static func clock(_ date: Date) -> String {
+        let milliseconds = Int((date.timeIntervalSince1970 * 1000).rounded(.down))
+        var seconds = milliseconds / 1000
+        var time = tm()
+        localtime_r(&seconds, &time)
+        return String(format: "%02d:%02d:%02d.%03d", time.tm_hour, time.tm_min, time.tm_sec, milliseconds % 1000)
     }
 }
 

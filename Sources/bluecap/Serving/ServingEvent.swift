@@ -102,7 +102,7 @@ extension ServingEvent {
     }
 
     /// Returns the event's line of the output; `nil` if it has none.
-    func line(_ format: Format, at date: Date, in timeZone: TimeZone = .current) -> String? {
+    func line(_ format: Format, at date: Date) -> String? {
         if format == .json { return JSON(members(at: date)).text }
         let (_, verb, who, attribute, value) = facts
         guard !verb.isEmpty else { return nil }
@@ -112,7 +112,7 @@ extension ServingEvent {
         if case .written(_, _, _, let result) = self, result != .success { text += "; refused: \(result)" }
         let subject = who.map(\.text) ?? "all subscribers"
         // As wide as an address, so that the following column is aligned.
-        return "\(Wording.clock(date, in: timeZone))  \(DisplayText.padded(subject, to: 17))  \(text)"
+        return "\(Wording.clock(date))  \(DisplayText.padded(subject, to: 17))  \(text)"
     }
 
     private func members(at date: Date) -> JSON.Members {
