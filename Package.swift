@@ -95,10 +95,11 @@ if !isDependency {
         // The tool contains ncurses, so that it needs no library of the terminal where it is installed.
         .target(
             name: "CBlueCapTerminal", linkerSettings: [.linkedLibrary(":libncursesw.a"), .linkedLibrary(":libtinfo.a")]),
+        .target(name: "CBlueCapNoLocales"),
         .executableTarget(
             name: "bluecap",
             dependencies: [
-                "BlueCapKit", "BlueZSimulator", "CBlueCapTerminal",
+                "BlueCapKit", "BlueZSimulator", "CBlueCapTerminal", "CBlueCapNoLocales",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],

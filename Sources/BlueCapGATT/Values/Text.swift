@@ -17,7 +17,7 @@ extension String: CharacteristicCodable {
     /// Creates the text of bytes in UTF-8, or returns `nil` if they are not UTF-8. Zeros at the end, with which devices fill up a
     /// value of fixed length, are not a part of it.
     package init?(paddedText data: Data) {
-        let end = data.lastIndex { $0 != 0 }.map { $0 + 1 } ?? data.startIndex
+        let end: Data.Index = data.lastIndex { $0 != 0 }.map { $0 + 1 } ?? data.startIndex
         self.init(validating: data[..<end], as: UTF8.self)
     }
 }

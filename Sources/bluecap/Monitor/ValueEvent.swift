@@ -11,7 +11,7 @@ enum ValueEvent: Equatable, Sendable {
     case finished(values: Int, seconds: Double)
 
     /// Returns the event's line of the output; `nil` if it has none.
-    func line(_ format: Format, _ style: ValueStyle = ValueStyle(), in timeZone: TimeZone = .current) -> String? {
+    func line(_ format: Format, _ style: ValueStyle = ValueStyle(), in timeZone: TimeZone = .local) -> String? {
         if case .value(let value, let entry, let date) = self, format != .json {
             return style.line(of: value, entry, date, in: timeZone)
         }

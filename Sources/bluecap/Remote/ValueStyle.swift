@@ -27,7 +27,7 @@ struct ValueStyle: Sendable {
     ///
     /// - Parameter date: When it arrived; `nil` if that is now, and no part of the usual line.
     func line(
-        of value: AttributeValue, _ attribute: any TreeAttribute, _ date: Date?, in timeZone: TimeZone = .current
+        of value: AttributeValue, _ attribute: any TreeAttribute, _ date: Date?, in timeZone: TimeZone = .local
     ) -> String {
         let label = names[attribute.handle] ?? attribute.label
         let handle = AttributeArgument.text(of: attribute.handle)

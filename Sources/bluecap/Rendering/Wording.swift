@@ -67,6 +67,16 @@ enum Wording {
     }
 }
 
+extension TimeZone {
+    /// The present offset of local time from GMT. Foundation would read the time zone from ICU's data, which the installed tool
+    /// does not contain.
+    static var local: TimeZone {
+        var (now, local) = (time(nil), tm())
+        localtime_r(&now, &local)
+        return TimeZone(secondsFromGMT: local.tm_gmtoff) ?? .gmt
+    }
+}
+
 extension Double {
     /// Reads a number in decimal digits. A plain conversion also takes hexadecimal ones: `0x10` is 16.
     init?(decimal text: some StringProtocol) {

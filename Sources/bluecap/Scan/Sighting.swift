@@ -82,7 +82,7 @@ extension ScanEvent {
     ///   - timeZone: That of the lines for people.
     ///   - includesDuplicates: Whether every sighting has a line, and not only those that are news.
     func line(
-        _ format: Format, at date: Date, in timeZone: TimeZone = .current, includesDuplicates: Bool = false
+        _ format: Format, at date: Date, in timeZone: TimeZone = .local, includesDuplicates: Bool = false
     ) -> String? {
         switch self {
         case .discovered(let sighting): sighting.line("discovered", format, date, timeZone)

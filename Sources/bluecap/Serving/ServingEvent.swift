@@ -102,7 +102,7 @@ extension ServingEvent {
     }
 
     /// Returns the event's line of the output; `nil` if it has none.
-    func line(_ format: Format, at date: Date, in timeZone: TimeZone = .current) -> String? {
+    func line(_ format: Format, at date: Date, in timeZone: TimeZone = .local) -> String? {
         if format == .json { return JSON(members(at: date)).text }
         let (_, verb, who, attribute, value) = facts
         guard !verb.isEmpty else { return nil }

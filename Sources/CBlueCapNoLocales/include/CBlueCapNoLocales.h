@@ -1,0 +1,1 @@
+// This module declares nothing: linking it is what it is for. See NoLocales.c.
