@@ -35,11 +35,7 @@ struct ReadCommand: AsyncParsableCommand {
     func run() async throws {
         try await remote.run(pairing.plan()) { [self] remote in
             await remote.console.stage("Reading …")
-            let (entry, target, profile) = try await remote.find(characteristic, usableFor: .read)
-            let data = try await target.read(from: 0, timeout: remote.timeout).value
-            let value = AttributeValue(data, profile: profile)
-            if !json.isOn, form.text(of: value) == nil { throw form.misfit(value, of: entry.label) }
-            try await remote.console.write(entry.line(of: value, json.format(), form))
+            try await remote.console.write(remote.read(characteristic, as: form, json.format()).line)
         }
     }
 }
@@ -94,18 +90,10 @@ struct WriteCommand: AsyncParsableCommand {
     func run() async throws {
         try await remote.run(pairing.plan()) { [self] remote in
             await remote.console.stage("Writing …")
-            let wanted: CBCharacteristicProperties =
-                withoutResponse ? .writeWithoutResponse : [.write, .writeWithoutResponse]
-            let (entry, target, profile) = try await remote.find(characteristic, usableFor: wanted)
-            let data = try form.data(of: value, profile: profile)
-            let canConfirm = entry.properties.contains(.write)
-            let type: CBCharacteristicWriteType =
-                withoutResponse || (!canConfirm && entry.properties.contains(.writeWithoutResponse))
-                ? .withoutResponse : .withResponse
-            let write: Future<Characteristic> = target.write(data: data, timeout: remote.timeout, type: type)
-            _ = try await write.value
+            let (entry, written) = try await remote.write(
+                value, as: form, to: characteristic, withoutResponse: withoutResponse)
             guard json.isOn else { return }
-            try await remote.console.write(entry.line(of: AttributeValue(data, profile: profile), .json, form))
+            try await remote.console.write(entry.line(of: written, .json, form))
         }
     }
 }
