@@ -5,7 +5,7 @@ struct LineReader {
     let descriptor: Int32
     /// The greatest length of a line, in bytes; a longer line ends the reading.
     let longest: Int
-    /// Whether text after the last line break is a line, too.
+    /// Whether text without a line break is a line too: at the end, and if it is too long.
     let takesRest: Bool
     private var received: [UInt8] = []
 
@@ -23,9 +23,8 @@ struct LineReader {
                 defer { received.removeSubrange(...end) }
                 return String(decoding: received[..<end], as: UTF8.self)
             }
-            guard received.count < longest else { return nil }
             var buffer = [UInt8](repeating: 0, count: 1024)
-            let count = read(descriptor, &buffer, buffer.count)
+            let count = received.count < longest ? read(descriptor, &buffer, buffer.count) : 0
             if count > 0 {
                 received += buffer[..<count]
             } else if count == 0 || errno != EINTR {
@@ -46,7 +45,7 @@ final class InputLines: Sendable {
     /// - Parameters:
     ///   - ownsDescriptor: Whether the descriptor is closed with this object.
     ///   - longest: The greatest length of a line, in bytes; a longer line ends the input.
-    ///   - takesRest: Whether text after the last line break is a line, too.
+    ///   - takesRest: Whether text without a line break is a line too: at the end, and if it is too long.
     init(_ descriptor: Int32, ownsDescriptor: Bool = false, longest: Int = 4096, takesRest: Bool = false) {
         self.descriptor = descriptor
         self.ownsDescriptor = ownsDescriptor
