@@ -76,6 +76,7 @@ final class Shell: Sendable {
             loop.perform { [self] in for await event in loop { await connection(event) } }
             return await Result { try await runLines(typed) }
         }
+        typed?.erase()
         await console.setTyped(nil)
         CommandRun.interruption.withLock { $0 = nil }
         TypedLine.close()
@@ -87,10 +88,10 @@ final class Shell: Sendable {
         var number = 0
         while let line = await nextLine(number, typed) {
             number += 1
+            refusal.withLock { $0 = nil }
             do {
                 guard let statement = try ShellLanguage.statement(line) else { continue }
                 if statement is QuitStatement { break }
-                refusal.withLock { $0 = nil }
                 try await perform(statement)
             } catch is CancellationError where typed != nil && !Task.isCancelled {
                 typed?.arm()
