@@ -17,6 +17,7 @@ struct BlueCapTool: AsyncParsableCommand {
               bluecap read C0:5A:17:00:18:0D 2A19   one value
               bluecap notify "Pulse Strap 7F" 2A37  the values that it sends
               bluecap monitor "Pulse Strap 7F" 2A37 a live plot of them
+              bluecap shell "Pulse Strap 7F"        many commands over one connection
               bluecap pair "Front Door"             pair, and store the keys
               bluecap serve heart-rate              be a peripheral
               bluecap beacon --url https://a.b/     be a beacon
@@ -26,7 +27,7 @@ struct BlueCapTool: AsyncParsableCommand {
         version: BlueCapTool.versionText,
         subcommands: [
             ScanCommand.self, ExploreCommand.self, ReadCommand.self, WriteCommand.self, NotifyCommand.self,
-            MonitorCommand.self,
+            MonitorCommand.self, ShellCommand.self, RunCommand.self,
             PairCommand.self, UnpairCommand.self, BondsCommand.self, ServeCommand.self, AdvertiseCommand.self,
             BeaconCommand.self, SimulateCommand.self, DoctorCommand.self,
         ])

@@ -34,26 +34,8 @@ struct ReadCommand: AsyncParsableCommand {
     func run() async throws {
         try await remote.run(pairing.plan()) { [self] remote in
             await remote.console.stage("Reading …")
-            let directory = try await remote.discover()
-            var targets: [any TreeAttribute] = []
-            var style = values.style
-            for argument in attributes {
-                let descriptor = try argument.descriptor(in: directory.tree)
-                let entry: any TreeAttribute =
-                    if let descriptor { descriptor.entry } else {
-                        try await remote.find(argument, in: directory, usableFor: .read).entry
-                    }
-                style.names[entry.handle] = descriptor?.label ?? entry.label
-                targets.append(entry)
-            }
-            if values.csv { try await remote.console.write(ValueStyle.header) }
-            for entry in targets {
-                guard let read = directory.readers[entry.handle] else { throw CharacteristicError.invalidated }
-                let value = try await read(remote.timeout)
-                guard values.json.isOn || style.form.text(of: value) != nil else {
-                    throw style.form.misfit(value, of: style.names[entry.handle] ?? entry.label)
-                }
-                try await remote.console.write(style.line(of: value, entry, nil))
+            try await remote.read(attributes, in: remote.discover(), values.style) {
+                try await remote.console.write($0)
             }
         }
     }
@@ -130,19 +112,11 @@ struct WriteCommand: AsyncParsableCommand {
         let bytes = isFile ? try Self.bytes(ofFile: value == "-" ? nil : String(value.dropFirst())) : nil
         try await remote.run(pairing.plan()) { [self] remote in
             await remote.console.stage("Writing …")
-            let wanted: CBCharacteristicProperties =
-                withoutResponse ? .writeWithoutResponse : [.write, .writeWithoutResponse]
-            let (entry, target, profile) = try await remote.find(characteristic, usableFor: wanted)
-            let data = try bytes ?? (form ?? .hex).data(of: value, profile: profile)
-            let canConfirm = entry.properties.contains(.write)
-            let type: CBCharacteristicWriteType =
-                withoutResponse || (!canConfirm && entry.properties.contains(.writeWithoutResponse))
-                ? .withoutResponse : .withResponse
-            let write: Future<Characteristic> = target.write(data: data, timeout: remote.timeout, type: type)
-            _ = try await write.value
+            let (entry, written) = try await remote.write(to: characteristic, withoutResponse: withoutResponse) {
+                try bytes ?? (form ?? .hex).data(of: value, profile: $0)
+            }
             guard json.isOn else { return }
-            let value = AttributeValue(data, profile: profile)
-            try await remote.console.write(JSON(entry.identity + (form ?? .auto).members(of: value)).text)
+            try await remote.console.write(JSON(entry.identity + (form ?? .auto).members(of: written)).text)
         }
     }
 }

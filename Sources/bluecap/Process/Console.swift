@@ -13,8 +13,12 @@ actor Console {
     private var isShown = false
     /// How many questions to the user are open on the terminal.
     private var questions = 0
+    private var typed: TypedLine?
 
     init(showsStages: Bool) { self.showsStages = showsStages }
+
+    /// Prints above this line from now on.
+    func setTyped(_ line: TypedLine?) { typed = line }
 
     /// Shows what the command waits for from now on.
     func stage(_ text: String) {
@@ -31,6 +35,7 @@ actor Console {
     /// Removes the line that says what the command waits for.
     func clear() {
         number += 1
+        typed?.erase()
         guard isShown else { return }
         isShown = false
         try? Output.error.write("\r\u{1B}[K")
@@ -42,19 +47,25 @@ actor Console {
     ) async throws(Failure) -> Answer {
         clear()
         questions += 1
-        defer { questions -= 1 }
+        typed?.setSuspended(true)
+        defer {
+            questions -= 1
+            typed?.setSuspended(questions > 0)
+        }
         return try await question()
     }
 
     func remark(_ text: String) {
         clear()
         Output.remark(text)
+        typed?.draw()
     }
 
     /// - Throws: As ``Output/write(_:)``.
     func write(_ line: String) throws {
         clear()
         try Output.standard.write(line + "\n")
+        typed?.draw()
     }
 
     /// Does a command's work, and removes the line that says what it waits for.

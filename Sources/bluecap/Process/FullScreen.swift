@@ -9,6 +9,10 @@ enum Key: Equatable, Sendable {
     case enter, escape, tab, backTab, backspace, delete
     /// Control and `U`, which removes the text before the cursor in a shell.
     case clear
+    /// Control and `K` or `W`, which remove the text after the cursor, or the word before it.
+    case deleteRest, deleteWord
+    /// Control and `C`, `D` or `Z` in a shell.
+    case interrupt, endOfInput, stop
     /// Control and `L`, which draws the screen again.
     case redraw
     case click(row: Int), doubleClick(row: Int), wheelUp, wheelDown

@@ -5,14 +5,15 @@ struct LineReader {
     let descriptor: Int32
     /// The greatest length of a line, in bytes; a longer line ends the reading.
     let longest: Int
+    /// Whether text without a line break is a line too: at the end, and if it is too long.
+    let takesRest: Bool
     private var received: [UInt8] = []
 
     /// Whether a line was received that is not returned yet.
     var hasLine: Bool { received.contains(UInt8(ascii: "\n")) }
 
-    init(descriptor: Int32, longest: Int) {
-        self.descriptor = descriptor
-        self.longest = longest
+    init(descriptor: Int32, longest: Int, takesRest: Bool = false) {
+        (self.descriptor, self.longest, self.takesRest) = (descriptor, longest, takesRest)
     }
 
     /// The next line; `nil` at the end, and after an error.
@@ -22,13 +23,14 @@ struct LineReader {
                 defer { received.removeSubrange(...end) }
                 return String(decoding: received[..<end], as: UTF8.self)
             }
-            guard received.count < longest else { return nil }
             var buffer = [UInt8](repeating: 0, count: 1024)
-            let count = read(descriptor, &buffer, buffer.count)
+            let count = received.count < longest ? read(descriptor, &buffer, buffer.count) : 0
             if count > 0 {
                 received += buffer[..<count]
             } else if count == 0 || errno != EINTR {
-                return nil
+                guard takesRest, !received.isEmpty else { return nil }
+                defer { received = [] }
+                return String(decoding: received, as: UTF8.self)
             }
         }
     }
@@ -40,11 +42,14 @@ final class InputLines: Sendable {
     private let ownsDescriptor: Bool
     private let reader: Locked<LineReader>
 
-    /// - Parameter ownsDescriptor: Whether the descriptor is closed with this object.
-    init(_ descriptor: Int32, ownsDescriptor: Bool = false) {
+    /// - Parameters:
+    ///   - ownsDescriptor: Whether the descriptor is closed with this object.
+    ///   - longest: The greatest length of a line, in bytes; a longer line ends the input.
+    ///   - takesRest: Whether text without a line break is a line too: at the end, and if it is too long.
+    init(_ descriptor: Int32, ownsDescriptor: Bool = false, longest: Int = 4096, takesRest: Bool = false) {
         self.descriptor = descriptor
         self.ownsDescriptor = ownsDescriptor
-        reader = Locked(LineReader(descriptor: descriptor, longest: 4096))
+        reader = Locked(LineReader(descriptor: descriptor, longest: longest, takesRest: takesRest))
     }
 
     deinit { if ownsDescriptor { close(descriptor) } }

@@ -129,14 +129,17 @@ struct PairingPlan: Sendable {
     /// Does a command's work with a peripheral, and replies to the requests of the manager's pairings until it is done. A
     /// request that is rejected ends the work.
     ///
-    /// - Parameter wasAsked: Set to true with the first request.
+    /// - Parameters:
+    ///   - wasAsked: Set to true with the first request.
+    ///   - kept: Where the reason of the newest rejection is kept for the work, which then continues.
     /// - Throws: What the work throws, or ``ToolFailure`` with the status ``ToolFailure/notPaired``.
     func answerRequests(
         of manager: CentralManager, _ console: Console, _ wasAsked: Locked<Bool>,
+        keeping kept: Locked<ToolFailure?>? = nil,
         during work: @escaping @Sendable () async throws -> Void
     ) async throws {
         // The rejection also fails the work, perhaps first.
-        let refusal = Locked<ToolFailure?>(nil)
+        let refusal = kept ?? Locked<ToolFailure?>(nil)
         let rejecting: @Sendable (ToolFailure) -> Void = { failure in refusal.withLock { $0 = failure } }
         try await EventLoop<PairingRequest>.run { requests in
             requests.observe(manager.whenPairingIsRequested()) { request in
@@ -147,7 +150,9 @@ struct PairingPlan: Sendable {
             requests.perform {
                 for await request in requests {
                     wasAsked.withLock { $0 = true }
-                    do { try await answer(request, console, rejecting: rejecting) } catch { task.cancel() }
+                    do { try await answer(request, console, rejecting: rejecting) } catch {
+                        if kept == nil { task.cancel() }
+                    }
                 }
             }
             // Whether a cancellation is a failure is decided by the work, which may return normally.
@@ -156,7 +161,7 @@ struct PairingPlan: Sendable {
             } onCancel: {
                 task.cancel()
             }
-            if let failure = refusal.withLock({ $0 }) { throw failure }
+            if kept == nil, let failure = refusal.withLock({ $0 }) { throw failure }
             try result.get()
         }
     }

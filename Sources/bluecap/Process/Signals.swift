@@ -23,7 +23,7 @@ enum CommandRun {
         defer { closeScreens() }
         // A signal's number; `nil` for a reader that has left.
         let (ends, feed) = AsyncStream.makeStream(of: Int32?.self)
-        Signals.watchRequests(to: Signals.endings) { signal, count in
+        Signals.watchRequests(to: Signals.endings, unless: interrupts) { signal, count in
             if count > 1 {
                 closeScreens()
                 Output.remark("A second signal has ended the command before it was finished.")
@@ -52,9 +52,19 @@ enum CommandRun {
         }
     }
 
+    /// What the next Ctrl-C does instead of ending the command; `nil` if it ends it.
+    static let interruption = Locked<(@Sendable () -> Void)?>(nil)
+
+    @Sendable private static func interrupts(_ signal: Int32) -> Bool {
+        let interrupt = signal == SIGINT ? interruption.withLock { $0.take() } : nil
+        interrupt?()
+        return interrupt != nil
+    }
+
     private static func closeScreens() {
         try? LiveScreen.close()
         FullScreen.close()
+        TypedLine.close()
     }
 
     /// Makes a write to a closed pipe fail instead of ending the process, so that the command can clean up.
@@ -103,13 +113,16 @@ enum Signals {
 
     /// Calls `handler` with the signal of each request, and with the number of requests so far, until the process ends.
     ///
-    /// A signal that ``EndRequests`` takes for a repetition is not a request. Otherwise as ``watch(_:_:)``.
+    /// A signal that ``EndRequests`` takes for a repetition is not a request, nor is one for which `isOther` returns true.
+    /// Otherwise as ``watch(_:_:)``.
     static func watchRequests(
-        to signals: [Int32], _ handler: @escaping @Sendable (_ signal: Int32, _ count: Int) -> Void
+        to signals: [Int32], unless isOther: @escaping @Sendable (Int32) -> Bool = { _ in false },
+        _ handler: @escaping @Sendable (_ signal: Int32, _ count: Int) -> Void
     ) {
         let clock = Stopwatch()
         let requests = Locked(EndRequests())
         watch(signals) { signal in
+            guard !isOther(signal) else { return }
             let count = requests.withLock { $0.receive(at: clock.seconds) ? $0.count : nil }
             if let count { handler(signal, count) }
         }

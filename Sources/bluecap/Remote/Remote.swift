@@ -15,6 +15,9 @@ struct Remote: Sendable {
     /// Whether another program has made the link.
     let isForeign: Bool
     let console: Console
+    private let manager: CentralManager
+    /// Set to true with the first request of a pairing.
+    fileprivate let wasAsked = Locked(false)
     private let newest: Locked<Events>
 
     /// Starts to connect.
@@ -24,7 +27,7 @@ struct Remote: Sendable {
         _ peripheral: Peripheral, of manager: CentralManager, connectionTimeout: Double, timeout: Double,
         isPersistent: Bool, console: Console
     ) {
-        (self.peripheral, self.timeout, self.console) = (peripheral, timeout, console)
+        (self.peripheral, self.timeout, self.console, self.manager) = (peripheral, timeout, console, manager)
         self.isPersistent = isPersistent
         isForeign = manager.retrieveConnectedPeripherals(withServices: []).contains(peripheral)
         name = peripheral.knownName
@@ -77,6 +80,28 @@ struct Remote: Sendable {
         try await waitForLink()
     }
 
+    /// Pairs, with questions if the manager's policy rejects pairings.
+    func pair() async throws {
+        let usual = manager.pairingPolicy
+        if usual == .reject { manager.pairingPolicy = .ask }
+        defer { manager.pairingPolicy = usual }
+        _ = try await peripheral.pair(timeout: timeout).value
+    }
+
+    /// Returns the failure of an operation, for people at a command line.
+    func failure(of error: any Error) -> ToolFailure {
+        let error =
+            RemoteFailure.mayLackSecurity(error) ? RemoteFailure.ofSecurity(error, peripheral, circumstances) : error
+        return error as? ToolFailure ?? RemoteFailure.ofPairing(error, peripheral, circumstances)
+            ?? ToolFailure(RemoteFailure.text(for: error))
+    }
+
+    fileprivate var circumstances: RemoteFailure.Circumstances {
+        let (state, explanation) = manager.standing
+        return RemoteFailure.Circumstances(
+            wasAsked: wasAsked.withLock { $0 }, obstacle: state == .poweredOn ? nil : explanation)
+    }
+
     // MARK: Attributes
 
     func discover() async throws -> AttributeDirectory {
@@ -104,6 +129,54 @@ struct Remote: Sendable {
         let entry = try argument.find(in: directory.tree, usableFor: wanted, descriptions: descriptions)
         guard let known = directory.characteristics[entry.handle] else { throw CharacteristicError.invalidated }
         return (entry, known.target, known.profile)
+    }
+
+    /// Reads values of characteristics and descriptors in the sequence of the arguments, and passes the line of each on.
+    ///
+    /// - Throws: ``ToolFailure`` if a value does not have the style's form. In JSON it needs none.
+    func read(
+        _ arguments: [AttributeArgument], in directory: AttributeDirectory, _ style: ValueStyle,
+        _ write: (String) async throws -> Void
+    ) async throws {
+        var (style, targets) = (style, [any TreeAttribute]())
+        for argument in arguments {
+            let descriptor = try argument.descriptor(in: directory.tree)
+            let entry: any TreeAttribute =
+                if let descriptor { descriptor.entry } else {
+                    try await find(argument, in: directory, usableFor: .read).entry
+                }
+            style.names[entry.handle] = descriptor?.label ?? entry.label
+            targets.append(entry)
+        }
+        if case .csv? = style.template { try await write(ValueStyle.header) }
+        for entry in targets {
+            guard let read = directory.readers[entry.handle] else { throw CharacteristicError.invalidated }
+            let value = try await read(timeout)
+            if case .json? = style.template {} else if style.form.text(of: value) == nil {
+                throw style.form.misfit(value, of: style.names[entry.handle] ?? entry.label)
+            }
+            try await write(style.line(of: value, entry, nil))
+        }
+    }
+
+    /// Writes a characteristic's value, without response if it has no other write.
+    ///
+    /// - Parameter data: Returns the value's bytes.
+    func write(
+        to argument: AttributeArgument, in directory: AttributeDirectory? = nil, withoutResponse: Bool,
+        _ data: (CharacteristicProfile?) throws -> Data
+    ) async throws -> (entry: AttributeTree.Characteristic, value: AttributeValue) {
+        let wanted: CBCharacteristicProperties =
+            withoutResponse ? .writeWithoutResponse : [.write, .writeWithoutResponse]
+        let (entry, target, profile) = try await find(argument, in: directory, usableFor: wanted)
+        let data = try data(profile)
+        let canConfirm = entry.properties.contains(.write)
+        let type: CBCharacteristicWriteType =
+            withoutResponse || (!canConfirm && entry.properties.contains(.writeWithoutResponse))
+            ? .withoutResponse : .withResponse
+        let write: Future<Characteristic> = target.write(data: data, timeout: timeout, type: type)
+        _ = try await write.value
+        return (entry, AttributeValue(data, profile: profile))
     }
 
     /// Subscribes to a characteristic. Until the loop ends it receives an event for each value, and one without data where values
@@ -152,6 +225,8 @@ struct RemoteSession: Sendable {
     /// Whether a lost link is restored.
     var isPersistent = false
     let pairing: PairingPlan
+    /// Where the reason of the newest rejection of a pairing is kept; `nil` if it ends the work.
+    var refusal: Locked<ToolFailure?>?
 
     var console: Console { radio.console }
 
@@ -169,19 +244,18 @@ struct RemoteSession: Sendable {
         let remote = Remote(
             peripheral, of: manager, connectionTimeout: timeout - clock.seconds, timeout: timeout,
             isPersistent: isPersistent, console: console)
-        let wasAsked = Locked(false)
         let result = await Result {
-            try await pairing.answerRequests(of: manager, console, wasAsked) {
+            try await pairing.answerRequests(of: manager, console, remote.wasAsked, keeping: refusal) {
                 try await remote.waitForLink()
                 do {
                     try await work(remote)
                 } catch  where RemoteFailure.mayLackSecurity(error) {
-                    throw RemoteFailure.ofSecurity(error, peripheral, Self.circumstances(manager, wasAsked))
+                    throw RemoteFailure.ofSecurity(error, peripheral, remote.circumstances)
                 }
             }
         }.mapError {
             peripheral.cancelPairing()
-            return RemoteFailure.ofPairing($0, peripheral, Self.circumstances(manager, wasAsked)) ?? $0
+            return RemoteFailure.ofPairing($0, peripheral, remote.circumstances) ?? $0
         }
         noteNames(of: remote)
         // A link of another program is not ended here, and a simulated bus ends together with the command.
@@ -194,14 +268,6 @@ struct RemoteSession: Sendable {
         guard remote.peripheral.isBonded else { return }
         let names = [remote.name, remote.peripheral.knownName].compactMap { $0 }
         KnownNames.file(for: radio)?.change { $0.add(names, of: remote.peripheral.bluetoothAddress) }
-    }
-
-    private static func circumstances(
-        _ manager: CentralManager, _ wasAsked: Locked<Bool>
-    ) -> RemoteFailure.Circumstances {
-        let (state, explanation) = manager.standing
-        return RemoteFailure.Circumstances(
-            wasAsked: wasAsked.withLock { $0 }, obstacle: state == .poweredOn ? nil : explanation)
     }
 
     /// Finds the peripheral, and does the work with it without a connection.

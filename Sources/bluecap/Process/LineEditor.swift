@@ -22,6 +22,10 @@ struct LineEditor: Equatable, Sendable {
         case .clear:
             text.removeSubrange(..<place)
             cursor = 0
+        case .deleteRest: text.removeSubrange(place...)
+        case .deleteWord:
+            while text.prefix(cursor).last == " " { _ = press(.backspace) }
+            while let last = text.prefix(cursor).last, last != " " { _ = press(.backspace) }
         case .left: cursor = max(0, cursor - 1)
         case .right: cursor = min(text.count, cursor + 1)
         case .home: cursor = 0
