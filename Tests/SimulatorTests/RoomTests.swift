@@ -42,7 +42,7 @@ final class RoomTests: XCTestCase {
     func testWhatIsWrongInAFileIsSaidWithItsPlace() {
         let wrong = [
             (#"{"peripherals": [{"address": "nowhere"}]}"#, "peripherals[0].address"),
-            (#"{"peripherals": [{"address": "C0:FF:EE:00:00:01", "rsi": -3}]}"#, "unknown key \"rsi\""),
+            (#"{"peripherals": [{"address": "C0:FF:EE:00:00:01", "rsi": -3}]}"#, "peripherals[0].rsi: unknown key"),
             (#"{"peripherals": [{}]}"#, "peripherals[0] lacks \"address\""),
             (
                 #"{"peripherals": [{"address": "C0:FF:EE:00:00:01", "advertisement": {"serviceUUIDs": ["heart"]}}]}"#,
