@@ -42,9 +42,8 @@ struct NotifyCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await remote.withSession(pairing.plan(), isPersistent: true) { [self] session in
-            try await Monitor(
-                session: session, count: count.values, duration: duration.seconds, format: json.format(), form: form
-            ).run([characteristic])
+            try await Monitor(count: count.values, duration: duration.seconds, format: json.format(), form: form)
+                .run([(session, [characteristic])])
         }
     }
 }

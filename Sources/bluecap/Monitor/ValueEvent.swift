@@ -10,14 +10,17 @@ enum ValueEvent: Equatable, Sendable {
     case gap(Date)
     case finished(values: Int, seconds: Double)
 
-    /// Returns the event's line of the output; `nil` if it has none.
-    func line(_ format: Format, _ form: ValueForm = .auto, in timeZone: TimeZone = .current) -> String? {
+    /// Returns the event's line of the output; `nil` if it has none. `owner` is the name of one of several peripherals.
+    func line(_ format: Format, _ form: ValueForm = .auto, of owner: String = "", in zone: TimeZone = .current)
+        -> String?
+    {
         let (name, date, text, members): (String, Date?, String?, JSON.Members) =
             switch self {
             case .value(let value, let date): ("value", date, form.line(of: value), value.members)
             case .sample(let series, let quantity, let date):
                 (
-                    "sample", date, DisplayText.safe("\(series)  \(quantity.text)"),
+                    "sample", date,
+                    DisplayText.safe("\(owner)\(owner.isEmpty ? "" : "  ")\(series)  \(quantity.text)"),
                     [
                         ("series", JSON(series)), ("number", JSON(number: quantity.number)),
                         ("unit", JSON(quantity.unit.isEmpty ? nil : quantity.unit)),
@@ -28,10 +31,11 @@ enum ValueEvent: Equatable, Sendable {
                 ("finished", nil, nil, [("values", JSON(values)), ("seconds", JSON(seconds: seconds))])
             }
         guard format == .json else {
-            return date.flatMap { date in text.map { "\(Wording.clock(date, in: timeZone))  \($0)" } }
+            return date.flatMap { date in text.map { "\(Wording.clock(date, in: zone))  \($0)" } }
         }
         let time = date.map { [("time", JSON(Wording.timestamp($0)))] } ?? []
-        return JSON([("event", JSON(name))] + time + members).text
+        let peripheral: JSON.Members = owner.isEmpty ? [] : [("peripheral", JSON(owner))]
+        return JSON([("event", JSON(name))] + time + peripheral + members).text
     }
 
     /// Returns the event's remark for people on standard error; `nil` if it has none.
