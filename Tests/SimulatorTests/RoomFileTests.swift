@@ -12,7 +12,7 @@ final class RoomFileTests: RandomTestCase {
             "rssi": {"walk": {"around": 9223372036854775807, "spread": 6}} → \#
             rssi.walk.around: 9223372036854775807 is not a whole number from -127 to 20
             "rssi": {"walk": {"around": -60, "spread": -1}} → rssi.walk.spread: -1 is not a whole number
-            "rssi": {"walk": {"around": -60, "spread": 6, "sed": 1}} → rssi.walk: unknown key "sed"
+            "rssi": {"walk": {"around": -60, "spread": 6, "sed": 1}} → rssi.walk.sed: unknown key
             "rssi": {} → rssi lacks "walk"
             "rssi": {"steps": [{"after": -1, "rssi": -60}]} → rssi.steps[0].after: -1 is not a number from 0 to
             "rssi": {"steps": [{"after": 1}]} → rssi.steps[0] lacks "rssi"
@@ -62,7 +62,7 @@ final class RoomFileTests: RandomTestCase {
             XCTAssertThrowsError(try Room.decoded(from: Data(json.utf8), source: "desk.json"), member) { error in
                 let text = "\(error)"
                 XCTAssertTrue(text.contains(words), text)
-                XCTAssertTrue(text.hasPrefix("desk.json does not describe a room: peripherals[1]."), text)
+                XCTAssertNotNil(text.prefixMatch(of: /desk.json, line 1, column \d+: peripherals\[1\]\./), text)
                 XCTAssertTrue(text.hasSuffix("."), text)
             }
         }
@@ -92,13 +92,48 @@ final class RoomFileTests: RandomTestCase {
     }
 
     func testWhatIsNotJSONIsCalledSo() {
-        for text in ["", "{", "{peripherals: []}", #"{"peripherals": [tru]}"#, "{} {}"] {
+        let wrong: [(String, Int, Int)] = [
+            ("", 1, 1), ("{", 1, 2), ("{peripherals: []}", 1, 2), (#"{"peripherals": [tru]}"#, 1, 18), ("{} {}", 1, 4),
+            ("{\n  \"é\": 1\r\n  \"name\": 2 }", 3, 3), (#"{"name": "x, "peripherals": []}"#, 1, 15),
+            (#"{"peripherals": [1 2]}"#, 1, 20), (#"{"peripherals" []}"#, 1, 16), (#"{"name": "\"]", ]"#, 1, 17),
+            (String(repeating: "[", count: 10_000), 1, 513),
+        ]
+        for (text, line, column) in wrong {
             XCTAssertThrowsError(try Room.decoded(from: Data(text.utf8)), text) { error in
-                XCTAssertEqual("\(error)", "room does not describe a room: the file is not valid JSON.")
+                let place = "room, line \(line), column \(column)"
+                XCTAssertEqual("\(error)", "\(place): the file is not valid JSON.", String(text.prefix(40)))
             }
         }
         XCTAssertThrowsError(try Room.decoded(from: Data("[]".utf8))) { error in
-            XCTAssertEqual("\(error)", "room does not describe a room: the file: the value is not an object.")
+            XCTAssertEqual("\(error)", "room, line 1, column 1: the file: the value is not an object.")
+        }
+        XCTAssertThrowsError(try Room.decoded(from: Data([0xFF, 0xFE, 0xFF]))) { error in
+            XCTAssertEqual("\(error)", "room, line 1, column 1: the file is not valid JSON.")
+        }
+    }
+
+    func testAnErrorBeginsWithTheLineAndTheColumnOfTheMember() {
+        let first = #"{ "name": "[{é\",", "peripherals": [\#n    {"address": "C0:FF:EE:00:00:01"},\#n"#
+        let wrong: [(String, Int, Int, String)] = [
+            (#"  { "address": "x" }]}"#, 3, 5, #"peripherals[1].address: "x" is no Bluetooth"#),
+            (#"  { "rssi": -3, }]}"#, 3, 3, #"peripherals[1] lacks "address""#),
+            (#"  { "address": "C0:FF:EE:00:00:02", "rsi": 3 }]}"#, 3, 37, "peripherals[1].rsi: unknown key"),
+            (
+                "{\"address\": \"C0:FF:EE:00:00:02\", \"link\":\r\n\t{\"mtu\": 9}}]}", 4, 3,
+                "peripherals[1].link.mtu: 9 is not a whole number from 23 to 517"
+            ),
+            (
+                #"{"address": "C0:FF:EE:00:00:02", "services": [{"uuid": "180d"},\#n{"uuid": "180d", "includes": ["180f",\#n "x"]}]}]}"#,
+                5, 2, #"peripherals[1].services[1].includes[1]: "x" is no UUID"#
+            ),
+            (#"], "extra": 1}"#, 3, 4, "extra: unknown key"),
+        ]
+        for (rest, line, column, words) in wrong {
+            XCTAssertThrowsError(try Room.decoded(from: Data((first + rest).utf8), source: "desk.json"), rest) {
+                error in
+                let start = "desk.json, line \(line), column \(column): \(words)"
+                XCTAssertTrue("\(error)".hasPrefix(start), "\(error)\n\(start)")
+            }
         }
     }
 
@@ -179,7 +214,7 @@ final class RoomFileTests: RandomTestCase {
             } catch let error as RoomError {
                 let text = "\(error)"
                 XCTAssertTrue(
-                    text.hasPrefix("room.json does not describe a room: peripherals[") && text.hasSuffix("."), text)
+                    text.contains(/^room.json, line \d+, column \d+: peripherals\[.*\.$/), text)
                 XCTAssertTrue(
                     text.contains(" is not a ") || text.contains(" lacks ") || text.contains("no handle is left"),
                     "\(text)\n\(json)")

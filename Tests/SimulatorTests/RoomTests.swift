@@ -42,7 +42,7 @@ final class RoomTests: XCTestCase {
     func testWhatIsWrongInAFileIsSaidWithItsPlace() {
         let wrong = [
             (#"{"peripherals": [{"address": "nowhere"}]}"#, "peripherals[0].address"),
-            (#"{"peripherals": [{"address": "C0:FF:EE:00:00:01", "rsi": -3}]}"#, "unknown key \"rsi\""),
+            (#"{"peripherals": [{"address": "C0:FF:EE:00:00:01", "rsi": -3}]}"#, "peripherals[0].rsi: unknown key"),
             (#"{"peripherals": [{}]}"#, "peripherals[0] lacks \"address\""),
             (
                 #"{"peripherals": [{"address": "C0:FF:EE:00:00:01", "advertisement": {"serviceUUIDs": ["heart"]}}]}"#,
@@ -68,6 +68,29 @@ final class RoomTests: XCTestCase {
         XCTAssertThrowsError(try Room.named("/no/such/file.json")) { error in
             XCTAssertTrue("\(error)".contains("crowd:N"), "\(error)")
         }
+    }
+
+    func testTheExampleHasWhatTheExamplesOfBlueCapForIOSLookFor() throws {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let room = try Room.contents(ofFile: root.appendingPathComponent("Examples/Rooms/bluecap.json").path)
+        func peripheral(_ uuid: String) -> VirtualPeripheral? {
+            room.peripherals.first { $0.advertisement.serviceUUIDs.contains(uuid) }
+        }
+        let accelerometer = "f000aa10-0451-4000-b000-000000000000"
+        let tag = try XCTUnwrap(peripheral(accelerometer))
+        let service = try XCTUnwrap(tag.services.first { $0.uuid == accelerometer })
+        XCTAssertEqual(
+            service.characteristics.map { $0.uuid.prefix(8) }, ["f000aa11", "f000aa12", "f000aa13"])
+        XCTAssertEqual(service.characteristics[0].flags, [.read, .notify])
+        // The region of the example of ranging: 500E475A-ECEA-4837-83E3-6153A5029769.
+        let region: [UInt8] = [
+            0x50, 0x0E, 0x47, 0x5A, 0xEC, 0xEA, 0x48, 0x37, 0x83, 0xE3, 0x61, 0x53, 0xA5, 0x02, 0x97, 0x69,
+        ]
+        XCTAssertTrue(
+            room.peripherals.contains { $0.advertisement.manufacturerData[0x4C].map { Array($0[2..<18]) } == region })
+        XCTAssertNotNil(peripheral("180d"))
+        XCTAssertNotNil(peripheral("180f"))
     }
 
     func testACrowdHasNoAddressTwice() {

@@ -25,8 +25,8 @@ final class QuantityTests: XCTestCase {
         for (number, text) in texts { XCTAssertEqual(Quantity.text(number), text) }
     }
 
-    private func numbers(_ value: AttributeValue, _ label: String) -> [String] {
-        Quantity.all(in: value, label: label).map { "\($0.series)=\($0.quantity.text)" }
+    private func numbers(_ value: AttributeValue, _ label: String, raw: Bool = false) -> [String] {
+        Quantity.all(in: value, label: label, raw: raw).map { "\($0.series)=\($0.quantity.text)" }
     }
 
     func testAValueHasANumberForEachFieldThatIsOne() {
@@ -41,6 +41,13 @@ final class QuantityTests: XCTestCase {
         value.fields = [.init(name: "Battery Level", text: "87 %")]
         value.isWhole = true
         XCTAssertEqual(numbers(value, "Battery Level"), ["Battery Level=87 %"])
+    }
+
+    func testATransmittedNumberIsLeftOutBesideItsQuantity() {
+        var value = AttributeValue(Data([1]))
+        value.fields = [("x", "0.50"), ("xRaw", "-32"), ("pressureRaw", "7")].map { .init(name: $0.0, text: $0.1) }
+        XCTAssertEqual(numbers(value, "Data"), ["Data x=0.5", "Data pressureRaw=7"])
+        XCTAssertEqual(numbers(value, "Data", raw: true), ["Data x=0.5", "Data xRaw=-32", "Data pressureRaw=7"])
     }
 
     func testAValueWithoutAProfileIsANumberIfItsLengthIsThatOfOne() {
@@ -77,7 +84,7 @@ final class MonitorPlotTests: XCTestCase {
 
     func testARisingNumberIsARisingLine() {
         XCTAssertEqual(
-            text(board([(0, 70), (10, 76)]), width: 50),
+            text(board([(0, 70), (2, 76)], window: 2), width: 50, at: 2),
             [
                 "Strap", "Heart Rate  76 bpm  min 70  max 76  mean 73",
                 "     76 +                                 *******",
@@ -85,9 +92,62 @@ final class MonitorPlotTests: XCTestCase {
                 "        |       *************                    ",
                 "     70 +*******                                 ",
                 "        +----------------------------------------",
-                "         -10 s                                now",
-                "2 values - 10 s - Ctrl-C ends",
+                "         -2 s                                 now",
+                "2 values - 2 s - Ctrl-C ends",
             ])
+    }
+
+    func testAValueThatComesSeldomIsHeldUntilTheNextAndUntilNow() {
+        let lines = text(board([(1, 70), (5, 76)]), width: 50, at: 9)
+        XCTAssertEqual(
+            Array(lines[2...5]),
+            [
+                "     76 +                       *****************",
+                "        |                       *                ",
+                "        |                       *                ",
+                "     70 +        ****************                ",
+            ])
+        // One from before the window is part of it.
+        let old = text(board([(0, 70), (100, 76)]), width: 50, at: 105)
+        XCTAssertEqual(old[5], "     70 +*********************                   ")
+    }
+
+    func testAStrengthIsNotHeld() {
+        var board = MonitorBoard(window: 10)
+        for (time, strength) in [(0.0, -60.0), (5, -50)] {
+            board.add(Quantity(number: strength, unit: "dBm"), to: "RSSI", at: time)
+        }
+        let lines = text(board, width: 50, at: 9)
+        XCTAssertTrue(lines[2].hasSuffix(" ") && lines[5].hasSuffix(" "), "\(lines)")
+        XCTAssertTrue(lines[3...4].allSatisfy { $0.contains("*") }, "\(lines)")
+    }
+
+    func testAValueIsHeldUntilTheGapAndAGapIsThatOfItsPeripheral() {
+        var board = MonitorBoard(window: 10)
+        for owner in 0...1 {
+            for time in [0.0, 10] { board.add(Quantity(number: 5, unit: ""), to: "S\(owner)", of: owner, at: time) }
+        }
+        board.beginGap(of: 1, at: 4)
+        board.beginGap(of: 0, at: 9)
+        board.endGap(of: 1, at: 9)
+        XCTAssertEqual(board.gaps.map(\.end), [9, nil])
+        let rows = text(board, width: 50).filter { $0.contains("*") }
+        XCTAssertEqual(rows.count, 2)
+        XCTAssertEqual(rows.last, "        |*****************xxxxxxxxxxxxxxxxxxx   *")
+    }
+
+    func testThePlotsShareTheHeightOfTheTerminal() {
+        var board = MonitorBoard(window: 10)
+        for count in 1...5 {
+            board.add(Quantity(number: 1, unit: ""), to: "S\(count)", at: 1)
+            for height in [20, 40, 61] {
+                let lines = text(board, width: 40, height: height)
+                XCTAssertEqual(lines.count, height, "\(count)")
+                let heads = lines.indices.filter { lines[$0].hasPrefix("S") } + [height - 3]
+                let rows = zip(heads, heads.dropFirst()).map { $1 - $0 }
+                XCTAssertLessThanOrEqual((rows.max() ?? 0) - (rows.min() ?? 0), 1, "\(lines)")
+            }
+        }
     }
 
     func testEachNumberThatAPeripheralCanSendHasAPlot() {
@@ -133,14 +193,14 @@ final class MonitorPlotTests: XCTestCase {
     }
 
     func testBrailleHasEightDotsInACell() {
-        let lines = text(board([(0, 0), (10, 7)]), width: 14, glyphs: .unicode)
+        let lines = text(board([(0, 0), (2, 7)], window: 2), width: 14, glyphs: .unicode, at: 2)
         XCTAssertEqual(lines[2...5].map { $0 }, ["      7 ┤   ⡜", "        │  ⡜ ", "        │ ⡜  ", "      0 ┤⡜   "])
     }
 
     func testALostLinkIsAGap() {
         let lines = text(board([(0, 70), (2, 70), (8, 70), (10, 70)], gap: (3, 7)), width: 50)
         let row = lines.first { $0.contains("*") }
-        XCTAssertEqual(row, "        |*********  xxxxxxxxxxxxxxxxx   *********")
+        XCTAssertEqual(row, "        |*************xxxxxxxxxxxxxxx   *********")
     }
 
     func testAGapThatLastsReachesToNow() {
@@ -152,8 +212,8 @@ final class MonitorPlotTests: XCTestCase {
     }
 
     func testTheNumbersAreThoseOfAllSamplesAndThePlotThoseOfTheWindow() {
-        let lines = text(board([(0, 10), (95, 70), (100, 80)]), width: 60, at: 100)
-        XCTAssertEqual(lines[1], "Heart Rate  80 bpm  min 10  max 80  mean 53.33")
+        let lines = text(board([(0, 10), (89, 70), (95, 70), (100, 80)]), width: 60, at: 100)
+        XCTAssertEqual(lines[1], "Heart Rate  80 bpm  min 10  max 80  mean 57.5")
         XCTAssertTrue(lines[2].hasPrefix("     80 +"), lines[2])
         XCTAssertTrue(lines[5].hasPrefix("     70 +"), lines[5])
     }
@@ -212,6 +272,10 @@ final class MonitorPlotTests: XCTestCase {
             sample.line(.json),
             #"{"event":"sample","time":"2023-11-14T22:13:20.125Z","series":"Heart Rate","number":72,"unit":"bpm"}"#)
         XCTAssertEqual(sample.line(.lines, in: .gmt), "22:13:20.125  Heart Rate  72 bpm")
+        XCTAssertEqual(sample.line(.lines, of: "Strap", in: .gmt), "22:13:20.125  Strap  Heart Rate  72 bpm")
+        XCTAssertEqual(
+            ValueEvent.gap(date).line(.json, of: "Strap"),
+            #"{"event":"gap","time":"2023-11-14T22:13:20.125Z","peripheral":"Strap"}"#)
         XCTAssertEqual(ValueEvent.gap(date).line(.json), #"{"event":"gap","time":"2023-11-14T22:13:20.125Z"}"#)
         XCTAssertEqual(
             ValueEvent.finished(values: 2, seconds: 3).line(.json),

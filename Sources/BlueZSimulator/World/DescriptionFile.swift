@@ -2,9 +2,9 @@ package import Foundation
 
 /// Reads JSON files that are written by hand: the peripherals of a simulator, and those of `bluecap serve`.
 ///
-/// An error in such a file is a sentence that begins with the place in the file.
+/// An error in such a file is a sentence that begins with the line, the column and the member.
 package enum DescriptionFile {
-    /// The error in a file, without the full stop: `peripherals[2].link.mtu: 9 is not a whole number from 23 to 517`.
+    /// The error in a file, without the full stop: `line 2, column 9: link.mtu: 9 is not a whole number from 23 to 517`.
     package struct Failure: Error, Hashable, CustomStringConvertible {
         package let description: String
     }
@@ -15,27 +15,23 @@ package enum DescriptionFile {
         } catch let error as DecodingError {
             throw Failure(description: sentence(for: error, data))
         } catch {
-            throw Failure(description: "the file cannot be read: \(error.localizedDescription)")
+            throw Failure(description: "line 1, column 1: the file cannot be read: \(error.localizedDescription)")
         }
     }
 
     private static func sentence(for error: DecodingError, _ data: Data) -> String {
-        switch error {
-        case .keyNotFound(let key, let context):
-            return "\(place(context.codingPath)) lacks \"\(key.stringValue)\""
-        case .typeMismatch(let type, let context):
-            return "\(place(context.codingPath)): the value is not \(noun(for: type))"
-        case .valueNotFound(let type, let context):
-            return "\(place(context.codingPath)): null is not \(noun(for: type))"
-        case .dataCorrupted(let context):
-            // Without a path it is the decoder's own error; those of this file have one, but for an unknown key of the whole file.
-            guard context.codingPath.isEmpty, (try? JSONSerialization.jsonObject(with: data)) == nil else {
-                return "\(place(context.codingPath)): \(context.debugDescription)"
+        let (context, problem): (DecodingError.Context, String) =
+            switch error {
+            case .keyNotFound(let key, let context): (context, " lacks \"\(key.stringValue)\"")
+            case .typeMismatch(let type, let context): (context, ": the value is not \(noun(for: type))")
+            case .valueNotFound(let type, let context): (context, ": null is not \(noun(for: type))")
+            case .dataCorrupted(let context): (context, ": \(context.debugDescription)")
+            @unknown default: (.init(codingPath: [], debugDescription: ""), " cannot be read")
             }
-            return "the file is not valid JSON"
-        @unknown default:
-            return "the file cannot be read"
-        }
+        var search = JSONPlaceSearch(data)
+        // Without a path it is the decoder's own error, or that of the whole file.
+        let isValid = search.find(context.codingPath) || !context.codingPath.isEmpty
+        return "\(search.place): " + (isValid ? place(context.codingPath) + problem : "the file is not valid JSON")
     }
 
     private static func noun(for type: any Any.Type) -> String {
@@ -55,6 +51,59 @@ package enum DescriptionFile {
         return path.reduce(into: "") { text, key in
             text += key.intValue.map { "[\($0)]" } ?? (text.isEmpty ? "" : ".") + key.stringValue
         }
+    }
+}
+
+/// Finds the place of a member in a JSON text, or of what is not JSON in it (RFC 8259).
+struct JSONPlaceSearch {
+    private let text: String
+    private let tokens: [Substring]
+    private var (next, found) = (0, 0)
+
+    init(_ data: Data) {
+        text = String(data: data, encoding: .utf8) ?? ""
+        tokens = text.matches(of: /"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,]+/).map(\.output)
+    }
+
+    /// "line 12, column 8": what was found begins there. A column is a character.
+    var place: String {
+        let before = text[..<(found < tokens.count ? tokens[found].startIndex : text.endIndex)]
+        let start = before.lastIndex(where: \.isNewline).map { before.index(after: $0) } ?? before.startIndex
+        return "line \(before.count(where: \.isNewline) + 1), column \(before[start...].count + 1)"
+    }
+
+    /// Finds the member at the path; without a path, what is not JSON. Returns whether the text is JSON.
+    mutating func find(_ path: [any CodingKey]) -> Bool {
+        let isValid = skipValue(path[...], depth: 0) && next == tokens.count
+        if !isValid, path.isEmpty { found = next }
+        return isValid
+    }
+
+    private mutating func skip(if condition: (Substring) -> Bool) -> Bool {
+        guard next < tokens.count, condition(tokens[next]) else { return false }
+        next += 1
+        return true
+    }
+
+    /// The `path` leads from this value to the member; it is `nil` if the member is elsewhere.
+    private mutating func skipValue(_ path: ArraySlice<any CodingKey>?, depth: Int) -> Bool {
+        guard depth < 512, let end = skip(if: { $0 == "{" }) ? "}" : skip(if: { $0 == "[" }) ? "]" : nil else {
+            return skip { $0.hasSuffix("\"") || ["true", "false", "null"].contains($0) || Double($0) != nil }
+        }
+        var index = 0
+        while !skip(if: { $0 == end }) {
+            // Foundation's decoder takes a comma before the end.
+            guard index == 0 || skip(if: { $0 == "," }), next < tokens.count else { return false }
+            if tokens[next] == end { continue }
+            let key = path?.first
+            let isOnPath =
+                end == "]" ? key?.intValue == index : key.map { tokens[next] == "\"\($0.stringValue)\"" } == true
+            if isOnPath { found = next }
+            let isMember = end == "]" || skip { $0.hasSuffix("\"") } && skip { $0 == ":" }
+            guard isMember, skipValue(isOnPath ? path?.dropFirst() : nil, depth: depth + 1) else { return false }
+            index += 1
+        }
+        return true
     }
 }
 
@@ -83,7 +132,10 @@ extension Decoder {
         let present = try container(keyedBy: FileKey.self).allKeys.map(\.stringValue)
         if let unknown = present.sorted().first(where: { Key(stringValue: $0) == nil }) {
             let list = Key.allCases.map(\.stringValue).joined(separator: ", ")
-            throw failure("unknown key \"\(unknown)\"; there are: \(list)")
+            throw DecodingError.dataCorrupted(
+                .init(
+                    codingPath: codingPath + [FileKey(stringValue: unknown)],
+                    debugDescription: "unknown key; there are: \(list)"))
         }
         return try container(keyedBy: type)
     }

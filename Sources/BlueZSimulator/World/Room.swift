@@ -50,8 +50,8 @@ public struct Room: Hashable, Sendable {
 
     /// Returns the peripherals that JSON describes; errors call it `source`.
     ///
-    /// - Throws: ``RoomError``, for a number out of its range too: `peripherals[2].link.mtu: 9 is not a whole number from 23
-    ///   to 517`.
+    /// - Throws: ``RoomError``, for a number out of its range too: `room, line 12, column 17: peripherals[2].link.mtu: 9 is
+    ///   not a whole number from 23 to 517.`
     public static func decoded(from data: Data, source: String = "room") throws(RoomError) -> Room {
         do {
             return try DescriptionFile.decode(Room.self, from: data)
@@ -85,7 +85,7 @@ public enum RoomError: Error, Hashable, Sendable {
     case noSuchRoom(String)
     /// `crowd:` without a usable number.
     case noSuchCrowd(String)
-    /// The file describes no peripherals; the reason names the place in it.
+    /// The file describes no peripherals; the reason begins with the line and the column, and names the member.
     case unreadable(source: String, reason: String)
 }
 
@@ -99,7 +99,7 @@ extension RoomError: LocalizedError, CustomStringConvertible {
         case .noSuchCrowd(let name):
             "\"\(name)\" is no crowd; write crowd: and a number from 0 to \(Room.crowdLimit), such as crowd:1000."
         case .unreadable(let source, let reason):
-            "\(source) does not describe a room: \(reason)."
+            "\(source), \(reason)."
         }
     }
 }

@@ -11,13 +11,15 @@ struct MonitorCommand: AsyncParsableCommand {
             characteristics it connects, subscribes to them, reads those that send no values at each --interval, and plots \
             each number that they contain: the fields of the profile that begin with a number, or else values of one, two, \
             four or eight bytes as unsigned numbers, the least significant byte first. BlueZ does not report the strength \
-            of a link; while another program scans, the strength of advertisements is plotted too.
+            of a link; while another program scans, the strength of advertisements is plotted too. With --and it does the \
+            same with other peripherals; each number is named with its peripheral.
 
             On a terminal it draws a plot for each number, with its present, least, greatest and mean value, until --count \
-            values have arrived, --duration is over or Ctrl-C. A lost link is restored; the plot has a gap there. \
-            Elsewhere it prints a line for each number. The duration begins with the subscription.
+            values have arrived, --duration is over or Ctrl-C. A value that comes seldom is a step. A lost link is restored; \
+            the plot has a gap there. Elsewhere it prints a line for each number. The duration begins with the subscription.
 
             With --json each line is an object: {"event":"sample","time":…,"series":"Heart Rate","number":72,"unit":"bpm"}, \
+            with "peripheral" if there are several, and with transmitted numbers, such as xRaw, beside what they mean; \
             {"event":"gap","time":…} if the link was lost, or the peripheral is no longer in range, and at the end \
             {"event":"finished","values":12,"seconds":3.002}.
 
@@ -26,6 +28,7 @@ struct MonitorCommand: AsyncParsableCommand {
             Examples:
               bluecap monitor "Pulse Strap 7F" --simulated
               bluecap monitor "Pulse Strap 7F" 2A37 "Battery Level" --simulated --interval 10
+              bluecap monitor "Pulse Strap 7F" 2A37 --and Garden=Temperature --simulated
               bluecap monitor C0:5A:17:00:18:0D 2A37 --duration 60 --json | jq .number
 
             \(RemoteOptions.statuses) After the subscription, Ctrl-C is a success.
@@ -35,6 +38,13 @@ struct MonitorCommand: AsyncParsableCommand {
 
     @Argument(help: ArgumentHelp("By UUID, name or handle; several at once.", valueName: "characteristic"))
     var characteristics: [AttributeArgument] = []
+
+    @Option(
+        name: .customLong("and"),
+        help: ArgumentHelp(
+            "Another peripheral, with the same characteristics or, after \"=\", with its own; several times.",
+            valueName: "peripheral[=characteristic,…]"), transform: MonitorCommand.other)
+    var others: [(PeripheralArgument, [AttributeArgument])] = []
 
     @Option(
         help: ArgumentHelp(
@@ -55,13 +65,27 @@ struct MonitorCommand: AsyncParsableCommand {
 
     @OptionGroup var pairing: PairingOptions
 
+    @Sendable private static func other(_ text: String) throws -> (PeripheralArgument, [AttributeArgument]) {
+        let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        let names = parts.dropFirst().flatMap { $0.split(separator: ",", omittingEmptySubsequences: false) }
+        let characteristics = names.compactMap { AttributeArgument(argument: String($0)) }
+        guard let peripheral = PeripheralArgument(argument: parts[0]), characteristics.count == names.count else {
+            throw ValidationError("It takes a peripheral, alone or with characteristics, such as Garden=2A6E,2A6F.")
+        }
+        return (peripheral, characteristics)
+    }
+
     func run() async throws {
         let format = json.format(drawingUnless: remote.link.common)
         try await remote.withSession(pairing.plan(), isPersistent: true) { [self] session in
+            let others: [Monitor.Target] = others.map { peripheral, own in
+                var session = session
+                session.argument = peripheral
+                return (session, own.isEmpty ? characteristics : own)
+            }
             try await Monitor(
-                session: session, interval: interval, window: window, count: count.values, duration: duration.seconds,
-                format: format
-            ).run(characteristics)
+                interval: interval, window: window, count: count.values, duration: duration.seconds, format: format
+            ).run([(session, characteristics)] + others)
         }
     }
 }

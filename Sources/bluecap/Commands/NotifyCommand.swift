@@ -55,9 +55,9 @@ struct NotifyCommand: AsyncParsableCommand {
         try lines.open()
         try await remote.withSession(pairing.plan(), isPersistent: true) { [self, lines] session in
             try await Monitor(
-                session: session, count: count.values, duration: duration.seconds, format: values.json.format(),
-                style: values.style, output: lines
-            ).run(characteristics)
+                count: count.values, duration: duration.seconds, format: values.json.format(), style: values.style,
+                output: lines
+            ).run([(session, characteristics)])
         }
     }
 }

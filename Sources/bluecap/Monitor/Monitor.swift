@@ -1,8 +1,11 @@
 import BlueCapKit
 import Foundation
 
-/// Follows one peripheral: its advertisements without a connection, or the values of its characteristics.
+/// Follows peripherals: the advertisements of each without a connection, or the values of its characteristics.
 struct Monitor: Sendable {
+    /// A peripheral, and the characteristics that are followed; none of them for its advertisements.
+    typealias Target = (session: RemoteSession, arguments: [AttributeArgument])
+
     fileprivate struct Source: Sendable {
         let entry: AttributeTree.Characteristic
         var label: String { entry.label }
@@ -11,6 +14,8 @@ struct Monitor: Sendable {
     }
 
     fileprivate enum Event: Sendable {
+        /// The peripheral was found, and its characteristics send values. They have names by their handles.
+        case ready(Peripheral, [UInt32: String])
         case value(Data, Source, Date)
         /// Values may be missing.
         case gap(Date)
@@ -22,14 +27,14 @@ struct Monitor: Sendable {
         case state(ManagerState, String, Date)
         case connection(ConnectionEvent, Date)
         case failed(any Error)
-        case readIsDue(Source)
         case timeIsOver
         case screen(ScreenEvent)
     }
 
-    fileprivate typealias Loop = EventLoop<Event>
+    private typealias Loop = EventLoop<Event>
+    /// Of the events of all peripherals, each with the peripheral's number.
+    fileprivate typealias Feed = EventLoop<(origin: Int, event: Event)>
 
-    let session: RemoteSession
     /// In seconds.
     var interval = 1.0
     /// In seconds.
@@ -45,21 +50,67 @@ struct Monitor: Sendable {
     var output = LineOutput()
 
     /// Returns when enough values have arrived, and if the task is cancelled after the first part of the work.
-    func run(_ arguments: [AttributeArgument]) async throws {
-        if arguments.isEmpty {
-            try await session.find { manager, peripheral in
-                let result = await Result { try await listen(manager, peripheral) }
+    func run(_ targets: [Target]) async throws {
+        try await targets[0].session.console.run {
+            try await Feed.run { feed in
+                var (monitor, followed) = (self, [MonitorFollower.Followed]())
+                var early: [(Int, Event)] = []
+                // One after another, since connecting and scanning disturb each other.
+                for (origin, target) in targets.enumerated() {
+                    feed.perform {
+                        let result = await Result { try await follow(target) { feed.send((origin, $0)) } }
+                        if case .failure(let error) = result { feed.send((origin, .failed(error))) }
+                    }
+                    waiting: for await event in feed {
+                        switch event {
+                        case (_, .ready(let peripheral, let names)):
+                            monitor.style?.names = names
+                            let name = targets.count == 1 ? "" : target.session.argument.text
+                            followed.append(.init(name: name, peripheral: peripheral))
+                            break waiting
+                        case (_, .failed(let error)): throw error
+                        default: early.append(event)
+                        }
+                    }
+                    guard followed.count > origin else { throw CancellationError() }
+                }
+                for event in early { feed.send(event) }
+                await targets[0].session.console.clear()
+                try await MonitorFollower(monitor, followed, feed).run()
+            }
+        } failure: {
+            ToolFailure(RemoteFailure.text(for: $0))
+        }
+    }
+
+    private typealias Send = @Sendable (Event) -> Void
+
+    private func follow(_ target: Target, _ send: @escaping Send) async throws {
+        if target.arguments.isEmpty {
+            try await target.session.find { manager, peripheral in
+                let result = await Result { try await listen(manager, peripheral, send) }
                 await manager.endScan()
                 try result.get()
             }
         } else {
-            try await session.run { remote in try await follow(arguments, remote) }
+            try await target.session.run { remote in try await follow(target.arguments, remote, send) }
+        }
+    }
+
+    /// Throws what fails within the session of the peripheral, which knows the reason.
+    private func forward(
+        _ loop: Loop, of peripheral: Peripheral, _ names: [UInt32: String] = [:], _ send: Send
+    ) async throws {
+        send(.ready(peripheral, names))
+        for await event in loop {
+            if case .failed(let error) = event { throw error }
+            send(event)
         }
     }
 
     // MARK: Advertisements
 
-    private func listen(_ manager: CentralManager, _ peripheral: Peripheral) async throws {
+    private func listen(_ manager: CentralManager, _ peripheral: Peripheral, _ send: Send) async throws {
         let identifier = peripheral.identifier
         try await Loop.run { loop in
             loop.observe(manager.whenPeripheralsExpire()) { $0.identifier == identifier ? .silent(Date()) : nil }
@@ -71,27 +122,31 @@ struct Monitor: Sendable {
             loop.observe(sightings, failure: Event.failed) {
                 $0.identifier == identifier ? $0.rssi.map { .strength($0, Date()) } : nil
             }
-            try await MonitorFollower(self, peripheral, loop).run()
+            try await forward(loop, of: peripheral, send)
         }
     }
 
     // MARK: Values
 
-    private func follow(_ arguments: [AttributeArgument], _ remote: Remote) async throws {
-        await session.console.stage("Subscribing …")
+    private func follow(_ arguments: [AttributeArgument], _ remote: Remote, _ send: Send) async throws {
+        await remote.console.stage("Subscribing …")
         let directory = try await remote.discover()
         let sending: CBCharacteristicProperties = [.notify, .indicate]
         try await Loop.run { loop in
-            var readable: [Source] = []
-            var monitor = self
+            var (readable, names): ([Source], [UInt32: String]) = ([], [:])
             for argument in arguments {
                 let (entry, target, profile) = try await remote.find(
                     argument, in: directory, usableFor: style == nil ? sending.union(.read) : sending)
-                monitor.style?.names[entry.handle] = entry.label
+                guard names[entry.handle] == nil else { continue }
+                names[entry.handle] = entry.label
                 let source = Source(entry: entry, characteristic: target, profile: profile)
                 if style == nil, entry.properties.contains(.read) { readable.append(source) }
                 guard !entry.properties.isDisjoint(with: sending) else {
-                    loop.send(.readIsDue(source), after: interval)
+                    loop.perform {
+                        while (try? await Task.sleep(for: .seconds(interval))) != nil {
+                            if remote.peripheral.state == .connected { read(source, loop, remote.timeout) }
+                        }
+                    }
                     continue
                 }
                 try await remote.subscribe(to: target, in: loop, failure: Event.failed) {
@@ -99,16 +154,16 @@ struct Monitor: Sendable {
                 }
             }
             // The newest values at once: the next ones may be sent only when they change.
-            for source in readable { read(source, loop) }
+            for source in readable { read(source, loop, remote.timeout) }
             loop.observe(remote.events, failure: Event.failed) { .connection($0.connectionEvent, Date()) }
-            try await MonitorFollower(monitor, remote.peripheral, loop).run()
+            try await forward(loop, of: remote.peripheral, names, send)
         }
     }
 
-    fileprivate func read(_ source: Source, _ loop: Loop) {
+    private func read(_ source: Source, _ loop: Loop, _ timeout: Double) {
         loop.perform {
             do {
-                let data = try await source.characteristic.read(from: 0, timeout: session.timeout).value
+                let data = try await source.characteristic.read(from: 0, timeout: timeout).value
                 loop.send(.value(data, source, Date()))
             } catch {
                 loop.send(.unread(source, error))
@@ -119,32 +174,38 @@ struct Monitor: Sendable {
 
 /// Takes the events of a monitor one by one to its display.
 private struct MonitorFollower {
+    struct Followed {
+        /// As the command line names it; empty if it is the only one.
+        let name: String
+        let peripheral: Peripheral
+        var watch = RadioWatch()
+        var isConnected = true
+    }
+
     let monitor: Monitor
-    let peripheral: Peripheral
-    let loop: Monitor.Loop
+    let loop: Monitor.Feed
     var display: LiveDisplay<MonitorPlot>
+    private var followed: [Followed]
     private var values = 0
-    private var watch = RadioWatch()
-    private var isConnected = true
     /// The characteristics without numbers of which the user was told.
     private var numberless: Set<String> = []
 
-    init(_ monitor: Monitor, _ peripheral: Peripheral, _ loop: Monitor.Loop) {
-        (self.monitor, self.peripheral, self.loop) = (monitor, peripheral, loop)
-        let name = peripheral.knownName.map { DisplayText.name($0) + "  " } ?? ""
-        let board = MonitorBoard(title: name + peripheral.address, window: monitor.window)
-        display = LiveDisplay(board, monitor.format, in: loop) { .screen($0) }
+    init(_ monitor: Monitor, _ followed: [Followed], _ loop: Monitor.Feed) {
+        (self.monitor, self.followed, self.loop) = (monitor, followed, loop)
+        let peripherals = followed.map(\.peripheral)
+        let titles = peripherals.map { ($0.knownName.map { DisplayText.name($0) + "  " } ?? "") + $0.address }
+        let board = MonitorBoard(title: titles.joined(separator: ", "), window: monitor.window)
+        display = LiveDisplay(board, monitor.styleat, in: loop) { (0, .screen($0)) }
         display.lines = monitor.output
     }
 
     /// Returns when enough values have arrived, the time is over, or the task is cancelled.
     consuming func run() async throws {
-        await monitor.session.console.clear()
         try display.begin()
-        if let duration = monitor.duration { loop.send(.timeIsOver, after: duration) }
-        for await event in loop {
+        if let duration = monitor.duration { loop.send((0, .timeIsOver), after: duration) }
+        for await (origin, event) in loop {
             if case .timeIsOver = event { break }
-            try handle(event)
+            try handle(event, of: origin)
             if values == monitor.count { break }
         }
         let end = ValueEvent.finished(values: values, seconds: display.seconds)
@@ -152,7 +213,8 @@ private struct MonitorFollower {
         if monitor.format == .lines, let remark = end.remark(.lines) { display.remark(remark) }
     }
 
-    private mutating func handle(_ event: Monitor.Event) throws {
+    private mutating func handle(_ event: Monitor.Event, of origin: Int) throws {
+        let peripheral = followed[origin].peripheral
         switch event {
         case .value(let data, let source, let date):
             values += 1
@@ -160,56 +222,60 @@ private struct MonitorFollower {
             if let style = monitor.style {
                 return try display.show { ValueEvent.value(value, of: source.entry, date).line($0, style) }
             }
-            let quantities = Quantity.all(in: value, label: source.label)
-            for (series, quantity) in quantities { try add(quantity, to: series, date) }
+            let quantities = Quantity.all(in: value, label: source.label, raw: monitor.styleat == .json)
+            for (series, quantity) in quantities { try add(quantity, to: series, of: origin, date) }
             if let rssi = peripheral.rssi {
-                try add(Quantity(number: Double(rssi), unit: "dBm"), to: "RSSI", date)
+                try add(Quantity(number: Double(rssi), unit: "dBm"), to: "RSSI", of: origin, date)
             }
             guard quantities.isEmpty, numberless.insert(source.label).inserted else { return }
-            display.remark("The values of \(source.label) contain no number: `bluecap notify` prints them.")
+            remark("The values of \(source.label) contain no number: `bluecap notify` prints them.", of: origin)
         case .gap(let date):
-            if monitor.style != nil { try beginGap(ValueEvent.gap(date).remark(.lines) ?? "", date) }
+            if monitor.style != nil { try beginGap(ValueEvent.gap(date).remark(.lines) ?? "", of: origin, date) }
         case .strength(let rssi, let date):
             values += 1
-            display.board.endGap(at: display.seconds)
-            try add(Quantity(number: Double(rssi), unit: "dBm"), to: "RSSI", date)
+            display.board.endGap(of: origin, at: display.seconds)
+            try add(Quantity(number: Double(rssi), unit: "dBm"), to: "RSSI", of: origin, date)
         case .unread(let source, let error):
             // The loss of the link is reported as such.
-            guard isConnected, peripheral.state == .connected else { return }
-            display.remark("\(source.label): \(RemoteFailure.text(for: error))")
-        case .silent(let date): try beginGap("The peripheral no longer advertises, or is out of range.", date)
+            guard followed[origin].isConnected, peripheral.state == .connected else { return }
+            remark("\(source.label): \(RemoteFailure.text(for: error))", of: origin)
+        case .silent(let date):
+            try beginGap("The peripheral no longer advertises, or is out of range.", of: origin, date)
         case .state(let state, let explanation, let date):
-            guard let remark = watch.remark(state, explanation) else { return }
-            if state == .poweredOn { display.remark(remark) } else { try beginGap(remark, date) }
+            guard let text = followed[origin].watch.remark(state, explanation) else { return }
+            if state == .poweredOn { remark(text, of: origin) } else { try beginGap(text, of: origin, date) }
         case .connection(.disconnect, let date):
-            isConnected = false
-            let remark = "The link was lost; trying to bring it back."
-            if monitor.style == nil { try beginGap(remark, date) } else { display.remark(remark) }
+            followed[origin].isConnected = false
+            let text = "The link was lost; trying to bring it back."
+            if monitor.style == nil { try beginGap(text, of: origin, date) } else { remark(text, of: origin) }
             peripheral.reconnect()
         case .connection(.timeout, _): peripheral.reconnect()
         case .connection(.connect, _):
-            defer { isConnected = true }
-            guard !isConnected, monitor.style == nil else { return }
-            display.board.endGap(at: display.seconds)
-            display.remark("The link is back.")
+            defer { followed[origin].isConnected = true }
+            guard !followed[origin].isConnected, monitor.style == nil else { return }
+            display.board.endGap(of: origin, at: display.seconds)
+            remark("The link is back.", of: origin)
         case .connection(.forceDisconnect, _), .connection(.giveUp, _): break
         case .failed(let error): throw error
-        case .readIsDue(let source):
-            if isConnected { monitor.read(source, loop) }
-            loop.send(.readIsDue(source), after: monitor.interval)
         case .screen(let event): try display.handle(event)
-        case .timeIsOver: break
+        case .ready, .timeIsOver: break
         }
     }
 
-    private mutating func add(_ quantity: Quantity, to series: String, _ date: Date) throws {
-        display.board.add(quantity, to: series, at: display.seconds)
-        try display.show { ValueEvent.sample(series: series, quantity, date).line($0) }
+    private mutating func add(_ quantity: Quantity, to series: String, of origin: Int, _ date: Date) throws {
+        let name = followed[origin].name
+        display.board.add(
+            quantity, to: name.isEmpty ? series : "\(name)  \(series)", of: origin, at: display.seconds)
+        try display.show { ValueEvent.sample(series: series, quantity, date).line($0, of: name) }
     }
 
-    private mutating func beginGap(_ remark: String, _ date: Date) throws {
-        display.board.beginGap(at: display.seconds)
-        display.remark(remark)
-        try display.show { ValueEvent.gap(date).line($0) }
+    private mutating func remark(_ text: String, of origin: Int) {
+        display.remark(followed[origin].name.isEmpty ? text : "\(followed[origin].name): \(text)")
+    }
+
+    private mutating func beginGap(_ text: String, of origin: Int, _ date: Date) throws {
+        display.board.beginGap(of: origin, at: display.seconds)
+        remark(text, of: origin)
+        try display.show { [name = followed[origin].name] in ValueEvent.gap(date).line($0, of: name) }
     }
 }

@@ -12,8 +12,7 @@ import Foundation
 struct MonitorPlot: Drawing {
     let page: Page
 
-    /// Lines of one plot.
-    private static let mostRows = 8
+    /// Lines of one plot, if the terminal has no height.
     private static let usualRows = 4
     /// Cells of the labels beside the axis.
     private static let labelWidth = 8
@@ -28,12 +27,13 @@ struct MonitorPlot: Drawing {
         // In addition to the series there are the title, and the axis with its labels.
         let space = page.rows(beside: notice).map { max(2, $0 - 3) }
         let shown = space.map { series.count * 2 <= $0 ? series.count : max(1, ($0 - 1) / 2) } ?? series.count
-        let rest = space.map { shown < series.count ? $0 - 1 : $0 }
-        let rows = rest.map { min(Self.mostRows, max(1, $0 / max(1, shown) - 1)) } ?? Self.usualRows
+        let rest = space.map { shown < series.count ? $0 - 1 : $0 } ?? (Self.usualRows + 1) * shown
         let plotWidth = page.width - Self.labelWidth - 2
         for (number, each) in series.prefix(shown).enumerated() {
             let tint = Self.colours[number % Self.colours.count]
             lines.append(header(each, tint))
+            // The first ones have a line more if the height cannot be divided.
+            let rows = max(1, rest / shown - (number < rest % shown ? 0 : 1))
             if plotWidth >= 4 { lines += plot(each, board, tint, rows: rows, width: plotWidth, at: now) }
         }
         if shown < series.count {
@@ -82,7 +82,9 @@ struct MonitorPlot: Drawing {
         _ series: Series, _ board: MonitorBoard, _ tint: Tint, rows: Int, width: Int, at now: Double
     ) -> [StyledLine] {
         let start = now - board.window
-        let scale = PlotScale(series.samples.filter { $0.time >= start }.map(\.number))
+        let samples = series.samples
+        let first = samples.firstIndex { $0.time >= start } ?? samples.count
+        let scale = PlotScale(samples[max(0, series.isHeld ? first - 1 : first)...].map(\.number))
         var canvas = Canvas(width: width, height: rows, hasBraille: page.glyphs.hasBraille)
         func point(_ sample: Series.Sample) -> (x: Double, y: Double) {
             (
@@ -90,14 +92,22 @@ struct MonitorPlot: Drawing {
                 (1 - scale.place(of: sample.number)) * Double(canvas.rows - 1)
             )
         }
-        for (index, sample) in series.samples.enumerated() {
-            guard index > 0, !board.hasGap(from: series.samples[index - 1].time, to: sample.time) else {
-                canvas.dot(point(sample))
+        for (index, sample) in samples.enumerated() {
+            let next = index + 1 < samples.count ? samples[index + 1] : nil
+            let gap = board.gap(of: series.owner, from: sample.time, to: next?.time ?? now)
+            // A number that comes seldom is a step.
+            if let next, gap == nil, !series.isHeld || next.time - sample.time <= max(2, board.window / 10) {
+                canvas.line(from: point(sample), to: point(next))
                 continue
             }
-            canvas.line(from: point(series.samples[index - 1]), to: point(sample))
+            canvas.dot(point(sample))
+            let end = min(next?.time ?? now, gap?.start ?? now)
+            guard series.isHeld, end >= max(sample.time, start) else { continue }
+            let edge = point(.init(time: end, number: sample.number))
+            canvas.line(from: point(.init(time: max(sample.time, start), number: sample.number)), to: edge)
+            if let next, gap == nil { canvas.line(from: edge, to: point(next)) }
         }
-        let gaps = gapCells(board, from: start, to: now, width: width)
+        let gaps = gapCells(board, series.owner, from: start, to: now, width)
         return (0..<rows).map { row in
             let label = row == 0 ? Quantity.text(scale.high) : row == rows - 1 ? Quantity.text(scale.low) : ""
             let axis = label.isEmpty ? page.glyphs.vertical : page.glyphs.tick
@@ -118,9 +128,11 @@ struct MonitorPlot: Drawing {
     }
 
     /// The columns in which the link was lost.
-    private func gapCells(_ board: MonitorBoard, from start: Double, to now: Double, width: Int) -> Set<Int> {
+    private func gapCells(_ board: MonitorBoard, _ owner: Int, from start: Double, to now: Double, _ width: Int) -> Set<
+        Int
+    > {
         var columns: Set<Int> = []
-        for gap in board.gaps {
+        for gap in board.gaps where gap.owner == owner {
             let first = (max(gap.start, start) - start) / board.window * Double(width - 1)
             let last = (min(gap.end ?? now, now) - start) / board.window * Double(width - 1)
             guard last >= 0, first <= last else { continue }

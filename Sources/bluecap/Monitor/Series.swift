@@ -7,6 +7,10 @@ struct Series: Sendable {
 
     let name: String
     let unit: String
+    /// The number of the peripheral.
+    let owner: Int
+    /// Whether a number holds until the next one. A strength does not: out of range there is none.
+    var isHeld: Bool { unit != "dBm" }
     /// Those that can still be shown, the oldest first.
     private(set) var samples: [Sample] = []
     private(set) var minimum = Double.infinity
@@ -14,7 +18,7 @@ struct Series: Sendable {
     private(set) var count = 0
     private var sum = 0.0
 
-    init(name: String, unit: String) { (self.name, self.unit) = (name, unit) }
+    init(name: String, unit: String, owner: Int) { (self.name, self.unit, self.owner) = (name, unit, owner) }
 
     /// The board makes a series with its first sample.
     var latest: Double { samples.last?.number ?? .nan }
@@ -37,6 +41,7 @@ struct Series: Sendable {
 struct MonitorBoard: Sendable {
     /// A time without values, because the link was lost.
     struct Gap: Equatable, Sendable {
+        let owner: Int
         var start: Double
         /// `nil` while it lasts.
         var end: Double?
@@ -54,24 +59,24 @@ struct MonitorBoard: Sendable {
 
     var count: Int { series.reduce(0) { $0 + $1.count } }
 
-    mutating func add(_ quantity: Quantity, to name: String, at time: Double) {
+    mutating func add(_ quantity: Quantity, to name: String, of owner: Int = 0, at time: Double) {
         let place = series.firstIndex { $0.name == name } ?? series.count
-        if place == series.count { series.append(Series(name: name, unit: quantity.unit)) }
+        if place == series.count { series.append(Series(name: name, unit: quantity.unit, owner: owner)) }
         series[place].add(quantity.number, at: time, showingFrom: time - window)
     }
 
-    mutating func beginGap(at time: Double) {
-        guard gaps.last.map({ $0.end != nil }) ?? true else { return }
-        gaps.append(Gap(start: time))
+    mutating func beginGap(of owner: Int = 0, at time: Double) {
+        guard !gaps.contains(where: { $0.owner == owner && $0.end == nil }) else { return }
+        gaps.append(Gap(owner: owner, start: time))
     }
 
-    mutating func endGap(at time: Double) {
-        guard let last = gaps.indices.last, gaps[last].end == nil else { return }
+    mutating func endGap(of owner: Int = 0, at time: Double) {
+        guard let last = gaps.lastIndex(where: { $0.owner == owner && $0.end == nil }) else { return }
         gaps[last].end = time
         gaps.removeAll { $0.end.map { $0 < time - window } ?? false }
     }
 
-    func hasGap(from start: Double, to end: Double) -> Bool {
-        gaps.contains { $0.start <= end && ($0.end ?? .infinity) >= start }
+    func gap(of owner: Int, from start: Double, to end: Double) -> Gap? {
+        gaps.first { $0.owner == owner && $0.start <= end && ($0.end ?? .infinity) >= start }
     }
 }

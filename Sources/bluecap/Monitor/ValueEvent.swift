@@ -10,8 +10,10 @@ enum ValueEvent: Equatable, Sendable {
     case gap(Date)
     case finished(values: Int, seconds: Double)
 
-    /// Returns the event's line of the output; `nil` if it has none.
-    func line(_ format: Format, _ style: ValueStyle = ValueStyle(), in timeZone: TimeZone = .local) -> String? {
+    /// Returns the event's line of the output; `nil` if it has none. `owner` is the name of one of several peripherals.
+    func line(
+        _ format: Format, _ style: ValueStyle = ValueStyle(), of owner: String = "", in timeZone: TimeZone = .local
+    ) -> String? {
         if case .value(let value, let entry, let date) = self, format != .json {
             return style.line(of: value, entry, date, in: timeZone)
         }
@@ -21,7 +23,8 @@ enum ValueEvent: Equatable, Sendable {
                 ("value", date, nil, entry.identity + style.form.members(of: value))
             case .sample(let series, let quantity, let date):
                 (
-                    "sample", date, DisplayText.safe("\(series)  \(quantity.text)"),
+                    "sample", date,
+                    DisplayText.safe("\(owner)\(owner.isEmpty ? "" : "  ")\(series)  \(quantity.text)"),
                     [
                         ("series", JSON(series)), ("number", JSON(number: quantity.number)),
                         ("unit", JSON(quantity.unit.isEmpty ? nil : quantity.unit)),
@@ -35,7 +38,8 @@ enum ValueEvent: Equatable, Sendable {
             return date.flatMap { date in text.map { "\(Wording.clock(date, in: timeZone))  \($0)" } }
         }
         let time = date.map { [("time", JSON(Wording.timestamp($0)))] } ?? []
-        return JSON([("event", JSON(name))] + time + members).text
+        let peripheral: JSON.Members = owner.isEmpty ? [] : [("peripheral", JSON(owner))]
+        return JSON([("event", JSON(name))] + time + peripheral + members).text
     }
 
     /// Returns the event's remark for people on standard error; `nil` if it has none.

@@ -219,7 +219,7 @@ struct RemoteSession: Sendable {
     static let farewell = 6.0
 
     let radio: Radio
-    let argument: PeripheralArgument
+    var argument: PeripheralArgument
     /// In seconds: for finding and connecting together, and then for each response.
     let timeout: Double
     /// Whether a lost link is restored.

@@ -13,11 +13,12 @@ struct Quantity: Equatable, Sendable {
     /// profile decodes, of one, two, four or eight bytes, is taken for an unsigned number in little-endian order, which
     /// characteristics of GATT use (Core Specification 5.4, volume 3, part G, 2.4).
     ///
-    /// - Parameter label: The characteristic's name or UUID.
-    static func all(in value: AttributeValue, label: String) -> [(series: String, quantity: Quantity)] {
+    /// Without `raw`, a number such as "xRaw" is left out beside "x". The `label` is the characteristic's name or UUID.
+    static func all(in value: AttributeValue, label: String, raw: Bool) -> [(series: String, quantity: Quantity)] {
         guard value.fields.isEmpty else {
+            let twins = raw ? [] : value.fields.map { $0.name + "Raw" }
             return value.fields.compactMap { field in
-                guard let quantity = Quantity(field.text) else { return nil }
+                guard !twins.contains(field.name), let quantity = Quantity(field.text) else { return nil }
                 let isAlone = value.isWhole || label.hasPrefix(field.name)
                 return (isAlone ? (value.isWhole ? label : field.name) : "\(label) \(field.name)", quantity)
             }

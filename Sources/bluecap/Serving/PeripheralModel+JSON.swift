@@ -33,7 +33,7 @@ extension PeripheralModel {
         do {
             file = try DescriptionFile.decode(File.self, from: data)
         } catch {
-            throw ToolFailure("\(source) does not describe a peripheral: \(error.description).")
+            throw ToolFailure("\(source), \(error.description).")
         }
         let profiles = ProfileManager.ready
         let services = try file.services.map { service in

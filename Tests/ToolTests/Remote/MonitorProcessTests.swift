@@ -79,6 +79,68 @@ final class MonitorProcessTests: XCTestCase, StartsPrograms {
         bench.wait("a scan") { !bench.isDiscovering }
     }
 
+    func testSeveralPeripheralsAreFollowedEachUnderItsName() throws {
+        let bench = try RemoteBench()
+        let other = VirtualPeripheral(
+            "C0:FF:EE:00:18:1A", advertisement: Advertisement(localName: "Garden"), interval: 0.05,
+            services: [VirtualService("181A", characteristics: [VirtualCharacteristic("2A6E", value: [0x6E, 0x09])])])
+        bench.simulator.add(other)
+        let run = try bench.start(
+            "monitor", RemoteBench.name, "2A37", "2A37", "--and", "garden=2A6E", "--and", "garden=", "--json")
+        let usage = try run.finish(status: 64)
+        XCTAssertTrue(usage.errors.contains { $0.contains("such as Garden=2A6E,2A6F") }, "\(usage)")
+
+        let both = try bench.start(
+            "monitor", RemoteBench.name, "2A37", "2A37", "--and", "garden=2A6E", "--interval", "0.1", "--json")
+        try both.waitForText(#""peripheral":"garden","series":"Temperature","number":24.14,"unit":"°C""#, times: 3)
+        try both.waitForText(#""peripheral":"\#(RemoteBench.name)","series":"Heart Rate""#, times: 3)
+        XCTAssertEqual(bench.simulator.links.count, 2)
+        bench.simulator.simulateLinkLoss(of: other.address)
+        try both.errorLine { $0 == "bluecap: garden: The link is back." }
+        let result = try both.end()
+        XCTAssertTrue(bench.simulator.links.isEmpty)
+        let gaps = try result.objects().filter { $0["event"] as? String == "gap" }
+        XCTAssertEqual(gaps.map { $0["peripheral"] as? String }, ["garden"])
+        XCTAssertEqual(result.errors.first, "bluecap: garden: The link was lost; trying to bring it back.")
+
+        let strengths = try bench.start("monitor", RemoteBench.text, "--and", "garden")
+        try strengths.waitForText("  garden  RSSI  ", times: 2)
+        try strengths.waitForText("  \(RemoteBench.text)  RSSI  ", times: 2)
+        XCTAssertTrue(bench.simulator.links.isEmpty)
+        try strengths.end()
+
+        assertOneLine(try bench.run("monitor", RemoteBench.text, "2A37", "--and", "garden"), "C0:FF:EE:00:18:1A")
+    }
+
+    func testOnATerminalSeveralPeripheralsHavePlotsOfTheirOwn() throws {
+        let bench = try RemoteBench()
+        bench.simulator.add(
+            VirtualPeripheral("C0:FF:EE:00:18:1A", advertisement: Advertisement(localName: "Garden"), interval: 0.05))
+        let run = try ToolRun(
+            onTerminal: "monitor \(RemoteBench.text) --and Garden", bench.bus, setUp: "stty cols 70 rows 30;")
+        try run.waitForText("Pulse Strap 7F  C0:5A:17:00:18:0D, Garden  C0:FF:EE:00:18:1A")
+        try run.waitForText("Garden  RSSI")
+        try run.waitForText("\(RemoteBench.text)  RSSI")
+        run.type("\u{03}")
+        try run.finish(status: 0)
+    }
+
+    func testTransmittedNumbersAreInJSONOnly() throws {
+        let room = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent(
+                "Examples/Rooms/bluecap.json")
+        let command = ["monitor", "SensorTag", "Accelerometer Data", "--simulated", "--peripherals", room.path]
+        let results = try ToolRun.finish(commands: [[], ["--json"]].map { command + $0 + ["--count", "1"] })
+        XCTAssertEqual(results.map(\.status), [0, 0], "\(results)")
+        let names = ["x", "y", "z"]
+        XCTAssertEqual(results[0].lines.count, 3, "\(results)")
+        for (line, name) in zip(results[0].lines, names) {
+            XCTAssertTrue(line.contains("  Accelerometer Data \(name)  "), line)
+        }
+        let series = try results[1].objects().compactMap { $0["series"] as? String }
+        XCTAssertEqual(Set(series), Set((names + names.map { $0 + "Raw" }).map { "Accelerometer Data " + $0 }))
+    }
+
     func testOnATerminalThePlotsAreDrawnAndFitItAlsoWhenItIsResized() throws {
         let bench = try RemoteBench()
         let run = try bench.start(
