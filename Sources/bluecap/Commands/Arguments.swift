@@ -44,7 +44,7 @@ enum Arguments {
     }
 
     /// Sixteen bits, decimal or `0x…`.
-    private static func sixteenBits(_ text: String) -> UInt16? {
+    static func sixteenBits(_ text: String) -> UInt16? {
         guard text.first?.isNumber == true else { return nil }
         return text.lowercased().hasPrefix("0x") ? UInt16(text.dropFirst(2), radix: 16) : UInt16(text)
     }
@@ -82,6 +82,14 @@ enum Arguments {
         let (name, data) = assignment(text)
         let requirement = "a service and its data, such as 181A=5908"
         return (try unwrap(try? service(name), requirement), try unwrap(data, requirement))
+    }
+
+    /// A sensor and its bind key: `54:48:E6:8F:80:A5=231d…`.
+    @Sendable static func key(_ text: String) throws -> (address: BluetoothAddress, key: Data) {
+        let (name, data) = assignment(text)
+        let requirement = "the address of a sensor, an equals sign, and a key of 32 hexadecimal digits"
+        let key = try unwrap(data?.count == 16 ? data : nil, requirement)
+        return (try unwrap(BluetoothAddress(name), requirement), key)
     }
 
     /// An appearance: a number, such as 0x00C0, or its assigned name, such as Watch. Categories come first: a category's

@@ -15,7 +15,8 @@ struct ScanCommand: AsyncParsableCommand {
             With --json each line is an object. Its "event" is "discovered", once for each peripheral, later "updated" \
             or "expired", with the members identifier, address, addressType, name, rssi, txPower, services, \
             manufacturerData (hexadecimal, by company identifier), serviceData (by service), connectable, beacons (kind \
-            and numbers of each); what is not known is null. The last line is \
+            and numbers of each), readings (what a sensor measures: format, sequenceNumber, encrypted, and values with \
+            name, value and unit); what is not known is null. The last line is \
             {"event":"finished","peripherals":8,"seconds":3.002}.
 
             --statistics adds at the end, also after Ctrl-C, the number of sightings, their rate per second, and for each \
@@ -29,6 +30,7 @@ struct ScanCommand: AsyncParsableCommand {
               bluecap scan --simulated --peripherals crowd:100
               bluecap scan --service "Heart Rate" --rssi -70
               bluecap scan --json --duration 5 | jq -r .name
+              bluecap scan --key 54:48:E6:8F:80:A5=231d39c1d7cc1ab1aee224cd096db932
 
             Status: 0 when the scan ended as requested, also by Ctrl-C; 1 without a usable Bluetooth adapter; 64 for \
             wrong arguments.
@@ -61,6 +63,8 @@ struct ScanCommand: AsyncParsableCommand {
     @Flag(help: "Print at the end how often each peripheral was received.")
     var statistics = false
 
+    @OptionGroup var formats: FormatOptions
+
     @OptionGroup var json: JSONOption
 
     @OptionGroup var common: CommonOptions
@@ -69,7 +73,9 @@ struct ScanCommand: AsyncParsableCommand {
         if name?.isEmpty == true { throw ValidationError("--name takes the beginning of a name; it was empty.") }
     }
 
-    func run() async throws {
+    func run() async throws { try await formats.withFormats(scan) }
+
+    private func scan() async throws {
         let format = duplicates ? json.format() : json.format(drawingUnless: common)
         try await radio.run(common) { [self] radio in
             try await Scan(

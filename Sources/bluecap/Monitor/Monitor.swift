@@ -165,6 +165,10 @@ private struct MonitorFollower {
             values += 1
             display.board.endGap(at: display.seconds)
             try add(Quantity(number: Double(rssi), unit: "dBm"), to: "RSSI", date)
+            for value in Sighting(peripheral).readings.flatMap(\.values) {
+                guard case .number(let number) = value.value else { continue }
+                try add(Quantity(number: number, unit: value.unit), to: value.label, date)
+            }
         case .unread(let source, let error):
             // The loss of the link is reported as such.
             guard isConnected, peripheral.state == .connected else { return }
