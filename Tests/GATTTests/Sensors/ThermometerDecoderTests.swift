@@ -21,7 +21,7 @@ final class ThermometerDecoderTests: RandomTestCase {
 
     func testCapturesOfGoveeAreDecoded() {
         check(govee(0xEC88, "00034DB26400"), ["temperature": 21.6, "humidity": 49.8, "battery": 100])  // H5075
-        check(govee(0xEC88, "00030FC93500"), ["temperature": 20, "humidity": 68.1, "battery": 53])  // H5075
+        check(govee(0xEC88, "00030FC93500"), ["temperature": 20, "humidity": 64.9, "battery": 53])  // H5075
         check(govee(0xEC88, "00E609BC126402"), ["temperature": 25.34, "humidity": 47.96, "battery": 100])  // H5074
         check(govee(0x8801, "EC0001010A0AA40664"), ["temperature": 25.7, "humidity": 17, "battery": 100])  // H5179
         check(
@@ -197,7 +197,7 @@ final class ThermometerDecoderTests: RandomTestCase {
         var formats: Set<String> = []
         for _ in 0..<20_000 {
             let first: [UInt8] = [0x03, 0x10, 0x50, 0x58, 0x70, random.bytes(1)[0]]
-            func data() -> Data { Data([first[random.below(6)], 0x20] + random.bytes(random.below(30))) }
+            func data() -> Data { Data([0, first[random.below(6)], 0x20] + random.bytes(random.below(30))) }
             let service = [0xFE95, 0xFE2C, 0x181D, 0x181B, 0x180F, 0x2A6E, 0x2A6F, 0x2A6D, 0x1809][random.below(9)]
             let advertisement = AdvertisementFields(
                 localName: random.below(2) == 0 ? "GVH5101_0000" : nil,
