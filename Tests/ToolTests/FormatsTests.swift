@@ -12,7 +12,7 @@ final class FormatsTests: XCTestCase {
           "decoders": [
             { "name": "rain_gauge", "company": "0xFFFF", "length": 3, "prefix": "01", "fields": [
                 { "name": "precipitation", "offset": 1, "type": "u16le", "factor": 0.1, "unit": "mm" } ] },
-            { "name": "probe", "service": "Battery", "fields": [
+            { "name": "probe", "service": "180F", "fields": [
                 { "name": "a", "type": "i8" }, { "name": "b", "offset": 1, "type": "i24be", "factor": 2 },
                 { "name": "c", "offset": 4, "type": "u32", "factor": 0.01 } ] } ] }
         """#

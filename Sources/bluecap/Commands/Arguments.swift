@@ -44,7 +44,7 @@ enum Arguments {
     }
 
     /// Sixteen bits, decimal or `0x…`.
-    static func sixteenBits(_ text: String) -> UInt16? {
+    private static func sixteenBits(_ text: String) -> UInt16? {
         guard text.first?.isNumber == true else { return nil }
         return text.lowercased().hasPrefix("0x") ? UInt16(text.dropFirst(2), radix: 16) : UInt16(text)
     }

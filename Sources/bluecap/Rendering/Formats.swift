@@ -30,8 +30,9 @@ struct Formats: Decodable, Sendable {
         let container = try decoder.strictContainer(keyedBy: Key.self)
         for (address, key) in try container.decodeIfPresent([String: String].self, forKey: .keys) ?? [:] {
             let problem = "\"\(address)\" is not the address of a key of 32 hexadecimal digits"
-            guard let key = try? Arguments.key("\(address)=\(key)") else { throw container.failure(.keys, problem) }
-            keys.append(key)
+            guard let address = BluetoothAddress(address), let key = ValueForm.bytes(key), key.count == 16
+            else { throw container.failure(.keys, problem) }
+            keys.append((address, key))
         }
         for (text, name) in try container.decodeIfPresent([String: String].self, forKey: .names) ?? [:] {
             guard let uuid = CBUUID(validating: text) else { throw container.failure(.names, "\"\(text)\" is no UUID") }
@@ -72,8 +73,10 @@ struct FieldDecoder: AdvertisementDecoder, Decodable {
     init(from decoder: any Decoder) throws {
         let container = try decoder.strictContainer(keyedBy: Key.self)
         name = try container.decode(String.self, forKey: .name)
-        company = try container.value(.company, "a company, such as 0x0499", Arguments.sixteenBits)
-        service = try container.value(.service, "a UUID or an assigned name", Arguments.service)
+        company = try container.value(.company, "a company, such as 0x0499") {
+            $0.hasPrefix("0x") ? UInt16($0.dropFirst(2), radix: 16) : UInt16($0)
+        }
+        service = try container.value(.service, "a UUID") { CBUUID(validating: $0) }
         guard (company == nil) != (service == nil) else {
             throw container.failure(.company, "a decoder has either a company or a service")
         }
