@@ -22,7 +22,7 @@ final class JSONLinesTests: XCTestCase {
             #"{"event":"discovered","time":"2023-11-14T22:13:20.125Z","identifier":"00000000-0000-5000-8000-000000000001","#
                 + #""address":"C0:5A:17:00:18:01","addressType":"public","name":"Pulse Strap 7F","rssi":-56,"#
                 + #""txPower":4,"services":["180D","180F"],"manufacturerData":{"107":"7208","76":"0215"},"#
-                + #""serviceData":{"180D":"ff00","FEAA":"10"},"connectable":true,"beacons":[]}"#)
+                + #""serviceData":{"180D":"ff00","FEAA":"10"},"connectable":true,"beacons":[],"readings":[]}"#)
     }
 
     func testTelemetryHasNumbersAsNumbers() throws {
@@ -38,10 +38,21 @@ final class JSONLinesTests: XCTestCase {
         XCTAssertTrue(Beacon.eddystoneTLM(unknown).json.text.contains(#""temperature":null"#))
     }
 
+    func testReadingsHaveTheirValuesWithUnits() throws {
+        var sensor = Samples.sighting(1, name: "Kitchen", rssi: -58, manufacturerData: [0x004C: Data([0x10, 0x00])])
+        sensor.serviceData = [CBUUID(string: "FCD2"): Data([0x40, 0x00, 0x09, 0x02, 0xC4, 0x09, 0x2D, 0x01])]
+        XCTAssertEqual(
+            news(.discovered(sensor))?.components(separatedBy: #","readings":"#).last,
+            #"[{"format":"bthome_v2","sequenceNumber":9,"encrypted":false,"values":["#
+                + #"{"name":"temperature","value":25,"unit":"°C"},{"name":"window","value":true,"unit":""}]},"#
+                + #"{"format":"apple_continuity","sequenceNumber":null,"encrypted":false,"values":["#
+                + #"{"name":"message","value":"Nearby Info","unit":""}]}]}"#)
+    }
+
     func testWhatIsNotKnownIsNullOrEmpty() throws {
         let line = try XCTUnwrap(news(.discovered(Samples.nameless)))
         XCTAssertTrue(line.contains(#""name":null,"rssi":null,"txPower":null,"services":[],"manufacturerData":{}"#))
-        XCTAssertTrue(line.hasSuffix(#""serviceData":{},"connectable":null,"beacons":[]}"#))
+        XCTAssertTrue(line.hasSuffix(#""serviceData":{},"connectable":null,"beacons":[],"readings":[]}"#))
     }
 
     func testReadingsAreLeftOutUnlessDuplicatesAreAskedFor() {

@@ -57,6 +57,19 @@ final class PlainLinesTests: XCTestCase {
         XCTAssertEqual(phone.servicesText, "")
     }
 
+    func testReadingsEndTheLine() {
+        var sensor = Samples.sighting(1, name: "Kitchen", rssi: -58)
+        sensor.serviceData = [
+            CBUUID(string: "FCD2"): Data([0x40, 0x02, 0xC4, 0x09]), CBUUID(string: "FE2C"): Data([0, 0, 10]),
+        ]
+        XCTAssertEqual(sensor.detailsText, "temperature 25 °C, Fast Pair 00000a")
+        XCTAssertEqual(news(.discovered(sensor))?.hasSuffix("  temperature 25 °C, Fast Pair 00000a"), true)
+        sensor.serviceData = [CBUUID(string: "FCD2"): Data([0x41] + Array(repeating: 0, count: 12))]
+        XCTAssertEqual(sensor.detailsText, "encrypted measurements")
+        let mouse = Samples.sighting(1, name: nil, rssi: -58, manufacturerData: [6: Data([3, 0, 0x80])])
+        XCTAssertEqual(mouse.detailsText, "Swift Pair")
+    }
+
     func testOnlyNewsIsPrintedUnlessDuplicatesAreAskedFor() {
         XCTAssertNil(news(.updated(Samples.strap, isNews: false)))
         XCTAssertNotNil(news(.updated(Samples.strap, isNews: true)))

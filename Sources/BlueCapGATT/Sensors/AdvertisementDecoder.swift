@@ -53,11 +53,15 @@ public struct AdvertisementDecoders: Sendable {
     /// Creates a list of decoders.
     public init(_ decoders: [any AdvertisementDecoder]) { self.decoders = decoders }
 
-    /// All decoders of this package: ``BTHomeDecoder``, ``RuuviDecoder``, ``EddystoneTelemetryDecoder`` and
-    /// ``XiaomiThermometerDecoder``. Later versions add decoders.
+    /// The decoders of measurements: ``BTHomeDecoder``, ``RuuviDecoder``, ``EddystoneTelemetryDecoder``,
+    /// ``XiaomiThermometerDecoder``, ``GoveeDecoder``, ``MiBeaconDecoder`` and ``ServiceDataDecoder``. Later versions add decoders.
     public static let standard = AdvertisementDecoders([
-        BTHomeDecoder(), RuuviDecoder(), EddystoneTelemetryDecoder(), XiaomiThermometerDecoder(),
+        BTHomeDecoder(), RuuviDecoder(), EddystoneTelemetryDecoder(), XiaomiThermometerDecoder(), GoveeDecoder(),
+        MiBeaconDecoder(), ServiceDataDecoder(),
     ])
+
+    /// All decoders of this package: ``standard`` and ``NearbyDeviceDecoder``. Later versions add decoders.
+    public static let all = AdvertisementDecoders(standard.decoders + [NearbyDeviceDecoder()])
 
     /// Returns the readings that an advertisement contains, at most one of each decoder. Most advertisements contain none.
     public func readings(in advertisement: AdvertisementFields) -> [SensorReading] {

@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 
 /// Decodes BTHome v2, an open format for sensors, buttons and dimmers (<https://bthome.io/format>).
 ///
@@ -9,14 +9,30 @@ import Foundation
 /// - An event that did not occur (`None`) has no value, but counts in ``SensorValue/number``: of two buttons, the first of which
 ///   was not pressed, the reading has the value with the number 2.
 /// - The packet identifier is the ``SensorReading/sequenceNumber``. Data without it can contain the same event several times.
-/// - Encrypted data results in a reading with ``SensorReading/isEncrypted``, the counter of the encryption as its
-///   ``SensorReading/sequenceNumber``, and no values. ``AdvertisementFields/address`` is part of the nonce of the encryption.
+/// - Encrypted data results in a reading with the counter of the encryption as its ``SensorReading/sequenceNumber``, which a receiver
+///   compares if it has to refuse repeated data. Without the key for ``AdvertisementFields/address``, the reading has no values, and
+///   ``SensorReading/isEncrypted`` is `true`.
 public struct BTHomeDecoder: AdvertisementDecoder {
     /// The service that has the objects as its data.
     public static let service = CBUUID(0xFCD2)
 
+    /// Decrypts data with AES-128 in CCM mode (RFC 3610); returns `nil` if the tag, of four bytes, is not that of the data.
+    public typealias Decryption = @Sendable (_ data: Data, _ tag: Data, _ nonce: Data, _ key: Data) -> Data?
+
+    private var keys: [BluetoothAddress: Data] = [:]
+    private var decrypt: Decryption = { _, _, _, _ in nil }
+
     /// Creates a decoder of data that is not encrypted.
     public init() {}
+
+    /// Creates a decoder that also decrypts the data of some sensors. The package contains no cipher: pass that of a library.
+    ///
+    /// - Parameters:
+    ///   - keys: The bind keys of 16 bytes, by the addresses of the sensors.
+    ///   - decrypt: The cipher.
+    public init(keys: [BluetoothAddress: Data], decrypt: @escaping Decryption) {
+        (self.keys, self.decrypt) = (keys, decrypt)
+    }
 
     public func reading(in advertisement: AdvertisementFields) -> SensorReading? {
         guard let data = advertisement.serviceData[Self.service], let information = data.first, information >> 5 == 2
@@ -29,18 +45,28 @@ public struct BTHomeDecoder: AdvertisementDecoder {
             reading.address = BluetoothAddress(rawValue: UInt64(littleEndian: bytes.prefix(6)))
             bytes = bytes.dropFirst(6)
         }
-        guard information & 0b1 == 0 else {
+        if information & 0b1 != 0 {
             // The encrypted objects, then four bytes of the counter, then four of the message integrity check.
             guard bytes.count > 8 else { return nil }
-            reading.isEncrypted = true
             reading.sequenceNumber = UInt32(littleEndian: bytes.suffix(8).prefix(4))
-            return reading
+            guard let plain = decrypted(bytes, information, sender: reading.address ?? advertisement.address) else {
+                reading.isEncrypted = true
+                return reading
+            }
+            bytes = [UInt8](plain)[...]
         }
         var objects = BTHomeObjects(bytes)
         while objects.readNext() {}
-        reading.sequenceNumber = objects.packetID
+        reading.sequenceNumber = reading.sequenceNumber ?? objects.packetID
         reading.values = objects.values
         return reading.values.isEmpty ? nil : reading
+    }
+
+    private func decrypted(_ bytes: ArraySlice<UInt8>, _ information: UInt8, sender: BluetoothAddress?) -> Data? {
+        guard let sender, let key = keys[sender] else { return nil }
+        let address = (1...6).map { UInt8(truncatingIfNeeded: sender.rawValue >> (48 - 8 * $0)) }
+        let nonce = address + [0xD2, 0xFC, information] + bytes.suffix(8).prefix(4)
+        return decrypt(Data(bytes.dropLast(8)), Data(bytes.suffix(4)), Data(nonce), key)
     }
 }
 

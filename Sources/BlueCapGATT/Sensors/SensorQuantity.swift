@@ -94,6 +94,8 @@ public struct SensorQuantity: RawRepresentable, Hashable, Sendable, ExpressibleB
     public static let distance: SensorQuantity = "distance"
     /// A mass, in kg or lb.
     public static let mass: SensorQuantity = "mass"
+    /// The electric impedance of a body, in Ω.
+    public static let impedance: SensorQuantity = "impedance"
     /// A duration, in s.
     public static let duration: SensorQuantity = "duration"
     /// A time, in seconds since 1970-01-01 00:00:00 UTC.
@@ -116,6 +118,10 @@ public struct SensorQuantity: RawRepresentable, Hashable, Sendable, ExpressibleB
     public static let settingsRevision: SensorQuantity = "settings_revision"
     /// The manufacturer's number of the type of the sensor.
     public static let deviceTypeID: SensorQuantity = "device_type_id"
+    /// The identifier of the model, as text of hexadecimal digits.
+    public static let modelID: SensorQuantity = "model_id"
+    /// The name of the type of a message that the device sends to other devices.
+    public static let message: SensorQuantity = "message"
     /// The version of the firmware, as text such as `4.2.1.0`.
     public static let firmwareVersion: SensorQuantity = "firmware_version"
     /// The byte of flags of the pvvx format, from 0 to 255: bit 0 the reed switch, bit 1 the trigger's output, bit 2 whether
@@ -177,6 +183,8 @@ public struct SensorQuantity: RawRepresentable, Hashable, Sendable, ExpressibleB
     public static let smoke: SensorQuantity = "smoke"
     /// `true`: a sound is detected.
     public static let sound: SensorQuantity = "sound"
+    /// `true`: the weight on a scale no longer changes.
+    public static let stabilized: SensorQuantity = "stabilized"
     /// `true`: the sensor has been tampered with.
     public static let tamper: SensorQuantity = "tamper"
     /// `true`: a vibration is detected.

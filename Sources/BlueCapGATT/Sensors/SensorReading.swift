@@ -1,7 +1,7 @@
 /// What a sensor measured, decoded from one advertisement.
 public struct SensorReading: Hashable, Sendable {
-    /// The name of the format, in lower case: `bthome_v2`, `ruuvi_5`, `ruuvi_3`, `eddystone_tlm`, `atc1441` or `pvvx`; of other
-    /// decoders, the name that they have.
+    /// The name of the format, in lower case: `bthome_v2`, `ruuvi_5`, `ruuvi_3`, `eddystone_tlm`, `atc1441`, `pvvx`, `govee`,
+    /// `mibeacon`, `service_data`, `swift_pair`, `fast_pair` or `apple_continuity`; of other decoders, the name that they have.
     public var format: String
     /// The values, in the order in which the advertisement contains them. A value that the sensor marks as not available is
     /// not in the list. Empty if ``isEncrypted`` is `true`.
@@ -10,7 +10,7 @@ public struct SensorReading: Hashable, Sendable {
     /// contains none.
     ///
     /// Two readings of a format with the same number are usually one that was received twice. The number begins again at 0
-    /// after the highest number of its format: 255 of BTHome, ATC1441 and pvvx, 65 534 of Ruuvi. That of encrypted BTHome data
+    /// after the highest number of its format: 255 of BTHome, ATC1441, pvvx and MiBeacon, 65 534 of Ruuvi. That of encrypted BTHome data
     /// and of Eddystone has 32 bits.
     public var sequenceNumber: UInt32?
     /// The address that the data itself contains; `nil` if it contains none. It can differ from the address of the sender.

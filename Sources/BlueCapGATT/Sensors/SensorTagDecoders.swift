@@ -141,7 +141,7 @@ public struct XiaomiThermometerDecoder: AdvertisementDecoder {
 
 extension SensorReading {
     /// Creates a reading of those numbers that are available; `nil` if none is.
-    fileprivate init?(
+    init?(
         _ format: String, _ numbers: [(SensorQuantity, Double?, unit: String)], sequenceNumber: UInt32? = nil,
         address: BluetoothAddress? = nil
     ) {

@@ -101,6 +101,14 @@ enum Arguments {
         return (try unwrap(try? service(name), requirement), try unwrap(data, requirement))
     }
 
+    /// A sensor and its bind key: `54:48:E6:8F:80:A5=231d…`.
+    @Sendable static func key(_ text: String) throws -> (address: BluetoothAddress, key: Data) {
+        let (name, data) = assignment(text)
+        let requirement = "the address of a sensor, an equals sign, and a key of 32 hexadecimal digits"
+        let key = try unwrap(data?.count == 16 ? data : nil, requirement)
+        return (try unwrap(BluetoothAddress(name), requirement), key)
+    }
+
     /// An appearance: a number, such as 0x00C0, or its assigned name, such as Watch. Categories come first: a category's
     /// number is that of its generic kind.
     @Sendable static func appearance(_ text: String) throws -> UInt16 {

@@ -37,6 +37,8 @@ struct ExploreCommand: AsyncParsableCommand {
     @Flag(inversion: .prefixedNo, help: "Read the values of the peripheral.")
     var values = true
 
+    @OptionGroup var formats: FormatOptions
+
     @OptionGroup var json: JSONOption
 
     @OptionGroup var link: LinkOptions
@@ -57,7 +59,9 @@ struct ExploreCommand: AsyncParsableCommand {
         }
     }
 
-    func run() async throws {
+    func run() async throws { try await formats.withFormats(explore) }
+
+    private func explore() async throws {
         guard let peripheral else {
             return try await link.radio.run(link.common) { [timeout = link.timeout] radio in
                 try await Explorer(radio: radio, timeout: timeout).run()

@@ -7,7 +7,8 @@ struct MonitorCommand: AsyncParsableCommand {
         commandName: "monitor",
         abstract: "Plot a peripheral's signal strength or values over time.",
         discussion: """
-            Without a characteristic it does not connect, and plots the strength of what the peripheral advertises. With \
+            Without a characteristic it does not connect, and plots the strength and the decoded numbers of what the \
+            peripheral advertises. With \
             characteristics it connects, subscribes to them, reads those that send no values at each --interval, and plots \
             each number that they contain: the fields of the profile that begin with a number, or else values of one, two, \
             four or eight bytes as unsigned numbers, the least significant byte first. BlueZ does not report the strength \
@@ -63,6 +64,8 @@ struct MonitorCommand: AsyncParsableCommand {
 
     @OptionGroup var json: JSONOption
 
+    @OptionGroup var formats: FormatOptions
+
     @OptionGroup var pairing: PairingOptions
 
     @Sendable private static func other(_ text: String) throws -> (PeripheralArgument, [AttributeArgument]) {
@@ -75,7 +78,9 @@ struct MonitorCommand: AsyncParsableCommand {
         return (peripheral, characteristics)
     }
 
-    func run() async throws {
+    func run() async throws { try await formats.withFormats(monitor) }
+
+    private func monitor() async throws {
         let format = json.format(drawingUnless: remote.link.common)
         try await remote.withSession(pairing.plan(), isPersistent: true) { [self] session in
             let others: [Monitor.Target] = others.map { peripheral, own in

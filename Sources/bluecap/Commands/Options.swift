@@ -84,6 +84,28 @@ struct ValueOptions: ParsableArguments {
     }
 }
 
+/// The options of the commands that show what is advertised.
+struct FormatOptions: ParsableArguments {
+    @Option(
+        name: .customLong("key"),
+        help: ArgumentHelp(
+            "Decrypt what a BTHome sensor advertises; may be given several times.", valueName: "address=key"),
+        transform: Arguments.key)
+    var keys: [(address: BluetoothAddress, key: Data)] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Use the decoders, keys and names of a JSON file. (default: ~/.config/bluecap/decoders.json)",
+            valueName: "file"), completion: .file(extensions: ["json"]), transform: { try Formats(path: $0) })
+    var decoders: Formats?
+
+    func withFormats(_ work: @Sendable () async throws -> Void) async throws {
+        var formats = try decoders ?? Formats.usual()
+        try formats.add(keys)
+        try await Formats.$current.withValue(formats, operation: work)
+    }
+}
+
 struct DurationOption: ParsableArguments {
     @Option(
         name: .customLong("duration"), help: ArgumentHelp("End after so many seconds.", valueName: "seconds"),

@@ -23,7 +23,8 @@ struct ScanCommand: AsyncParsableCommand {
             With --json each line is an object. Its "event" is "discovered", once for each peripheral, later "updated" \
             or "expired", with the members time, identifier, address, addressType, name, rssi, txPower, services, \
             manufacturerData (hexadecimal, by company identifier), serviceData (by service), connectable, beacons (kind \
-            and numbers of each); what is not known is null. The last line is \
+            and numbers of each), readings (what a sensor measures: format, sequenceNumber, encrypted, and values with \
+            name, value and unit); what is not known is null. The last line is \
             {"event":"finished","time":…,"peripherals":8,"seconds":3.002}.
 
             --statistics adds at the end, also after Ctrl-C, the number of sightings, their rate per second, and for each \
@@ -39,6 +40,7 @@ struct ScanCommand: AsyncParsableCommand {
               bluecap scan --json --duration 5 | jq -r .name
               bluecap scan --manufacturer Apple --manufacturer-data 0215 --not named
               bluecap scan --name '/^Strap/' --first --duration 30 && echo "It is here."
+              bluecap scan --key 54:48:E6:8F:80:A5=231d39c1d7cc1ab1aee224cd096db932
 
             Status: 0 when the scan ended as requested, also by Ctrl-C; 1 without a usable Bluetooth adapter, or if fewer \
             peripherals were discovered than --first or --count require; 64 for wrong arguments; 128 and the signal's \
@@ -105,6 +107,8 @@ struct ScanCommand: AsyncParsableCommand {
     @Flag(help: "Print at the end how often each peripheral was received.")
     var statistics = false
 
+    @OptionGroup var formats: FormatOptions
+
     @OptionGroup var json: JSONOption
 
     @OptionGroup var common: CommonOptions
@@ -113,7 +117,9 @@ struct ScanCommand: AsyncParsableCommand {
         if first, count != nil { throw ValidationError("--first is --count 1: omit one of them.") }
     }
 
-    func run() async throws {
+    func run() async throws { try await formats.withFormats(scan) }
+
+    private func scan() async throws {
         let filter = ScanFilter(
             wanted: [name, address, manufacturer, manufacturerData, named ? [.named] : []], unwanted: not)
         let format = duplicates ? json.format() : json.format(drawingUnless: common)

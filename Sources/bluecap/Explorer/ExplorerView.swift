@@ -64,7 +64,7 @@ struct ExplorerView {
         facts += sighting.readings.map { ("Sensor", "\($0.line)  (\($0.format))") }
         if !sighting.services.isEmpty {
             let services = sighting.services.map { uuid in
-                AssignedNumbers.serviceName(uuid).map { "\($0) (\(uuid.uuidString))" } ?? uuid.uuidString
+                Formats.serviceName(uuid).map { "\($0) (\(uuid.uuidString))" } ?? uuid.uuidString
             }
             facts.append(("Services", services.joined(separator: ", ")))
         }

@@ -195,7 +195,7 @@ private struct MonitorFollower {
         let peripherals = followed.map(\.peripheral)
         let titles = peripherals.map { ($0.knownName.map { DisplayText.name($0) + "  " } ?? "") + $0.address }
         let board = MonitorBoard(title: titles.joined(separator: ", "), window: monitor.window)
-        display = LiveDisplay(board, monitor.styleat, in: loop) { (0, .screen($0)) }
+        display = LiveDisplay(board, monitor.format, in: loop) { (0, .screen($0)) }
         display.lines = monitor.output
     }
 
@@ -222,7 +222,7 @@ private struct MonitorFollower {
             if let style = monitor.style {
                 return try display.show { ValueEvent.value(value, of: source.entry, date).line($0, style) }
             }
-            let quantities = Quantity.all(in: value, label: source.label, raw: monitor.styleat == .json)
+            let quantities = Quantity.all(in: value, label: source.label, raw: monitor.format == .json)
             for (series, quantity) in quantities { try add(quantity, to: series, of: origin, date) }
             if let rssi = peripheral.rssi {
                 try add(Quantity(number: Double(rssi), unit: "dBm"), to: "RSSI", of: origin, date)
@@ -235,6 +235,10 @@ private struct MonitorFollower {
             values += 1
             display.board.endGap(of: origin, at: display.seconds)
             try add(Quantity(number: Double(rssi), unit: "dBm"), to: "RSSI", of: origin, date)
+            for value in Sighting(peripheral).readings.flatMap(\.values) {
+                guard case .number(let number) = value.value else { continue }
+                try add(Quantity(number: number, unit: value.unit), to: value.label, of: origin, date)
+            }
         case .unread(let source, let error):
             // The loss of the link is reported as such.
             guard followed[origin].isConnected, peripheral.state == .connected else { return }

@@ -180,7 +180,7 @@ struct AttributeDirectory: Sendable {
             tree.services.append(
                 .init(
                     handle: service.number, uuid: service.uuid,
-                    name: profile?.name ?? AssignedNumbers.serviceName(service.uuid), isPrimary: service.isPrimary,
+                    name: profile?.name ?? Formats.serviceName(service.uuid), isPrimary: service.isPrimary,
                     includes: service.includedServices.map(\.number),
                     characteristics: service.characteristics.map { add($0, profile?.characteristic($0.uuid)) }))
         }
@@ -195,7 +195,8 @@ struct AttributeDirectory: Sendable {
         }
         return .init(
             handle: characteristic.number, uuid: characteristic.uuid,
-            name: profile?.name ?? AssignedNumbers.characteristicName(characteristic.uuid),
+            name: profile?.name ?? Formats.current.names[characteristic.uuid]
+                ?? AssignedNumbers.characteristicName(characteristic.uuid),
             properties: characteristic.properties, isDecoded: profile?.understandsValues == true,
             descriptors: characteristic.descriptors.map { descriptor in
                 readers[descriptor.number] = { timeout in

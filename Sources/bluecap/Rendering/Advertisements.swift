@@ -78,20 +78,45 @@ extension AdvertisingData {
 }
 
 extension SensorReading {
-    /// The measurements on one line, safe to print: "temperature 21.5 °C, humidity 48 %".
+    /// Of devices that measure nothing.
+    private static let kinds = ["swift_pair": "Swift Pair", "fast_pair": "Fast Pair", "apple_continuity": "Apple"]
+
+    /// The measurements on one line, safe to print: "temperature 21.5 °C, humidity 48 %"; or "Apple Handoff, Nearby Info".
     var line: String {
         guard !isEncrypted else { return "encrypted measurements" }
-        return values.map { "\($0.name.replacing("_", with: " ")) \($0.text)" }.joined(separator: ", ")
+        let kind = Self.kinds[format]
+        let texts = values.map { kind == nil ? "\(DisplayText.safe($0.label)) \($0.text)" : $0.text }
+        return [kind, texts.joined(separator: ", ")].compactMap { $0?.isEmpty == true ? nil : $0 }.joined(
+            separator: " ")
+    }
+
+    var json: JSON {
+        let values = values.map { JSON([("name", JSON($0.name)), ("value", $0.json), ("unit", JSON($0.unit))]) }
+        return [
+            "format": JSON(format), "sequenceNumber": JSON(sequenceNumber), "encrypted": JSON(isEncrypted),
+            "values": JSON(values),
+        ]
     }
 }
 
 extension SensorValue {
+    /// The name for people: "dew point".
+    var label: String { name.replacing("_", with: " ") }
+
     /// The value with its unit, safe to print.
     var text: String {
         switch value {
         case .number(let number): Quantity(number: number, unit: unit).text
         case .flag(let isSet): isSet ? "yes" : "no"
         case .text(let text): DisplayText.safe(text)
+        }
+    }
+
+    fileprivate var json: JSON {
+        switch value {
+        case .number(let number): JSON(number: number)
+        case .flag(let isSet): JSON(isSet)
+        case .text(let text): JSON(text)
         }
     }
 }

@@ -30,7 +30,7 @@ enum Wording {
     }
 
     /// "Battery"; the UUID if the service has no name.
-    static func service(_ uuid: CBUUID) -> String { AssignedNumbers.serviceName(uuid) ?? uuid.uuidString }
+    static func service(_ uuid: CBUUID) -> String { Formats.serviceName(uuid) ?? uuid.uuidString }
 
     /// "1 read", "2 reads".
     static func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }

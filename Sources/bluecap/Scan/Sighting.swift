@@ -21,9 +21,9 @@ struct Sighting: Equatable, Sendable {
 
     var beacons: [Beacon] { Beacon.all(manufacturerData: manufacturerData, serviceData: serviceData) }
 
-    /// What sensors among the peripherals measure.
+    /// What sensors measure, and what other devices advertise of themselves.
     var readings: [SensorReading] {
-        AdvertisementDecoders.standard.readings(
+        Formats.current.decoders.readings(
             in: AdvertisementFields(
                 address: BluetoothAddress(address), localName: name, manufacturerData: manufacturerData,
                 serviceData: serviceData))
@@ -114,7 +114,7 @@ extension Sighting {
 
     private static func short(_ service: CBUUID) -> String {
         let uuid = service.uuidString
-        return AssignedNumbers.serviceName(service) ?? (uuid.utf8.count <= 8 ? uuid : uuid.prefix(8) + "…")
+        return Formats.serviceName(service) ?? (uuid.utf8.count <= 8 ? uuid : uuid.prefix(8) + "…")
     }
 
     /// "Apple"; "company 0x1234" if the company has no name.
@@ -136,7 +136,7 @@ extension Sighting {
         var parts = [time, DisplayText.padded(event, to: 10), address, strength, nameText]
         if !servicesText.isEmpty { parts.append("[\(servicesText)]") }
         if !manufacturerData.isEmpty { parts.append("(\(makersText))") }
-        return (parts + beacons.map(\.line)).joined(separator: "  ")
+        return (parts + (detailsText.isEmpty ? [] : [detailsText])).joined(separator: "  ")
     }
 
     private var members: JSON.Members {
@@ -146,7 +146,7 @@ extension Sighting {
             ("txPower", JSON(txPower)), ("services", JSON(services.map(\.uuidString))),
             ("manufacturerData", JSON(manufacturerData) { "\($0)" }),
             ("serviceData", JSON(serviceData, key: \.uuidString)), ("connectable", JSON(isConnectable)),
-            ("beacons", JSON(beacons.map(\.json))),
+            ("beacons", JSON(beacons.map(\.json))), ("readings", JSON(readings.map(\.json))),
         ]
     }
 }

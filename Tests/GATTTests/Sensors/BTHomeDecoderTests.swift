@@ -182,6 +182,34 @@ final class BTHomeDecoderTests: XCTestCase {
         XCTAssertNil(reading("41BA0DB07AEEF600"), "too short for a counter and a check")
     }
 
+    /// The key, the address and the data are those of <https://bthome.io/encryption>.
+    func testEncryptedDataIsDecodedWithTheKeyOfItsSender() throws {
+        let (key, address) = (bytes("231d39c1d7cc1ab1aee224cd096db932"), BluetoothAddress("54:48:E6:8F:80:A5"))
+        func read(_ data: String, from address: BluetoothAddress?, isAuthentic: Bool = true) throws -> SensorReading? {
+            let decoder = BTHomeDecoder(keys: [try XCTUnwrap(BluetoothAddress("54:48:E6:8F:80:A5")): key]) {
+                XCTAssertEqual($0, bytes("E445F3C9962B"))
+                XCTAssertEqual($1, bytes("6C7C4519"))
+                XCTAssertEqual($2, bytes("5448E68F80A5 D2FC 41 33221100"))
+                XCTAssertEqual($3, key)
+                return isAuthentic ? bytes("02CA0903BF13") : nil
+            }
+            return decoder.reading(
+                in: AdvertisementFields(address: address, serviceData: [CBUUID(0xFCD2): bytes(data)]))
+        }
+        let published = "41E445F3C9962B332211006C7C4519"
+        let (encrypted, counter) = (
+            SensorReading(format: "bthome_v2", sequenceNumber: 1_122_867, isEncrypted: true), 1_122_867
+        )
+        let reading = try read(published, from: address)
+        XCTAssertEqual(reading?.values.map(\.value), [.number(25.06), .number(50.55)])
+        XCTAssertEqual(reading?.sequenceNumber, UInt32(counter))
+        XCTAssertEqual(reading?.isEncrypted, false)
+        XCTAssertEqual(try read(published, from: address, isAuthentic: false), encrypted)
+        XCTAssertEqual(try read(published, from: BluetoothAddress("54:48:E6:8F:80:A6")), encrypted)
+        XCTAssertEqual(try read(published, from: nil), encrypted)
+        XCTAssertEqual(try read("4002CA09", from: address)?[.temperature]?.value, .number(25.06), "not encrypted")
+    }
+
     func testOtherVersionsAndServicesAreNotDecoded() {
         XCTAssertNil(reading(""))
         XCTAssertNil(reading("40"))

@@ -182,7 +182,7 @@ final class SensorTagDecoderTests: RandomTestCase {
             ])
         XCTAssertEqual(
             AdvertisementDecoders.standard.readings(in: advertisement).map(\.format),
-            ["bthome_v2", "ruuvi_3", "eddystone_tlm", "atc1441"])
+            ["bthome_v2", "ruuvi_3", "eddystone_tlm", "atc1441", "service_data"])
         XCTAssertEqual(AdvertisementDecoders.standard.readings(in: AdvertisementFields()), [])
         XCTAssertEqual(AdvertisementDecoders([RuuviDecoder()]).readings(in: advertisement).map(\.format), ["ruuvi_3"])
     }
