@@ -30,8 +30,8 @@ struct ScanCommand: AsyncParsableCommand {
               bluecap scan --service "Heart Rate" --rssi -70
               bluecap scan --json --duration 5 | jq -r .name
 
-            Status: 0 when the scan ended as requested, also by Ctrl-C; 1 without a usable Bluetooth adapter; 64 for \
-            wrong arguments.
+            Status: 0 when the scan ended as requested, also by Ctrl-C; 1 on failure, with one line that says why; \
+            3 without a usable Bluetooth adapter; 64 for wrong arguments.
             """)
 
     @OptionGroup var radio: RadioOptions
@@ -40,7 +40,7 @@ struct ScanCommand: AsyncParsableCommand {
         name: .customLong("service"),
         help: ArgumentHelp(
             "Only peripherals with this service, by UUID or by name; may be given several times.", valueName: "uuid"),
-        transform: Arguments.service)
+        completion: Arguments.serviceNames, transform: Arguments.service)
     var services: [CBUUID] = []
 
     // Unconditional: a strength begins with a dash, and is no option.
