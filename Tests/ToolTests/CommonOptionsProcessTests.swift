@@ -56,7 +56,10 @@ final class CommonOptionsProcessTests: XCTestCase, StartsPrograms {
         "simulated": ["simulate", "simulate fault"],
         "json": ["simulate", "simulate fault"],
         // Those that connect to no peripheral.
-        "timeout": ["doctor", "scan", "unpair", "bonds", "serve", "advertise", "beacon", "simulate", "simulate fault"],
+        "timeout": [
+            "doctor", "adapters", "scan", "unpair", "bonds", "serve", "advertise", "beacon", "simulate",
+            "simulate fault",
+        ],
     ]
 
     func testTheCommonOptionsAreTheSameInEveryCommand() throws {
@@ -84,6 +87,8 @@ final class CommonOptionsProcessTests: XCTestCase, StartsPrograms {
         "interval": ["advertise", "monitor"],
         // An answer to a pairing, or to a question about all bonds.
         "yes": ["unpair"],
+        // That of an advertisement, or of an adapter.
+        "discoverable": ["advertise", "adapters"],
         // How a value is read, or printed, or how several are printed.
         "as": ["read", "write", "notify"],
     ]

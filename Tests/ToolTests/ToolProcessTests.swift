@@ -401,7 +401,7 @@ final class ToolFailureTests: XCTestCase, StartsPrograms {
     }
 
     func testAnAdapterThatIsNotThereIsNamed() throws {
-        let result = try ToolRun("scan", "--simulated", "--adapter", "hci7").finish(status: 1)
+        let result = try ToolRun("scan", "--simulated", "--adapter", "hci7").finish(status: 3)
         XCTAssertEqual(result.errors.count, 1)
         XCTAssertTrue(result.errors.first?.contains("hci7") == true, "\(result.errors)")
     }
@@ -419,7 +419,7 @@ final class ToolFailureTests: XCTestCase, StartsPrograms {
     }
 
     private func assertOneLine(_ result: ToolRun.Result, file: StaticString = #filePath, line: UInt = #line) {
-        ToolTests.assertOneLine(result, "bluecap scan --simulated", file: file, line: line)
+        ToolTests.assertOneLine(result, "bluecap scan --simulated", status: 3, file: file, line: line)
     }
 }
 

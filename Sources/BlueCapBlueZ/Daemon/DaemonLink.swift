@@ -358,8 +358,15 @@ package final class DaemonLink: @unchecked Sendable {
             }, completion: completion)
     }
 
+    /// Reads all properties of an adapter or a device. `completion` comes exactly once.
+    package func getProperties(of object: ObjectKey, completion: @escaping BlueZCompletion<Message>) {
+        call(
+            object, interface: BlueZName.properties, member: "GetAll",
+            body: { $0.string(object.isDevice ? BlueZName.device : BlueZName.adapter) }, completion: completion)
+    }
+
     /// Sets a property of an adapter or a device. `completion` comes exactly once.
-    func setProperty(
+    package func setProperty(
         _ name: String, _ signature: String, of object: ObjectKey, completion: @escaping BlueZCompletion<Void>,
         value: (inout MessageWriter) -> Void
     ) {

@@ -39,6 +39,10 @@ extension CentralManager {
         list(session.core.withLock { $0.state.recordKeys }.map { ($0, $0, nil) })
     }
 
+    /// Returns the peripherals that BlueZ has on the adapter in use, with a link or without one, and those that this manager
+    /// has found.
+    package func retrieveKnownPeripherals() -> [Peripheral] { list(candidates { _, _ in true }) }
+
     /// A peripheral, its present address, and the BlueZ device to list it for if it has no record.
     private typealias Candidate = (key: PeripheralKey, address: PeripheralKey, device: ObjectKey?)
 

@@ -31,13 +31,13 @@ struct AdvertiseCommand: AsyncParsableCommand {
     @Option(
         name: .customLong("service"),
         help: ArgumentHelp("A service, by UUID or by name; may be given several times.", valueName: "uuid"),
-        transform: Arguments.service)
+        completion: Arguments.serviceNames, transform: Arguments.service)
     var services: [CBUUID] = []
 
     @Option(
         name: .customLong("solicit"),
         help: ArgumentHelp("A service that it needs from a central; may be given several times.", valueName: "uuid"),
-        transform: Arguments.service)
+        completion: Arguments.serviceNames, transform: Arguments.service)
     var solicited: [CBUUID] = []
 
     @Option(

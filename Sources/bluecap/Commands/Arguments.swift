@@ -62,13 +62,39 @@ enum Arguments {
         return .option(try unwrap(Passkey(digits: text), "one to six digits, or - for standard input"))
     }
 
+    /// Completes one of these names, or the path of a JSON file at most two folders below.
+    static func nameOrFile(_ names: [String]) -> CompletionKind {
+        .custom { _, _, prefix in
+            let folder = prefix.lastIndex(of: "/").map { String(prefix[...$0]) } ?? ""
+            let files = FileManager.default.enumerator(atPath: folder.isEmpty ? "." : folder)
+            var (words, rest) = (names, 2000)
+            while rest > 0, let path = files?.nextObject() as? String {
+                rest -= 1
+                if path.hasSuffix(".json") { words.append(folder + path) }
+                if path.hasPrefix(".") || path.count(where: { $0 == "/" }) >= 2 { files?.skipDescendants() }
+            }
+            return words
+        }
+    }
+
     // MARK: Advertisements
 
-    /// A service: `180D`, `0x180D`, a long UUID, or an assigned name (Assigned Numbers, 3.4).
+    /// The assigned services (Assigned Numbers, 3.4), by the names that the completions offer: `heart-rate`.
+    private static let services = (0x1800...0x18FF).map { CBUUID(UInt32($0)) }
+        .compactMap { uuid in AssignedNumbers.serviceName(uuid).map { (name: plain($0), uuid: uuid) } }
+
+    private static func plain(_ name: String) -> String { name.lowercased().replacing(" ", with: "-") }
+
+    static let serviceNames = CompletionKind.list(services.map(\.name))
+
+    /// A service: `180D`, `0x180D`, a long UUID, or an assigned name, such as `Heart Rate` or `heart-rate`.
     @Sendable static func service(_ text: String) throws -> CBUUID {
-        let named = (0x1800...0x18FF).lazy.map { CBUUID(UInt32($0)) }
-            .first { AssignedNumbers.serviceName($0)?.lowercased() == text.lowercased() }
-        return try unwrap(CBUUID(validating: text) ?? named, "a service by its UUID or its assigned name")
+        let named = services.first { $0.name == plain(text) }?.uuid
+        let suggestion = Suggestion.text(for: plain(text), among: services.map(\.name))
+        guard let service = CBUUID(validating: text) ?? named else {
+            throw ValidationError("It takes a service by its UUID or its assigned name.\(suggestion)")
+        }
+        return service
     }
 
     /// Bytes: `a1b2…`, at least one.

@@ -33,8 +33,10 @@ struct DoctorCommand: AsyncParsableCommand {
             await console.stage("Examining Bluetooth …")
             let diagnosis = await BlueCapDiagnosis.report(configuration: radio.centralConfiguration)
             try Task.checkCancellation()
+            let page = Terminal.present.widePage
             for finding in diagnosis.findings {
-                try await console.write(json.isOn ? finding.json.text : DisplayText.lines("\(finding)"))
+                let lines = json.isOn ? [finding.json.text] : finding.lines(on: page).map(\.text)
+                try await console.write(lines.joined(separator: "\n"))
             }
             await console.clear()
             if diagnosis.hasProblem { throw ExitCode(ToolFailure.noAdapter) }
@@ -43,6 +45,17 @@ struct DoctorCommand: AsyncParsableCommand {
 }
 
 extension BlueCapDiagnosis.Finding {
+    /// The finding as it describes itself, with a colour.
+    func lines(on page: Page) -> [StyledLine] {
+        let tint = [.ok: Tint.green, .note: .cyan, .warning: .yellow][severity] ?? .red
+        let indent = String(repeating: " ", count: 9)
+        let lines = "\(self)".split(separator: "\n").map { DisplayText.safe(String($0)) }
+        let word = severity.rawValue
+        return page.wrapped(
+            [(word, [.bold, tint]), (String(lines[0].dropFirst(word.count)), [])], below: (indent, []))
+            + lines.dropFirst().flatMap { page.wrapped([($0, [])], below: (indent + "  ", [])) }
+    }
+
     fileprivate var json: JSON {
         ["severity": JSON(severity.rawValue), "subject": JSON(subject), "found": JSON(found), "advice": JSON(advice)]
     }

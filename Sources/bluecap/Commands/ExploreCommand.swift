@@ -85,7 +85,7 @@ struct ExploreCommand: AsyncParsableCommand {
             directory.tree.isPaired = remote.peripheral.isPaired
             directory.tree.isBonded = remote.peripheral.isBonded
         }
-        let text = TreeText(page: Terminal.present.page)
+        let text = TreeText(page: Terminal.present.widePage)
         let lines = json.isOn ? [directory.tree.json.text] : text.lines(directory.tree).map(\.text)
         try await remote.console.write(lines.joined(separator: "\n"))
         if let failure { throw failure }

@@ -28,7 +28,7 @@ struct MonitorCommand: AsyncParsableCommand {
 
             Examples:
               bluecap monitor "Pulse Strap 7F" --simulated
-              bluecap monitor "Pulse Strap 7F" 2A37 "Battery Level" --simulated --interval 10
+              bluecap monitor "Pulse Strap 7F" 2A37 2A19 --simulated --interval 10
               bluecap monitor "Pulse Strap 7F" 2A37 --and Garden=Temperature --simulated
               bluecap monitor C0:5A:17:00:18:0D 2A37 --duration 60 --json | jq .number
 

@@ -123,13 +123,14 @@ struct CountOption: ParsableArguments {
 struct SimulationOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("The virtual peripherals: room, empty, crowd:N or a JSON file.", valueName: "file|name"),
-        completion: .file(extensions: ["json"]), transform: { try Room.named($0) })
+        completion: Arguments.nameOrFile(["room", "empty"]), transform: { try Room.named($0) })
     var peripherals: Room?
 
     @Option(
         help: ArgumentHelp(
             "The version of BlueZ that is simulated: 5.55 to 5.87, or head. (default: \(BlueZVersion.default))",
-            valueName: "version"), transform: SimulationOptions.version)
+            valueName: "version"), completion: .list((55...87).map { "5.\($0)" } + ["head"]),
+        transform: SimulationOptions.version)
     var bluez: BlueZVersion?
 
     /// Starts a simulator on a bus of its own.
@@ -162,26 +163,45 @@ struct SimulationOptions: ParsableArguments {
     }
 }
 
-/// Which adapter a command uses: the machine's, or a simulated one.
-struct RadioOptions: ParsableArguments {
+/// Whether a command uses a simulated BlueZ, and which.
+struct SimulationChoice: ParsableArguments {
+    static let title = "Simulation"
+
     @Flag(help: "Use a simulated BlueZ with virtual peripherals: needs no radio and no rights.")
     var simulated = false
 
-    @OptionGroup var simulation: SimulationOptions
+    @OptionGroup var options: SimulationOptions
+}
+
+/// Which adapter a command uses: the machine's, or a simulated one.
+struct RadioOptions: ParsableArguments {
+    @OptionGroup(title: SimulationChoice.title) var simulation: SimulationChoice
 
     @Option(
-        help: ArgumentHelp("The adapter: hci0, or its address.", valueName: "adapter"),
+        help: ArgumentHelp(
+            "The adapter: hci0, or its address. (default: \(variable), or the library's choice)", valueName: "adapter"),
         // The kernel lists links there too, such as hci0:64.
         completion: .shellCommand("ls /sys/class/bluetooth 2>/dev/null | grep -v :"))
     var adapter: String?
 
+    /// The environment variable with the adapter. A simulator of one command has only hci0.
+    private static let variable = "BLUECAP_ADAPTER"
+
+    private var chosenAdapter: String? {
+        let usual = isSimulated ? nil : ProcessInfo.processInfo.environment[Self.variable]
+        return adapter ?? (usual?.isEmpty == true ? nil : usual)
+    }
+
+    var isSimulated: Bool { simulation.simulated }
+
     func validate() throws {
-        let option = simulation.peripherals != nil ? "--peripherals" : simulation.bluez != nil ? "--bluez" : nil
-        if let option, !simulated { throw ValidationError("\(option) chooses what is simulated: add --simulated.") }
+        let options = simulation.options
+        let option = options.peripherals != nil ? "--peripherals" : options.bluez != nil ? "--bluez" : nil
+        if let option, !isSimulated { throw ValidationError("\(option) chooses what is simulated: add --simulated.") }
         do {
-            try CentralManager.Configuration(adapter: adapter).check()
+            try CentralManager.Configuration(adapter: chosenAdapter).check()
         } catch {
-            throw ValidationError("--adapter \(error.reason).")
+            throw ValidationError("\(adapter == nil ? Self.variable : "--adapter") \(error.reason).")
         }
     }
 
@@ -192,14 +212,15 @@ struct RadioOptions: ParsableArguments {
         _ common: CommonOptions, isVisited: Bool = false, _ work: @escaping @Sendable (Radio) async throws -> Void
     ) async throws {
         try await CommandRun.run { [self] in
-            let simulator = simulated ? try simulation.makeSimulator() : nil
+            let simulator = isSimulated ? try simulation.options.makeSimulator() : nil
             defer { simulator?.end() }
             if isVisited, let simulator { Visitor.visitAdapters(of: simulator) }
             // Log lines would disturb the line of the present step.
             let console = Console(showsStages: Output.error.isTerminal && !common.isLogging)
             try await work(
                 Radio(
-                    busAddress: simulator?.address, adapter: adapter, logger: common.makeLogger(), console: console))
+                    busAddress: simulator?.address, adapter: chosenAdapter, logger: common.makeLogger(),
+                    console: console))
         }
     }
 }
@@ -221,10 +242,12 @@ struct LinkOptions: ParsableArguments {
     ///
     /// - Parameter isPersistent: Whether a lost link is restored.
     func withSession(
-        _ peripheral: PeripheralArgument, _ pairing: PairingPlan, isPersistent: Bool = false,
+        _ peripheral: PeripheralArgument, _ pairing: PairingPlan, isPersistent: Bool = false, keepsLink: Bool = false,
         _ work: @escaping @Sendable (RemoteSession) async throws -> Void
     ) async throws {
         try await radio.run(common) { [self] radio in
+            var radio = radio
+            radio.keepsLinks = keepsLink
             try await work(
                 RemoteSession(
                     radio: radio, argument: peripheral, timeout: timeout, isPersistent: isPersistent, pairing: pairing))
@@ -255,10 +278,10 @@ struct RemoteOptions: ParsableArguments {
     ///
     /// - Parameter isPersistent: Whether a lost link is restored.
     func withSession(
-        _ pairing: PairingPlan, isPersistent: Bool = false,
+        _ pairing: PairingPlan, isPersistent: Bool = false, keepsLink: Bool = false,
         _ work: @escaping @Sendable (RemoteSession) async throws -> Void
     ) async throws {
-        try await link.withSession(peripheral, pairing, isPersistent: isPersistent, work)
+        try await link.withSession(peripheral, pairing, isPersistent: isPersistent, keepsLink: keepsLink, work)
     }
 }
 

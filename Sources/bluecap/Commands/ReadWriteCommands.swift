@@ -60,8 +60,8 @@ struct WriteCommand: AsyncParsableCommand {
             Examples:
               bluecap write "Pulse Strap 7F" 2A39 01 --simulated
               printf '\\001' | bluecap write "Pulse Strap 7F" 2A39 - --simulated
-              bluecap write C0:5A:17:00:18:0D "Link Loss/Alert Level" "High Alert" --as profile
-              bluecap write 24:71:89:00:11:22 6E400002-B5A3-F393-E0A9-E50E24DCCA9E hello --as text --without-response
+              bluecap write Tag "Link Loss/Alert Level" "High Alert" --as profile
+              bluecap write "BlueCap UART" "UART RX" hello --as text
 
             \(RemoteOptions.statuses)
             """)

@@ -42,9 +42,9 @@ struct ScanCommand: AsyncParsableCommand {
               bluecap scan --name '/^Strap/' --first --duration 30 && echo "It is here."
               bluecap scan --key 54:48:E6:8F:80:A5=231d39c1d7cc1ab1aee224cd096db932
 
-            Status: 0 when the scan ended as requested, also by Ctrl-C; 1 without a usable Bluetooth adapter, or if fewer \
-            peripherals were discovered than --first or --count require; 64 for wrong arguments; 128 and the signal's \
-            number if a signal ended a scan with one of them.
+            Status: 0 when the scan ended as requested, also by Ctrl-C; 1 on failure, with one line that says why, or if \
+            fewer peripherals were discovered than --first or --count require; 3 without a usable Bluetooth adapter; 64 for \
+            wrong arguments; 128 and the signal's number if a signal ended a scan with --first or --count.
             """)
 
     @OptionGroup var radio: RadioOptions
@@ -53,7 +53,7 @@ struct ScanCommand: AsyncParsableCommand {
         name: .customLong("service"),
         help: ArgumentHelp(
             "Only peripherals with this service, by UUID or by name; may be given several times.", valueName: "uuid"),
-        transform: Arguments.service)
+        completion: Arguments.serviceNames, transform: Arguments.service)
     var services: [CBUUID] = []
 
     // Unconditional: a strength begins with a dash, and is no option.

@@ -37,9 +37,9 @@ struct ServeCommand: AsyncParsableCommand {
               bluecap serve battery --secure --pair just-works --pairable 60
               bluecap serve battery uart --name Desk --json
               bluecap serve sensortag --simulated --duration 20
-              bluecap simulate --adapters 2 -- bash     and in that shell:
-                bluecap serve battery --adapter hci1 --json > what-happened &
-                bluecap explore "BlueCap Battery" --adapter hci0
+              bluecap simulate --adapters 2 -- bash  # and in that shell:
+              bluecap serve battery --adapter hci1 --json > what-happened &
+              bluecap explore "BlueCap Battery" --adapter hci0
 
             \(ServingOptions.statuses)
             """)
@@ -48,7 +48,7 @@ struct ServeCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             PeripheralModel.builtin.map(\.name).joined(separator: ", ") + ", or a JSON file; several at once.",
             valueName: "profile"),
-        completion: .file(extensions: ["json"]),
+        completion: Arguments.nameOrFile(PeripheralModel.builtin.map(\.name)),
         transform: { try PeripheralModel.named($0) })
     var profiles: [PeripheralModel]
 

@@ -25,13 +25,13 @@ struct SimulateCommand: AsyncParsableCommand {
               bluecap simulate -- python3 my_bleak_scanner.py
               bluecap simulate --central -- python3 my_gatt_server.py
               bluecap simulate --peripherals crowd:1000
-              bluecap simulate --bluez 5.72 -- bash     as on Ubuntu 24.04
-              bluecap simulate -- pytest tests          in which `bluecap simulate fault lose-link …` is run
-              bluecap simulate --control /tmp/control      and in another terminal:
-                bluecap simulate fault --control /tmp/control power-off
-              bluecap simulate --adapters 2 -- bash     and in that shell:
-                bluecap serve uart --adapter hci1 > /dev/null &
-                bluecap explore "BlueCap UART" --adapter hci0
+              bluecap simulate --bluez 5.72 -- bash        # as on Ubuntu 24.04
+              bluecap simulate -- pytest tests             # its tests cause faults
+              bluecap simulate --control /tmp/control      # and in another terminal:
+              bluecap simulate fault --control /tmp/control power-off
+              bluecap simulate --adapters 2 -- bash        # and in that shell:
+              bluecap serve uart --adapter hci1 > /dev/null &
+              bluecap explore "BlueCap UART" --adapter hci0
             """,
         subcommands: [FaultCommand.self])
 
@@ -50,7 +50,11 @@ struct SimulateCommand: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
-    @Argument(parsing: .postTerminator, help: "The command to run, after \"--\".")
+    // zsh prints an error if a command has both a rest of the arguments and subcommands.
+    @Argument(
+        parsing: .postTerminator,
+        help: ArgumentHelp(
+            "The command to run, after \"--\".", visibility: CompletionShell.requesting == nil ? .default : .hidden))
     var command: [String] = []
 
     func run() async throws {
@@ -141,10 +145,10 @@ struct FaultCommand: ParsableCommand {
             words on a line, and read a line: ok, or error and a sentence.
 
             Examples:
-              bluecap simulate -- sh -c 'my_program & sleep 5; bluecap simulate fault restart-daemon; wait'
+              bluecap simulate -- sh -c 'my_program & bluecap simulate fault kill-daemon'
               bluecap simulate --control /tmp/control &
               bluecap simulate fault --control /tmp/control lose-link C0:5A:17:00:18:0D
-              bluecap simulate fault refuse-call Connect org.bluez.Error.Failed le-connection-abort-by-local
+              bluecap simulate fault refuse-call Connect org.bluez.Error.Failed busy
 
             Status: 0 on success; 1 on failure, with one line that says why; 64 for wrong arguments.
             """)
@@ -153,7 +157,9 @@ struct FaultCommand: ParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
-    @Argument(help: ArgumentHelp("The fault, with its parameters.", valueName: "fault"))
+    @Argument(
+        help: ArgumentHelp("The fault, with its parameters.", valueName: "fault"),
+        completion: .custom { words, index, _ in Fault.names(missingIn: words.prefix(index)) })
     var words: [String] = []
 
     /// Seconds to wait for a reply: a restart may wait for an hour, and the simulator for some seconds.

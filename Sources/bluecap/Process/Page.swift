@@ -22,6 +22,28 @@ struct Page: Sendable {
         return line
     }
 
+    /// The lines of a text that is wider than the page: broken before words, and indented from the second one on.
+    func wrapped(_ parts: [Part], below indent: Part) -> [StyledLine] {
+        guard parts.reduce(0, { $0 + DisplayText.width($1.text) }) > width else { return [line(parts)] }
+        var (lines, used): ([[Part]], Int) = ([[]], 0)
+        for (text, tints) in parts {
+            var rest = text[...]
+            while !rest.isEmpty {
+                let end = rest.drop { $0 == " " }.firstIndex(of: " ") ?? rest.endIndex
+                var word = String(rest[..<end])
+                rest = rest[end...]
+                if used + DisplayText.width(word) > width, used > DisplayText.width(indent.text) {
+                    lines.append([indent])
+                    used = DisplayText.width(indent.text)
+                    word = String(word.drop { $0 == " " })
+                }
+                used += DisplayText.width(word)
+                lines[lines.count - 1].append((word, tints))
+            }
+        }
+        return lines.map(line)
+    }
+
     /// The parts of a line, cut to the width of the page.
     func fitted(_ parts: [Part]) -> [Part] {
         var rest = width

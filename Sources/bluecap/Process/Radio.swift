@@ -10,22 +10,26 @@ struct Radio: Sendable {
     var adapter: String?
     var logger = Logger(label: "bluecap") { _ in SwiftLogNoOpLogHandler() }
     var console = Console(showsStages: false)
+    /// Whether the links that the command makes stay when it ends.
+    var keepsLinks = false
 
     /// How long BlueZ may take to report its adapters, in seconds: a daemon that starts, on a slow machine.
     static let patience = 10.0
 
     var centralConfiguration: CentralManager.Configuration {
-        CentralManager.Configuration(busAddress: busAddress, adapter: adapter, logger: logger)
+        CentralManager.Configuration(
+            busAddress: busAddress, adapter: adapter, keepsLinks: keepsLinks, logger: logger)
     }
 
     /// Returns when the manager is powered on.
     ///
     /// - Parameters:
     ///   - patience: For how many seconds it waits.
+    ///   - needsPower: Whether an adapter that is off is a failure.
     ///   - standing: The manager's state at that moment, and the reason for it.
     /// - Throws: ``ToolFailure`` with the status ``ToolFailure/noAdapter``, or `CancellationError`.
     func waitUntilUsable(
-        _ states: FutureStream<ManagerState>, for patience: Double = patience,
+        _ states: FutureStream<ManagerState>, for patience: Double = patience, needsPower: Bool = true,
         standing: () -> (state: ManagerState, explanation: String)
     ) async throws {
         // Whether the time is over.
@@ -37,6 +41,7 @@ struct Radio: Sendable {
                 let (state, explanation) = standing()
                 switch state {
                 case .poweredOn: return nil
+                case .poweredOff where !needsPower: return nil
                 case .unsupported, .unauthorized, .poweredOff: return explanation
                 case .unknown, .resetting: if isOver { return explanation }
                 }

@@ -26,6 +26,9 @@ struct Terminal: Equatable, Sendable {
     /// The page for a text of any size.
     var page: Page { Page(isColoured: isColoured, glyphs: glyphs) }
 
+    /// The same, as wide as the terminal.
+    var widePage: Page { Page(width: canRedraw ? Self.size().width : .max, isColoured: isColoured, glyphs: glyphs) }
+
     /// Opens the process's terminal, which it has also if its output is redirected. Returns `nil` if there is none, or if the
     /// process is in the background, where reading would stop it.
     static func openInForeground() -> Int32? {

@@ -146,9 +146,13 @@ struct AttributeArgument: ExpressibleByArgument, Sendable {
             // As gatttool spells a handle; with four digits it is a UUID.
             let digits = text.lowercased().hasPrefix("0x") ? text.dropFirst(2) : ""
             let isLikeHandle = (1...4).contains(digits.count) && digits.allSatisfy(\.isHexDigit)
+            let names = tree.services.flatMap { service in
+                service.characteristics.flatMap { [$0.label, "\(service.label)/\($0.label)"] }
+            }
             return ToolFailure(
                 "The peripheral has no characteristic \"\(text)\":",
-                (isLikeHandle ? "a handle begins with @, such as @\(text); " : "") + list)
+                (isLikeHandle ? "a handle begins with @, such as @\(text); " : "") + list
+                    + Suggestion.text(for: text, among: names))
         }
         let name = Self.text(of: handle)
         for service in tree.services {

@@ -193,18 +193,18 @@ struct Remote: Sendable {
 }
 
 extension Radio {
-    /// Does a command's work with a central manager that is powered on.
+    /// Does a command's work with a central manager that is powered on, or needs no power.
     ///
     /// - Throws: ``ToolFailure``, or `CancellationError`.
     func withCentral(
-        _ policy: PairingPolicy = .reject, _ work: (CentralManager) async throws -> Void
+        _ policy: PairingPolicy = .reject, needsPower: Bool = true, _ work: (CentralManager) async throws -> Void
     ) async throws {
         try await console.run {
             var configuration = centralConfiguration
             configuration.pairingPolicy = policy
             let manager = try CentralManager(configuration: configuration)
             await console.stage("Waiting for Bluetooth …")
-            try await waitUntilUsable(manager.whenStateChanges()) { manager.standing }
+            try await waitUntilUsable(manager.whenStateChanges(), needsPower: needsPower) { manager.standing }
             try await work(manager)
         } failure: {
             ToolFailure(RemoteFailure.text(for: $0))
@@ -259,7 +259,8 @@ struct RemoteSession: Sendable {
         }
         noteNames(of: remote)
         // A link of another program is not ended here, and a simulated bus ends together with the command.
-        if !remote.isForeign, radio.busAddress == nil { await disconnect(remote) }
+        let isKept = radio.keepsLinks && (try? result.get()) != nil
+        if !remote.isForeign, !isKept, radio.busAddress == nil { await disconnect(remote) }
         try result.get()
     }
 
@@ -272,11 +273,14 @@ struct RemoteSession: Sendable {
 
     /// Finds the peripheral, and does the work with it without a connection.
     ///
+    /// - Parameter amongKnown: Whether it may be one that BlueZ knows, and that is not in range.
     /// - Throws: As ``run(_:)``.
     func find(
-        _ work: @escaping @Sendable (CentralManager, Peripheral) async throws -> Void
+        amongKnown: Bool = false, _ work: @escaping @Sendable (CentralManager, Peripheral) async throws -> Void
     ) async throws {
-        try await radio.withCentral(pairing.policy) { try await work($0, try await find(with: $0)) }
+        try await radio.withCentral(pairing.policy) {
+            try await work($0, try await find(with: $0, amongKnown: amongKnown))
+        }
     }
 
     // MARK: The peripheral
@@ -288,17 +292,20 @@ struct RemoteSession: Sendable {
         case timeIsOver(wait: Int?)
     }
 
-    private func find(with manager: CentralManager) async throws -> Peripheral {
+    private func find(with manager: CentralManager, amongKnown: Bool = false) async throws -> Peripheral {
         await console.stage("Looking for \(argument.text) …")
         defer { manager.stopScanning() }
         return try await EventLoop<Event>.run { loop in
             // A connected peripheral does not advertise, and a name may arrive after the first sighting.
-            for peripheral in manager.retrieveConnectedPeripherals(withServices: []) { loop.send(.sighted(peripheral)) }
+            let known =
+                amongKnown
+                ? manager.retrieveKnownPeripherals() : manager.retrieveConnectedPeripherals(withServices: [])
+            for peripheral in known { loop.send(.sighted(peripheral)) }
             let sightings = manager.startScanning(options: ScanOptions(allowsDuplicates: true))
             loop.observe(sightings, failure: Event.failed) { .sighted($0) }
             loop.send(.timeIsOver(wait: nil), after: timeout)
             var search = PeripheralSearch(for: argument, patience: timeout)
-            var known: [BluetoothAddress: Peripheral] = [:]
+            var sighted: [BluetoothAddress: Peripheral] = [:]
             let kept = KnownNames.file(for: radio)?.read() ?? KnownNames()
             // Of a device that BlueZ knows, the first advertisement replaces the name.
             var names = Dictionary(manager.bonds().map { ($0.address, $0.name.map { [$0] } ?? []) }) { first, _ in first
@@ -310,7 +317,7 @@ struct RemoteSession: Sendable {
                 case .failed(let error): throw error
                 case .sighted(let peripheral):
                     let address = peripheral.bluetoothAddress
-                    known[address] = peripheral
+                    sighted[address] = peripheral
                     if let name = peripheral.knownName, names[address]?.first != name {
                         names[address, default: []].removeAll { $0 == name }
                         names[address, default: []].insert(name, at: 0)
@@ -327,7 +334,7 @@ struct RemoteSession: Sendable {
                     waits += 1
                     loop.send(.timeIsOver(wait: waits), after: seconds)
                 case .decided(let result):
-                    if let peripheral = known[try result.get().address] { return peripheral }
+                    if let peripheral = sighted[try result.get().address] { return peripheral }
                 }
             }
             throw CancellationError()

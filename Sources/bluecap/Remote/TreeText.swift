@@ -11,7 +11,7 @@ import Foundation
 ///    └─ Body Sensor Location  2A38  @002c  read  Chest
 /// ```
 ///
-/// A line is never cut, however long, so that `grep` finds everything.
+/// A line is never cut, however long, so that `grep` finds everything. On a terminal it is broken before words.
 struct TreeText: Sendable {
     let page: Page
     /// Whether attributes with a name have neither UUID nor handle, so that values have more space.
@@ -22,6 +22,8 @@ struct TreeText: Sendable {
         /// That of the attribute; `nil` if there is none.
         var handle: UInt32?
         var parts: [Page.Part]
+        /// The beginning of what is broken.
+        var indent: String
     }
 
     private struct Node {
@@ -35,7 +37,7 @@ struct TreeText: Sendable {
         let pairing = tree.isBonded ? "  bonded" : tree.isPaired ? "  paired" : ""
         let head = "  \(tree.address)  \(tree.addressType)\(numbers)\(pairing)"
         let first = page.line([(tree.name.map(DisplayText.name) ?? "(no name)", [.bold]), (head, [])])
-        return [first] + entries(tree).map { page.line($0.parts) }
+        return [first] + entries(tree).flatMap { page.wrapped($0.parts, below: ($0.indent, [.dim])) }
     }
 
     /// Returns the lines of the attributes.
@@ -63,8 +65,10 @@ struct TreeText: Sendable {
         for (index, node) in nodes.enumerated() {
             let isLast = index == nodes.count - 1
             let branch = trunk + (isLast ? page.glyphs.lastBranch : page.glyphs.branch)
-            entries.append(Entry(handle: node.handle, parts: [(branch, [.dim])] + node.parts))
-            append(node.children, below: trunk + (isLast ? "   " : page.glyphs.trunk), to: &entries)
+            let below = trunk + (isLast ? "   " : page.glyphs.trunk)
+            let indent = below + (node.children.isEmpty ? "   " : page.glyphs.trunk)
+            entries.append(Entry(handle: node.handle, parts: [(branch, [.dim])] + node.parts, indent: indent))
+            append(node.children, below: below, to: &entries)
         }
     }
 

@@ -40,9 +40,6 @@ struct Scan: Sendable {
                 do { try await follow(manager, &display, loop) } catch { failure = error }
                 seconds = display.seconds
                 await manager.endScan()
-            } catch var problem as ToolFailure {
-                problem.status = 1
-                throw problem
             } catch is CancellationError {}
             do {
                 try finish(&display, seconds, restarts: manager.statistics.scanRestarts)

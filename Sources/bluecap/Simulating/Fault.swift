@@ -166,6 +166,12 @@ struct Fault: Sendable {
         return forms.map { "  \(DisplayText.padded($0.usage, to: width))  \($0.summary)" }.joined(separator: "\n")
     }
 
+    /// The names, if none of them is in a command line.
+    static func names(missingIn words: some Sequence<String>) -> [String] {
+        let names = forms.map(\.name)
+        return words.contains(where: names.contains) ? [] : names
+    }
+
     // MARK: Words
 
     private func misuse(_ why: String) -> ToolFailure { ToolFailure("\(why). Usage: \(form.usage)") }

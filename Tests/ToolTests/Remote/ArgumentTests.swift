@@ -30,6 +30,15 @@ final class AttributeArgumentTests: XCTestCase {
         XCTAssertTrue(refusal("180D/2A19").hasPrefix("The peripheral has no characteristic \"180D/2A19\""))
     }
 
+    func testAMisspeltCharacteristicIsAnsweredWithTheNearestName() {
+        for text in ["Batery Level", "battery lvel", "Battery"] {
+            XCTAssertTrue(refusal(text).hasSuffix(" Did you mean \"Battery Level\"?"), refusal(text))
+        }
+        let text = refusal("Heart Rate/Body Senser Location")
+        XCTAssertTrue(text.hasSuffix(" Did you mean \"Heart Rate/Body Sensor Location\"?"), text)
+        XCTAssertFalse(refusal("Glucose").contains("Did you mean"))
+    }
+
     func testAnotherHandleIsNamedAsWhatItIs() {
         XCTAssertEqual(
             refusal("@0028"),

@@ -26,6 +26,23 @@ final class TreeTextTests: XCTestCase {
             ])
     }
 
+    func testALineThatIsWiderThanTheTerminalIsBrokenBeforeWordsBelowTheTree() {
+        let page = Page(width: 40, isColoured: false, glyphs: .unicode)
+        let lines = TreeText(page: page).lines(TreeSamples.strap).map(\.text)
+        XCTAssertEqual(
+            Array(lines.dropFirst().prefix(6)),
+            [
+                "├─ Heart Rate  180D  @0028  includes",
+                "│  │  Battery",
+                "│  ├─ Heart Rate Measurement  2A37",
+                "│  │  │  @0029  notify",
+                "│  │  └─ Client Characteristic",
+                "│  │     Configuration  2902  @002b",
+            ])
+        // A word that is wider than the terminal is not cut.
+        XCTAssertTrue(lines.contains { $0.contains("6E400002-B5A3-F393-E0A9-E50E24DCCA9E") })
+    }
+
     func testAPlainLocaleGetsPlainLetters() {
         XCTAssertTrue(text(TreeSamples.strap, .ascii).allSatisfy { $0.utf8.allSatisfy { $0 < 0x80 } })
     }
