@@ -37,7 +37,7 @@ final class TreeTextTests: XCTestCase {
                 "│  ├─ Heart Rate Measurement  2A37",
                 "│  │  │  @0029  notify",
                 "│  │  └─ Client Characteristic",
-                "│  │     Configuration  2902  @002b",
+                "│  │        Configuration  2902  @002b",
             ])
         // A word that is wider than the terminal is not cut.
         XCTAssertTrue(lines.contains { $0.contains("6E400002-B5A3-F393-E0A9-E50E24DCCA9E") })
