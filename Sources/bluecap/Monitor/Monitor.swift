@@ -99,7 +99,7 @@ struct Monitor: Sendable {
 
     /// Throws what fails within the session of the peripheral, which knows the reason.
     private func forward(
-        _ loop: Loop, of peripheral: Peripheral, _ names: [UInt32: String] = [:], _ send: Send
+        _ loop: Loop, of peripheral: Peripheral, _ names: [UInt32: String], _ send: Send
     ) async throws {
         send(.ready(peripheral, names))
         for await event in loop {
@@ -122,7 +122,7 @@ struct Monitor: Sendable {
             loop.observe(sightings, failure: Event.failed) {
                 $0.identifier == identifier ? $0.rssi.map { .strength($0, Date()) } : nil
             }
-            try await forward(loop, of: peripheral, send)
+            try await forward(loop, of: peripheral, [:], send)
         }
     }
 
