@@ -94,7 +94,7 @@ struct BlueCapTool: AsyncParsableCommand {
     /// Moves the options of simulation to the end of a help text: the argument parser prints options with a title first.
     static func withSimulationLast(_ help: String) -> String {
         var lines = help.split(separator: "\n", omittingEmptySubsequences: false)
-        guard let start = lines.firstIndex(of: "\(SimulationChoice.title.uppercased()):"),
+        guard let start = lines.firstIndex(of: "\(SimulationOptions.title.uppercased()):"),
             let end = lines[start...].firstIndex(of: "OPTIONS:")
         else { return help }
         lines += lines[start..<end]

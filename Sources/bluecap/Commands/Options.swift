@@ -121,6 +121,8 @@ struct CountOption: ParsableArguments {
 }
 
 struct SimulationOptions: ParsableArguments {
+    static let title = "Simulation"
+
     @Option(
         help: ArgumentHelp("The virtual peripherals: room, empty, crowd:N or a JSON file.", valueName: "file|name"),
         completion: Arguments.nameOrFile(["room", "empty"]), transform: { try Room.named($0) })
@@ -163,19 +165,18 @@ struct SimulationOptions: ParsableArguments {
     }
 }
 
-/// Whether a command uses a simulated BlueZ, and which.
-struct SimulationChoice: ParsableArguments {
-    static let title = "Simulation"
-
-    @Flag(help: "Use a simulated BlueZ with virtual peripherals: needs no radio and no rights.")
-    var simulated = false
-
-    @OptionGroup var options: SimulationOptions
+struct SimulatedOption: ParsableArguments {
+    @Flag(
+        name: .customLong("simulated"),
+        help: "Use a simulated BlueZ with virtual peripherals: needs no radio and no rights.")
+    var isOn = false
 }
 
 /// Which adapter a command uses: the machine's, or a simulated one.
 struct RadioOptions: ParsableArguments {
-    @OptionGroup(title: SimulationChoice.title) var simulation: SimulationChoice
+    @OptionGroup(title: SimulationOptions.title) var choice: SimulatedOption
+
+    @OptionGroup(title: SimulationOptions.title) var simulation: SimulationOptions
 
     @Option(
         help: ArgumentHelp(
@@ -188,16 +189,13 @@ struct RadioOptions: ParsableArguments {
     private static let variable = "BLUECAP_ADAPTER"
 
     private var chosenAdapter: String? {
-        let usual = isSimulated ? nil : ProcessInfo.processInfo.environment[Self.variable]
+        let usual = choice.isOn ? nil : ProcessInfo.processInfo.environment[Self.variable]
         return adapter ?? (usual?.isEmpty == true ? nil : usual)
     }
 
-    var isSimulated: Bool { simulation.simulated }
-
     func validate() throws {
-        let options = simulation.options
-        let option = options.peripherals != nil ? "--peripherals" : options.bluez != nil ? "--bluez" : nil
-        if let option, !isSimulated { throw ValidationError("\(option) chooses what is simulated: add --simulated.") }
+        let option = simulation.peripherals != nil ? "--peripherals" : simulation.bluez != nil ? "--bluez" : nil
+        if let option, !choice.isOn { throw ValidationError("\(option) chooses what is simulated: add --simulated.") }
         do {
             try CentralManager.Configuration(adapter: chosenAdapter).check()
         } catch {
@@ -212,7 +210,7 @@ struct RadioOptions: ParsableArguments {
         _ common: CommonOptions, isVisited: Bool = false, _ work: @escaping @Sendable (Radio) async throws -> Void
     ) async throws {
         try await CommandRun.run { [self] in
-            let simulator = isSimulated ? try simulation.options.makeSimulator() : nil
+            let simulator = choice.isOn ? try simulation.makeSimulator() : nil
             defer { simulator?.end() }
             if isVisited, let simulator { Visitor.visitAdapters(of: simulator) }
             // Log lines would disturb the line of the present step.
