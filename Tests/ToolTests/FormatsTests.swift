@@ -55,7 +55,7 @@ final class FormatsTests: XCTestCase {
 
     func testAnErrorNamesTheFileAndTheMember() {
         for (text, problem) in [
-            #"{"names":1}"#: "names: ", #"{"key":{}}"#: #"unknown key "key""#,
+            #"{"names":1}"#: "names: ", #"{"key":{}}"#: #"line 1, column 2: key: unknown key"#,
             #"{"names":{"12":"x"}}"#: #"names: "12" is no UUID"#,
             #"{"keys":{"12":"x"}}"#: #"keys: "12" is not the address of a key of 32 hexadecimal digits"#,
             #"{"decoders":[{"name":"x","company":"y","fields":[]}]}"#: #"decoders[0].company: "y" is not a company"#,

@@ -77,6 +77,12 @@ enum Arguments {
         }
     }
 
+    /// Returns the adapters that the kernel lists in a folder. Links are there too, such as hci0:64.
+    static func adapters(in folder: String) -> [String] {
+        let names = try? FileManager.default.contentsOfDirectory(atPath: folder)
+        return (names ?? []).filter { !$0.contains(":") }.sorted()
+    }
+
     // MARK: Advertisements
 
     /// The assigned services (Assigned Numbers, 3.4), by the names that the completions offer: `heart-rate`.

@@ -181,8 +181,7 @@ struct RadioOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "The adapter: hci0, or its address. (default: \(variable), or the library's choice)", valueName: "adapter"),
-        // The kernel lists links there too, such as hci0:64.
-        completion: .shellCommand("ls /sys/class/bluetooth 2>/dev/null | grep -v :"))
+        completion: .custom { _, _, _ in Arguments.adapters(in: "/sys/class/bluetooth") })
     var adapter: String?
 
     /// The environment variable with the adapter. A simulator of one command has only hci0.

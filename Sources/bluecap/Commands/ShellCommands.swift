@@ -19,7 +19,7 @@ struct ShellCommand: AsyncParsableCommand {
 
             Examples:
               bluecap shell "Pulse Strap 7F" --simulated
-              echo 'read 2A19 "Body Sensor Location"' | bluecap shell "Pulse Strap 7F" --simulated
+              echo 'read 2A19 2A38' | bluecap shell "Pulse Strap 7F" --simulated
 
             \(ShellOptions.statuses)
             """)

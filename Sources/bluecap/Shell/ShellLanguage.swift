@@ -132,7 +132,9 @@ private struct ReadStatement: ShellStatement {
 
     func run(in shell: Shell) async throws {
         let style = ValueStyle(form: form, template: shell.format == .json ? .json : nil)
-        try await shell.remote.read(characteristics, in: shell.attributes(), style) { try await shell.console.write($0) }
+        try await shell.remote.read(characteristics, in: shell.attributes(), style) {
+            try await shell.console.write($0)
+        }
     }
 }
 

@@ -26,7 +26,7 @@ final class ShellWordsTests: XCTestCase {
     func testALineThatIsNoCommandIsRefusedWithWhatItTakes() {
         for (line, part) in [
             ("raed 2A19", "\"raed\" is not a command: `help`"), ("read", "Missing expected argument"),
-            ("read 2A19 as foo", "'auto'"), ("notify 2A37 count 0", "count takes a number from 1"),
+            ("read 2A19 as foo", "- auto"), ("notify 2A37 count 0", "count takes a number from 1"),
             ("sleep x", "number"),
             ("write 2A39", "<value>"), ("read \"2A19", "quotation mark"), ("read @zz", "characteristics"),
             ("quit now", "now"),
