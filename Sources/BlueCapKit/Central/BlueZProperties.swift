@@ -46,33 +46,13 @@ package indirect enum BlueZValue: Sendable {
     }
 }
 
-extension CentralSession {
-    /// Returns the reply to a call of BlueZ, or throws a ``BusError``. The call is made on the loop.
-    fileprivate func reply<Reply: Sendable>(
-        _ call: @escaping @Sendable (BlueZClient, @escaping BlueZCompletion<Reply>) -> Void
-    ) async throws -> Reply {
-        try await withCheckedThrowingContinuation { continuation in
-            loop.perform { [client] in
-                call(client) { continuation.resume(with: $0.mapError { BusError($0) }) }
-            }
-        }
-    }
-
-    /// Returns all properties of an adapter or a device, also those that this library does not use.
-    fileprivate func properties(of object: ObjectKey) async throws -> [BlueZValue.Entry] {
-        var reader = try await reply { $0.daemon.getProperties(of: object, completion: $1) }.reader
-        guard case .entries(let properties)? = BlueZValue(&reader) else { return [] }
-        return properties
-    }
-}
-
 extension CentralManager {
     /// Returns the adapters of BlueZ in the order of their names, with all properties, or throws a ``BusError``.
     package func adapters() async throws -> [(name: String, properties: [BlueZValue.Entry])] {
-        let keys = try await session.reply { $1(.success($0.withTree { AdapterChoice.candidates(in: $0) })) }
+        let keys = try await reply { $1(.success($0.withTree { AdapterChoice.candidates(in: $0) })) }
         var adapters: [(name: String, properties: [BlueZValue.Entry])] = []
         for (candidate, key) in keys.sorted(by: { $0.key.name < $1.key.name }) {
-            adapters.append((candidate.name, try await session.properties(of: key)))
+            adapters.append((candidate.name, try await properties(of: key)))
         }
         return adapters
     }
@@ -81,7 +61,7 @@ extension CentralManager {
     package func setAdapterProperty(_ name: String, to value: BlueZValue) async throws {
         let (adapter, state) = session.core.withLock { ($0.shell.adapter, $0.managerState) }
         guard let adapter else { throw BusError.unusable(state) }
-        try await session.reply { client, completion in
+        try await reply { client, completion in
             let signature = if case .flag = value { "b" } else { "s" }
             client.daemon.setProperty(name, signature, of: adapter, completion: completion) { writer in
                 if case .flag(let flag) = value { writer.bool(flag) }
@@ -89,20 +69,38 @@ extension CentralManager {
             }
         }
     }
-}
 
-extension Peripheral {
     /// Returns all properties of BlueZ's device, or throws a ``BusError``.
-    package func properties() async throws -> [BlueZValue.Entry] { try await session.properties(of: device()) }
-
-    /// Ends the link, whichever program has made it, or throws a ``BusError``.
-    package func endLink() async throws {
-        let device = try device()
-        try await session.reply { $0.connector.disconnect(device, completion: $1) }
+    package func properties(of peripheral: Peripheral) async throws -> [BlueZValue.Entry] {
+        try await properties(of: device(of: peripheral))
     }
 
-    private func device() throws(BusError) -> ObjectKey {
-        guard let device = session.readRecord(key, { $0.present }) else { throw BusError.noDevice }
+    /// Ends the link of a peripheral, whichever program has made it, or throws a ``BusError``.
+    package func endLink(of peripheral: Peripheral) async throws {
+        let device = try device(of: peripheral)
+        try await reply { $0.connector.disconnect(device, completion: $1) }
+    }
+
+    private func device(of peripheral: Peripheral) throws(BusError) -> ObjectKey {
+        guard let device = session.readRecord(peripheral.key, { $0.present }) else { throw BusError.noDevice }
         return device
+    }
+
+    /// Returns all properties of an adapter or a device, also those that this library does not use.
+    private func properties(of object: ObjectKey) async throws -> [BlueZValue.Entry] {
+        var reader = try await reply { $0.daemon.getProperties(of: object, completion: $1) }.reader
+        guard case .entries(let properties)? = BlueZValue(&reader) else { return [] }
+        return properties
+    }
+
+    /// Returns the reply to a call of BlueZ, or throws a ``BusError``. The call is made on the loop.
+    private func reply<Reply: Sendable>(
+        _ call: @escaping @Sendable (BlueZClient, @escaping BlueZCompletion<Reply>) -> Void
+    ) async throws -> Reply {
+        try await withCheckedThrowingContinuation { continuation in
+            session.loop.perform { [client = session.client] in
+                call(client) { continuation.resume(with: $0.mapError { BusError($0) }) }
+            }
+        }
     }
 }

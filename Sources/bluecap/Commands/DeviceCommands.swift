@@ -115,9 +115,9 @@ struct DisconnectCommand: AsyncParsableCommand {
     @OptionGroup var json: JSONOption
 
     func run() async throws {
-        try await remote.withKnown { [json] peripheral, console in
+        try await remote.withKnown { [json] manager, peripheral, console in
             await console.stage("Disconnecting …")
-            try await peripheral.endLink()
+            try await manager.endLink(of: peripheral)
             try await console.write(BondedDevice(peripheral).line(json))
         }
     }
@@ -143,8 +143,8 @@ struct InfoCommand: AsyncParsableCommand {
     @OptionGroup var json: JSONOption
 
     func run() async throws {
-        try await remote.withKnown { [json] peripheral, console in
-            let properties = try await peripheral.properties()
+        try await remote.withKnown { [json] manager, peripheral, console in
+            let properties = try await manager.properties(of: peripheral)
             let lines = properties.map { "\($0.name): \($0.value.text)" }
             try await console.write(
                 json.isOn ? BlueZValue.entries(properties).json.text : lines.joined(separator: "\n"))
@@ -175,7 +175,7 @@ struct TrustCommand: AsyncParsableCommand {
     @OptionGroup var json: JSONOption
 
     func run() async throws {
-        try await remote.withKnown { [remove, json] peripheral, console in
+        try await remote.withKnown { [remove, json] _, peripheral, console in
             _ = try await peripheral.setTrusted(!remove).value
             try await console.write(BondedDevice(peripheral).line(json))
         }
@@ -184,9 +184,11 @@ struct TrustCommand: AsyncParsableCommand {
 
 extension RemoteOptions {
     /// Does the work with the peripheral without a connection. It need not be in range if BlueZ knows it.
-    fileprivate func withKnown(_ work: @escaping @Sendable (Peripheral, Console) async throws -> Void) async throws {
+    fileprivate func withKnown(
+        _ work: @escaping @Sendable (CentralManager, Peripheral, Console) async throws -> Void
+    ) async throws {
         try await withSession(PairingPlan()) { session in
-            try await session.find(amongKnown: true) { try await work($1, session.console) }
+            try await session.find(amongKnown: true) { try await work($0, $1, session.console) }
         }
     }
 }
