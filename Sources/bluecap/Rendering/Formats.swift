@@ -98,8 +98,8 @@ struct FieldDecoder: AdvertisementDecoder, Decodable {
         enum Key: String, CodingKey, CaseIterable { case name, offset, type, factor, unit }
 
         let name, unit: String
-        let offset, size: Int
-        let isSigned, isBigEndian: Bool
+        let offset: Int
+        let form: NumberForm
         let factor: Double
 
         init(from decoder: any Decoder) throws {
@@ -109,20 +109,18 @@ struct FieldDecoder: AdvertisementDecoder, Decodable {
             offset = try container.number(0...65_535, forKey: .offset) ?? 0
             factor = try container.decodeIfPresent(Double.self, forKey: .factor) ?? 1
             let type = try container.value(.type, "a type, such as u8, i16le or u32be") {
-                $0.wholeMatch(of: /([iu])(8|16|24|32)(le|be)?/)?.output
+                $0.wholeMatch(of: /([iu](?:8|16|24|32))(?:le|(be))?/).flatMap { NumberForm("\($0.1)\($0.2 ?? "")") }
             }
-            guard let type, let bits = Int(type.2) else { throw container.failure(.type, "the field has no type") }
-            (isSigned, size, isBigEndian) = (type.1 == "i", bits / 8, type.3 == "be")
+            guard let type else { throw container.failure(.type, "the field has no type") }
+            form = type
         }
 
         /// `nil` if the data ends before.
         func value(in data: Data) -> SensorValue? {
-            guard data.count >= offset + size else { return nil }
-            let bytes = Array(data.dropFirst(offset).prefix(size))
-            let bits = (isBigEndian ? bytes : bytes.reversed()).reduce(Int64(0)) { $0 << 8 | Int64($1) }
-            let number = isSigned && bits >> (8 * size - 1) == 1 ? bits - 1 << (8 * size) : bits
+            guard let number = form.numbers(in: data.dropFirst(offset).prefix(form.size))?.first.flatMap({ Double($0) })
+            else { return nil }
             // The nearest decimal fraction: 3 × 0.1 is not 0.3.
-            let rounded = (Double(number) * factor * 1e9).rounded() / 1e9
+            let rounded = (number * factor * 1e9).rounded() / 1e9
             return SensorValue(SensorQuantity(rawValue: name), .number(rounded), unit: unit)
         }
     }
