@@ -40,10 +40,11 @@ struct AdaptersCommand: AsyncParsableCommand {
     func run() async throws {
         try await radio.run(common) { [self] radio in
             try await radio.withCentral(needsPower: false) { manager in
-                let names = try await manager.adapters().map(\.name)
-                let isChange = power != nil || alias != nil || discoverable != nil
-                if isChange, radio.adapter == nil, names.count > 1 {
-                    throw ToolFailure("Name one of the adapters with --adapter: \(names.joined(separator: ", ")).")
+                if power != nil || alias != nil || discoverable != nil, radio.adapter == nil {
+                    let names = try await manager.adapters().map(\.name)
+                    guard names.count <= 1 else {
+                        throw ToolFailure("Name one of the adapters with --adapter: \(names.joined(separator: ", ")).")
+                    }
                 }
                 if let power { try await set("Powered", .flag(power == .on), manager) }
                 if let alias { try await set("Alias", .text(alias), manager) }
