@@ -48,6 +48,7 @@ struct BlueCapTool: AsyncParsableCommand {
         Output.holdClosedDescriptors()
         do {
             try Output.checkOpenFiles()
+            let arguments = arguments
             try checkCommands(arguments)
             var command = try await asyncParseAsRoot(arguments)
             if var command = command as? any AsyncParsableCommand {
