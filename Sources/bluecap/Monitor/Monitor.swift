@@ -250,15 +250,18 @@ private struct MonitorFollower {
             if state == .poweredOn { remark(text, of: origin) } else { try beginGap(text, of: origin, date) }
         case .connection(.disconnect, let date):
             followed[origin].isConnected = false
-            let text = "The link was lost; trying to bring it back."
-            if monitor.style == nil { try beginGap(text, of: origin, date) } else { remark(text, of: origin) }
+            if monitor.style == nil {
+                try beginGap(Wording.linkIsLost, of: origin, date)
+            } else {
+                remark(Wording.linkIsLost, of: origin)
+            }
             peripheral.reconnect()
         case .connection(.timeout, _): peripheral.reconnect()
         case .connection(.connect, _):
             defer { followed[origin].isConnected = true }
             guard !followed[origin].isConnected, monitor.style == nil else { return }
             display.board.endGap(of: origin, at: display.seconds)
-            remark("The link is back.", of: origin)
+            remark(Wording.linkIsBack, of: origin)
         case .connection(.forceDisconnect, _), .connection(.giveUp, _): break
         case .failed(let error): throw error
         case .screen(let event): try display.handle(event)

@@ -152,8 +152,7 @@ struct Remote: Sendable {
         for entry in targets {
             guard let read = directory.readers[entry.handle] else { throw CharacteristicError.invalidated }
             let value = try await read(timeout)
-            if case .json? = style.template {
-            } else if style.form.text(of: value) == nil {
+            guard style.isJSON || style.form.text(of: value) != nil else {
                 throw style.form.misfit(value, of: style.names[entry.handle] ?? entry.label)
             }
             try await write(style.line(of: value, entry, nil))

@@ -154,9 +154,9 @@ extension TreeAttribute {
 extension AttributeTree.Reading {
     fileprivate var members: JSON.Members {
         switch self {
-        case .none: [("value", .null), ("fields", .null), ("quantities", .null), ("error", .null)]
+        case .none: AttributeValue.noMembers + [("error", .null)]
         case .value(let value): value.members + [("error", .null)]
-        case .failed(let why): [("value", .null), ("fields", .null), ("quantities", .null), ("error", JSON(why))]
+        case .failed(let why): AttributeValue.noMembers + [("error", JSON(why))]
         }
     }
 }

@@ -12,6 +12,8 @@ struct ValueStyle: Sendable {
 
     var form = ValueForm.auto
     var template: Template?
+    /// Whether values need no form to be printed.
+    var isJSON: Bool { if case .json? = template { true } else { false } }
     /// By their handles. One attribute needs no name.
     var names: [UInt32: String] = [:]
 

@@ -32,6 +32,9 @@ struct AttributeValue: Equatable, Sendable {
     /// The value for people, on one line.
     var text: String { data.isEmpty ? "(empty)" : ValueForm.auto.line(of: self) }
 
+    /// The members of a line without a value.
+    static let noMembers: JSON.Members = [("value", .null), ("fields", .null), ("quantities", .null)]
+
     /// The members of a line that contains the value: its bytes, the fields of its profile, and those that are numbers.
     var members: JSON.Members {
         guard !fields.isEmpty else { return [("value", JSON(data)), ("fields", .null), ("quantities", .null)] }

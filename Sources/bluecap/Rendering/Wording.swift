@@ -24,6 +24,9 @@ extension Named {
 
 /// How counts, times and assigned numbers are written.
 enum Wording {
+    static let linkIsLost = "The link was lost; trying to bring it back."
+    static let linkIsBack = "The link is back."
+
     /// "Apple, Inc."; "company 0x1234" if the company has no name.
     static func company(_ identifier: UInt16) -> String {
         AssignedNumbers.companyName(identifier) ?? "company 0x" + String(format: "%04X", Int(identifier))

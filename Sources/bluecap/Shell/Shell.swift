@@ -152,10 +152,10 @@ final class Shell: Sendable {
     private func connection(_ event: ConnectionEvent) async {
         guard !state.withLock({ $0.isPairing }) else { return }
         switch event {
-        case .connect where state.withLock({ $0.directory == nil }): await console.remark("The link is back.")
+        case .connect where state.withLock({ $0.directory == nil }): await console.remark(Wording.linkIsBack)
         case .disconnect:
             state.withLock { $0.directory = nil }
-            await console.remark("The link was lost; trying to bring it back.")
+            await console.remark(Wording.linkIsLost)
             remote.peripheral.reconnect()
         case .timeout: remote.peripheral.reconnect()
         case .connect, .forceDisconnect, .giveUp: break
@@ -245,14 +245,18 @@ final class Shell: Sendable {
     private func show(
         _ value: AttributeValue?, of entry: AttributeTree.Characteristic, _ form: ValueForm, _ date: Date
     ) async throws {
-        let head = [("event", JSON(value == nil ? "gap" : "value")), ("time", JSON(Wording.timestamp(date)))]
-        let json = JSON(head + entry.identity + (value.map(form.members) ?? []))
         let label = DisplayText.safe(entry.label)
         guard let value else {
             await console.remark("\(label): \(ValueEvent.gap(date).remark(.lines) ?? "")")
-            return format == .json ? try await console.write(json.text) : ()
+            guard format == .json else { return }
+            let head = [("event", JSON("gap")), ("time", JSON(Wording.timestamp(date)))]
+            return try await console.write(JSON(head + entry.identity).text)
         }
-        try await write("\(Wording.clock(date, in: .local))  \(label)  \(form.line(of: value))", json)
+        guard format == .json else {
+            return try await console.write("\(Wording.clock(date, in: .local))  \(label)  \(form.line(of: value))")
+        }
+        let event = ValueEvent.value(value, of: entry, date)
+        try await console.write(event.line(.json, ValueStyle(form: form)) ?? "")
     }
 
     /// Ends the subscription to a characteristic, or all of them.
