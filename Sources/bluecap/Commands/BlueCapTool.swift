@@ -65,17 +65,21 @@ struct BlueCapTool: AsyncParsableCommand {
 
     /// The arguments of the process. On a terminal, options without a command are those of the full-screen program.
     private static var arguments: [String] {
-        var arguments = Array(CommandLine.arguments.dropFirst())
-        // A negative number is a value to write. No option begins with a digit.
-        let isNegative = { (argument: String) in argument.starts(with: /-\.?\d/) }
-        if arguments.first == "write", !arguments.contains("--"), let place = arguments.lastIndex(where: isNegative) {
-            arguments += ["--", arguments.remove(at: place)]
-        }
+        let arguments = withNegativeNumber(Array(CommandLine.arguments.dropFirst()))
         let isCommand = arguments.first.map { !$0.hasPrefix("-") } ?? false
         let isQuestion =
             arguments.contains { ["-h", "--help", "--version", "--experimental-dump-help"].contains($0) }
             || arguments.first?.hasPrefix("--generate-completion-script") == true
         return isCommand || isQuestion || !ExploreCommand.hasScreen ? arguments : ["explore"] + arguments
+    }
+
+    /// Makes a negative number a value to write. No option begins with a digit.
+    static func withNegativeNumber(_ arguments: [String]) -> [String] {
+        let isNegative = { (argument: String) in argument.starts(with: /-\.?\d/) }
+        guard arguments.first == "write", !arguments.contains("--"),
+            let place = arguments.lastIndex(where: isNegative)
+        else { return arguments }
+        return arguments[..<place] + arguments[(place + 1)...] + ["--", arguments[place]]
     }
 
     /// Refuses a command that does not exist: the argument parser prints the help of the one above it.

@@ -53,9 +53,11 @@ struct NotifyCommand: AsyncParsableCommand {
     func run() async throws {
         var lines = LineOutput(path: output, limit: rotate, header: values.csv ? ValueStyle.header : nil)
         try lines.open()
-        try await remote.withSession(pairing.plan(), isPersistent: true) { [self, lines] session in
+        var style = values.style
+        style.isNamed = RemoteSession.shared != nil
+        try await remote.withSession(pairing.plan(), isPersistent: true) { [self, lines, style] session in
             try await Monitor(
-                count: count.values, duration: duration.seconds, format: values.json.format(), style: values.style,
+                count: count.values, duration: duration.seconds, format: values.json.format(), style: style,
                 output: lines
             ).run([(session, characteristics)])
         }

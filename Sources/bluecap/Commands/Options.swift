@@ -235,13 +235,14 @@ struct LinkOptions: ParsableArguments {
 
     @OptionGroup var common: CommonOptions
 
-    /// Does the work with a session that is not begun, for a peripheral.
+    /// Does the work with a session that is not begun, for a peripheral, or with that of the shell.
     ///
     /// - Parameter isPersistent: Whether a lost link is restored.
     func withSession(
         _ peripheral: PeripheralArgument, _ pairing: PairingPlan, isPersistent: Bool = false, keepsLink: Bool = false,
         _ work: @escaping @Sendable (RemoteSession) async throws -> Void
     ) async throws {
+        if let session = RemoteSession.shared { return try await work(session) }
         try await radio.run(common) { [self] radio in
             var radio = radio
             radio.keepsLinks = keepsLink

@@ -78,7 +78,7 @@ struct PairCommand: AsyncParsableCommand {
     func run() async throws {
         try await remote.run(plan) { [self] remote in
             await remote.console.stage("Pairing with \(remote.peripheral.name) …")
-            _ = try await remote.peripheral.pair(timeout: remote.timeout).value
+            try await remote.pair()
             // It returns when BlueZ has confirmed the mark, so that it is printed.
             if trust { _ = try await remote.peripheral.setTrusted(true).value }
             let device = BondedDevice(remote.peripheral)

@@ -10,7 +10,7 @@ struct ShellCommand: AsyncParsableCommand {
             It connects, and carries out the commands that are typed. Tab completes commands and characteristics, the arrows \
             bring back earlier lines, which are kept in the state directory unless they begin with a space. What a \
             characteristic sends is printed above the line that is typed. A lost link is restored. Ctrl-C interrupts the \
-            present command; a second one, Ctrl-D or quit ends.
+            present command, and so ends the notifications that it prints; a second one, Ctrl-D or quit ends.
 
             Without a terminal it reads the commands from standard input, and has no prompt. The first error ends it, unless \
             --keep-going is given, and names the number of its line.
@@ -43,12 +43,12 @@ struct RunCommand: AsyncParsableCommand {
         discussion: """
             It connects, and carries out the lines of the file, or of standard input if the file is "-", one after the \
             other. The first error ends it, unless --keep-going is given, and names its line. A file is checked before the \
-            connection is made. At the end of the file it disconnects; sleep, or notify with count or for, waits before.
+            connection is made. At the end of the file it disconnects; a last notify needs --count or --duration.
 
             \(ShellOptions.language)
 
             Examples:
-              printf 'read 2A19\\nnotify 2A37 count 3\\n' > strap.txt
+              printf 'read 2A19\\nnotify 2A37 --count 3\\n' > strap.txt
               bluecap run strap.txt "Pulse Strap 7F" --simulated
               echo 'write 2A39 01' | bluecap run - "Pulse Strap 7F" --simulated
 
@@ -68,7 +68,10 @@ struct RunCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await options.run(
-            file == "-" ? .lines(ShellOptions.standardInput) : .script(name: file, ShellLanguage.script(file)), remote)
+            file == "-"
+                ? .lines(ShellOptions.standardInput)
+                : .script(name: file, ShellStatement.script(file, for: remote.peripheral)),
+            remote)
     }
 }
 
@@ -85,14 +88,11 @@ struct ShellOptions: ParsableArguments {
     /// For the help of both commands.
     static let language = """
         Commands:
-        \(ShellLanguage.help)
+        \(ShellStatement.help)
 
-        Words with spaces are enclosed in quotation marks, and # begins a comment. The forms of values are those of \
-        `bluecap read` and `bluecap write`. Without count and for, notify does not wait, and the values are printed during \
-        the next commands until stop. With --json each value, tree and device is an object on one line; what is sent has \
-        the members event, time, uuid, name, handle, value and fields.
-
-        \(AttributeArgument.discussion)
+        The commands are those of `bluecap` with their arguments and options, but without the peripheral: `help read`. \
+        Words with spaces are enclosed in quotation marks, and # begins a comment. An & at its end lets notify print the \
+        values during the next commands, until stop. With --json all commands print JSON, unless they have --csv or --format.
         """
 
     /// The end of the help of both commands.
@@ -113,9 +113,9 @@ struct ShellOptions: ParsableArguments {
             var session = session
             let refusal = Locked<ToolFailure?>(nil)
             session.refusal = refusal
-            try await session.run { remote in
+            try await session.run { [session] remote in
                 let shell = Shell(
-                    remote: remote, source: source, keepsGoing: keepGoing, format: json.format(), refusal: refusal)
+                    session, remote, source, isJSON: json.isOn, keepsGoing: keepGoing, refusal: refusal)
                 defer { status.withLock { $0 = shell.status } }
                 try await shell.run()
             }

@@ -76,6 +76,7 @@ struct Monitor: Sendable {
                 }
                 for event in early { feed.send(event) }
                 await targets[0].session.console.clear()
+                targets[0].session.whenReady()
                 try await MonitorFollower(monitor, followed, feed).run()
             }
         } failure: {
@@ -133,7 +134,7 @@ struct Monitor: Sendable {
         let directory = try await remote.discover()
         let sending: CBCharacteristicProperties = [.notify, .indicate]
         try await Loop.run { loop in
-            var (readable, names): ([Source], [UInt32: String]) = ([], [:])
+            var (sources, readable, names): ([Source], [Source], [UInt32: String]) = ([], [], [:])
             for argument in arguments {
                 let (entry, target, profile) = try await remote.find(
                     argument, in: directory, usableFor: style == nil ? sending.union(.read) : sending)
@@ -149,14 +150,25 @@ struct Monitor: Sendable {
                     }
                     continue
                 }
+                sources.append(source)
                 try await remote.subscribe(to: target, in: loop, failure: Event.failed) {
                     $0.map { .value($0, source, Date()) } ?? .gap(Date())
                 }
             }
             // The newest values at once: the next ones may be sent only when they change.
             for source in readable { read(source, loop, remote.timeout) }
-            loop.observe(remote.events, failure: Event.failed) { .connection($0.connectionEvent, Date()) }
-            try await forward(loop, of: remote.peripheral, names, send)
+            // A shell restores the link itself, and goes on without the subscriptions.
+            guard RemoteSession.shared != nil else {
+                loop.observe(remote.events, failure: Event.failed) { .connection($0.connectionEvent, Date()) }
+                return try await forward(loop, of: remote.peripheral, names, send)
+            }
+            let result = await Result { try await forward(loop, of: remote.peripheral, names, send) }
+            await cleanUp(within: remote.timeout) { [sources] in
+                for source in sources {
+                    _ = try? await source.characteristic.stopNotifying(timeout: remote.timeout).value
+                }
+            }
+            try result.get()
         }
     }
 

@@ -1,3 +1,4 @@
+import BlueCapKit
 import Foundation
 import Logging
 
@@ -7,18 +8,20 @@ actor Console {
     /// Seconds that a step may take before the console shows it.
     private static let patience = 0.6
 
-    private let showsStages: Bool
+    private var showsStages: Bool
     /// The number of the present step, so that the text of a step that is over never appears.
     private var number = 0
     private var isShown = false
     /// How many questions to the user are open on the terminal.
     private var questions = 0
-    private var typed: TypedLine?
 
     init(showsStages: Bool) { self.showsStages = showsStages }
 
-    /// Prints above this line from now on.
-    func setTyped(_ line: TypedLine?) { typed = line }
+    /// Shows no more steps: they would disturb a line that is typed.
+    func endStages() {
+        clear()
+        showsStages = false
+    }
 
     /// Shows what the command waits for from now on.
     func stage(_ text: String) {
@@ -35,7 +38,6 @@ actor Console {
     /// Removes the line that says what the command waits for.
     func clear() {
         number += 1
-        typed?.erase()
         guard isShown else { return }
         isShown = false
         try? Output.error.write("\r\u{1B}[K")
@@ -47,6 +49,7 @@ actor Console {
     ) async throws(Failure) -> Answer {
         clear()
         questions += 1
+        let typed = Output.typed.withLock { $0 }
         typed?.setSuspended(true)
         defer {
             questions -= 1
@@ -58,14 +61,12 @@ actor Console {
     func remark(_ text: String) {
         clear()
         Output.remark(text)
-        typed?.draw()
     }
 
     /// - Throws: As ``Output/write(_:)``.
     func write(_ line: String) throws {
         clear()
         try Output.standard.write(line + "\n")
-        typed?.draw()
     }
 
     /// Does a command's work, and removes the line that says what it waits for.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import BlueCapKit
 import Foundation
 
 /// A file descriptor that text is written to without a buffer, so that a reader receives each line at once. For pipes and
@@ -7,6 +8,9 @@ struct Output: Sendable {
     static let standard = Output(descriptor: STDOUT_FILENO)
     static let error = Output(descriptor: STDERR_FILENO)
 
+    /// The line that is typed in the last row of the terminal, above which everything is written.
+    static let typed = Locked<TypedLine?>(nil)
+
     let descriptor: Int32
 
     var isTerminal: Bool { isatty(descriptor) == 1 }
@@ -14,6 +18,15 @@ struct Output: Sendable {
     /// - Throws: `CancellationError` if the reader has closed its end, which is no failure; ``ToolFailure`` if the text
     ///   cannot be written, for example to a full disk.
     func write(_ text: String) throws {
+        try Self.typed.withLock { line in
+            line?.erase()
+            defer { line?.draw() }
+            try put(text)
+        }
+    }
+
+    /// As ``write(_:)``, without regard to a line that is typed.
+    func put(_ text: String) throws {
         var text = text
         try text.withUTF8 { bytes in
             var rest = bytes[...]

@@ -65,7 +65,7 @@ final class TypedLine: Sendable {
     }
 
     private func write(_ text: String) {
-        if state.withLock({ $0.isOpen && !$0.isSuspended }) { try? Output.standard.write("\r\u{1B}[K" + text) }
+        if state.withLock({ $0.isOpen && !$0.isSuspended }) { try? Output.standard.put("\r\u{1B}[K" + text) }
     }
 
     /// Leaves the terminal to questions.

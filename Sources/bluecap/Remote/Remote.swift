@@ -15,7 +15,9 @@ struct Remote: Sendable {
     /// Whether another program has made the link.
     let isForeign: Bool
     let console: Console
-    private let manager: CentralManager
+    let manager: CentralManager
+    /// Where the attributes are kept after the first discovery; `nil` if they are not.
+    var directory: Locked<AttributeDirectory?>?
     /// Set to true with the first request of a pairing.
     fileprivate let wasAsked = Locked(false)
     private let newest: Locked<Events>
@@ -80,7 +82,7 @@ struct Remote: Sendable {
         try await waitForLink()
     }
 
-    /// Pairs, with questions if the manager's policy rejects pairings.
+    /// Pairs, with questions if the manager's policy rejects pairings, as that of a shell may.
     func pair() async throws {
         let usual = manager.pairingPolicy
         if usual == .reject { manager.pairingPolicy = .ask }
@@ -105,7 +107,10 @@ struct Remote: Sendable {
     // MARK: Attributes
 
     func discover() async throws -> AttributeDirectory {
-        try await AttributeDirectory(of: peripheral, timeout: timeout)
+        if let known = directory?.withLock({ $0 }) { return known }
+        let found = try await AttributeDirectory(of: peripheral, timeout: timeout)
+        directory?.withLock { $0 = found }
+        return found
     }
 
     /// Finds the characteristic that an argument names. If it can be several, their descriptions are read for the error.
@@ -163,12 +168,12 @@ struct Remote: Sendable {
     ///
     /// - Parameter data: Returns the value's bytes.
     func write(
-        to argument: AttributeArgument, in directory: AttributeDirectory? = nil, withoutResponse: Bool,
+        to argument: AttributeArgument, withoutResponse: Bool,
         _ data: (CharacteristicProfile?) throws -> Data
     ) async throws -> (entry: AttributeTree.Characteristic, value: AttributeValue) {
         let wanted: CBCharacteristicProperties =
             withoutResponse ? .writeWithoutResponse : [.write, .writeWithoutResponse]
-        let (entry, target, profile) = try await find(argument, in: directory, usableFor: wanted)
+        let (entry, target, profile) = try await find(argument, usableFor: wanted)
         let data = try data(profile)
         let canConfirm = entry.properties.contains(.write)
         let type: CBCharacteristicWriteType =
@@ -227,12 +232,23 @@ struct RemoteSession: Sendable {
     let pairing: PairingPlan
     /// Where the reason of the newest rejection of a pairing is kept; `nil` if it ends the work.
     var refusal: Locked<ToolFailure?>?
+    /// The connection of a shell, which is used instead of a new one.
+    var remote: Remote?
+    /// Called when all subscriptions are made.
+    var whenReady: @Sendable () -> Void = {}
+
+    /// That of the shell to which the present command belongs.
+    @TaskLocal static var shared: RemoteSession?
 
     var console: Console { radio.console }
 
     /// - Throws: ``ToolFailure``, or `CancellationError` if the task was cancelled before the work was done.
     func run(_ work: @escaping @Sendable (Remote) async throws -> Void) async throws {
-        try await radio.withCentral(pairing.policy) { try await use($0, work) }
+        guard let remote else { return try await radio.withCentral(pairing.policy) { try await use($0, work) } }
+        do { try await work(remote) } catch {
+            if case CharacteristicError.invalidated = error { remote.directory?.withLock { $0 = nil } }
+            throw error is CancellationError ? error : remote.failure(of: error)
+        }
     }
 
     private func use(
@@ -278,6 +294,7 @@ struct RemoteSession: Sendable {
     func find(
         amongKnown: Bool = false, _ work: @escaping @Sendable (CentralManager, Peripheral) async throws -> Void
     ) async throws {
+        if let remote { return try await work(remote.manager, remote.peripheral) }
         try await radio.withCentral(pairing.policy) {
             try await work($0, try await find(with: $0, amongKnown: amongKnown))
         }

@@ -14,8 +14,9 @@ struct ValueStyle: Sendable {
     var template: Template?
     /// Whether values need no form to be printed.
     var isJSON: Bool { if case .json? = template { true } else { false } }
-    /// By their handles. One attribute needs no name.
+    /// By their handles. One attribute needs no name, unless the lines of other commands are between.
     var names: [UInt32: String] = [:]
+    var isNamed = false
 
     @Sendable static func template(_ text: String) throws -> Template {
         let names = text.matches(of: /\{[^{}]*\}/).map { String($0.0) }
@@ -39,7 +40,7 @@ struct ValueStyle: Sendable {
         let isQuoted = form == .auto && value.fields.isEmpty && text.hasPrefix("\"")
         let plain = isQuoted ? String(text.dropFirst().dropLast()) : text
         switch template {
-        case nil: return "\(date == nil ? "" : clock + "  ")\(names.count > 1 ? name + "  " : "")\(text)"
+        case nil: return "\(date == nil ? "" : clock + "  ")\(isNamed || names.count > 1 ? name + "  " : "")\(text)"
         case .csv:
             let fields = form == .auto || form == .profile ? value.fields : []
             let rows =

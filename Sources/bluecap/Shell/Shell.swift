@@ -1,7 +1,8 @@
+import ArgumentParser
 import BlueCapKit
 import Foundation
 
-/// Carries out commands over one connection, one after the other: those that are typed, or those of a script.
+/// Carries out lines over one connection, one after the other: those that are typed, or those of a script.
 final class Shell: Sendable {
     enum Source: Sendable {
         case terminal
@@ -9,19 +10,11 @@ final class Shell: Sendable {
         case script(name: String, [String])
     }
 
-    private enum FollowEvent: Sendable {
-        case value(Data?, Date)
-        case failed(any Error)
-        case timeIsOver
-    }
-
     private struct State {
         var status: Int32 = 0
-        /// The present attributes; `nil` after the link was lost.
-        var directory: AttributeDirectory?
-        /// The subscriptions that do not end with their command, by handles.
-        var live: [UInt32: Task<Void, Never>] = [:]
-        /// The present command.
+        /// What was begun in the background, by the handles of the characteristics.
+        var live: [Set<UInt32>: Task<Void, Never>] = [:]
+        /// The present line.
         var task: Task<Void, any Error>?
         /// Whether Ctrl-C was pressed since the line was entered.
         var isInterrupted = false
@@ -29,33 +22,38 @@ final class Shell: Sendable {
         var isPairing = false
     }
 
-    let remote: Remote
-    let format: Format
+    /// That of each line's command.
+    private let session: RemoteSession
+    private let remote: Remote
     private let source: Source
+    private let isJSON: Bool
     private let keepsGoing: Bool
     private let refusal: Locked<ToolFailure?>
+    private let directory = Locked<AttributeDirectory?>(nil)
     private let state = Locked(State())
 
     /// - Parameter refusal: Where the reason of a rejected pairing is kept.
-    init(remote: Remote, source: Source, keepsGoing: Bool, format: Format, refusal: Locked<ToolFailure?>) {
-        (self.remote, self.source, self.keepsGoing) = (remote, source, keepsGoing)
-        (self.format, self.refusal) = (format, refusal)
+    init(
+        _ session: RemoteSession, _ remote: Remote, _ source: Source, isJSON: Bool, keepsGoing: Bool,
+        refusal: Locked<ToolFailure?>
+    ) {
+        var (session, remote) = (session, remote)
+        remote.directory = directory
+        session.remote = remote
+        (self.session, self.remote, self.source) = (session, remote, source)
+        (self.isJSON, self.keepsGoing, self.refusal) = (isJSON, keepsGoing, refusal)
     }
 
-    var console: Console { remote.console }
+    private var console: Console { remote.console }
 
     /// That of the first command of a script that has failed.
     var status: Int32 { state.withLock { $0.status } }
 
-    func write(_ text: String, _ json: JSON) async throws {
-        try await console.write(format == .json ? json.text : text)
-    }
-
     /// Returns when the last command is done.
     func run() async throws {
         await console.stage("Discovering the services of \(remote.peripheral.name) …")
-        _ = try await attributes()
-        await console.clear()
+        _ = try await remote.discover()
+        await console.endStages()
         var typed: TypedLine?
         if case .terminal = source {
             typed = TypedLine(remote.name ?? remote.peripheral.address) { [state] isBusy in
@@ -68,16 +66,16 @@ final class Shell: Sendable {
                 }
                 CommandRun.interruption.withLock { $0 = isBusy ? interrupt : nil }
             }
-            await console.remark("Connected. Tab completes, `help` lists the commands, Ctrl-D ends.")
+            Output.remark("Connected. Tab completes, `help` lists the commands, Ctrl-D ends.")
         }
-        await console.setTyped(typed)
+        Output.typed.withLock { $0 = typed }
         let result = try await EventLoop<ConnectionEvent>.run { loop in
             loop.observe(remote.events) { $0.connectionEvent }
-            loop.perform { [self] in for await event in loop { await connection(event) } }
+            loop.perform { [self] in for await event in loop { connection(event) } }
             return await Result { try await runLines(typed) }
         }
+        Output.typed.withLock { $0 = nil }
         typed?.erase()
-        await console.setTyped(nil)
         CommandRun.interruption.withLock { $0 = nil }
         TypedLine.close()
         try? await stop(nil)
@@ -90,17 +88,17 @@ final class Shell: Sendable {
             number += 1
             refusal.withLock { $0 = nil }
             do {
-                guard let statement = try ShellLanguage.statement(line) else { continue }
-                if statement is QuitStatement { break }
-                try await perform(statement)
+                guard let statement = try ShellStatement(line, for: session.argument, isJSON: isJSON) else { continue }
+                if case .quit = statement { break }
+                try await perform(statement, number)
             } catch is CancellationError where typed != nil && !Task.isCancelled {
                 typed?.arm()
-                await console.remark("Interrupted.")
+                Output.remark("Interrupted.")
             } catch {
                 try Task.checkCancellation()
                 // The reader of the output has closed it.
                 if error is CancellationError { throw error }
-                await report(error, number)
+                report(error, number)
                 guard typed != nil || keepsGoing else { break }
             }
         }
@@ -110,16 +108,16 @@ final class Shell: Sendable {
     private func nextLine(_ number: Int, _ typed: TypedLine?) async -> String? {
         switch source {
         case .terminal:
-            await typed?.next { [self] words in
-                ShellLanguage.candidates(after: words, in: state.withLock { $0.directory?.tree })
+            await typed?.next { [directory] words in
+                ShellStatement.candidates(after: words, in: directory.withLock { $0?.tree })
             }
         case .lines(let lines): await lines.next()
         case .script(_, let lines): number < lines.count ? lines[number] : nil
         }
     }
 
-    private func perform(_ statement: any ShellStatement) async throws {
-        let task = Task { try await statement.run(in: self) }
+    private func perform(_ statement: ShellStatement, _ number: Int) async throws {
+        let task = Task { try await run(statement, number) }
         let isInterrupted = state.withLock { state in
             state.task = task
             return state.isInterrupted
@@ -131,150 +129,109 @@ final class Shell: Sendable {
             task.cancel()
         }
         state.withLock { $0.task = nil }
-        await console.clear()
         if task.isCancelled { throw CancellationError() }
         try result.get()
     }
 
-    private func report(_ error: any Error, _ number: Int) async {
-        if case CharacteristicError.invalidated = error { state.withLock { $0.directory = nil } }
+    private func run(_ statement: ShellStatement, _ number: Int) async throws {
+        switch statement {
+        case .command(var command):
+            if command is PairCommand { state.withLock { $0.isPairing = true } }
+            defer {
+                if command is PairCommand { pairingEnded() }
+            }
+            try await RemoteSession.$shared.withValue(session) { try await command.run() }
+        case .background(let command): try await begin(command, number)
+        case .stop(let argument): try await stop(argument)
+        case .sleep(let seconds): try await Task.sleep(for: .seconds(seconds))
+        case .text(let event, let text):
+            let json: JSON = ["event": JSON(event), "text": JSON(text)]
+            try await console.write(isJSON ? json.text : DisplayText.lines(text))
+        case .quit: break
+        }
+    }
+
+    private func report(_ error: any Error, _ number: Int) {
         let failure = refusal.withLock { $0 } ?? remote.failure(of: error)
         switch source {
-        case .terminal: return await console.remark(failure.description)
-        case .lines: await console.remark("line \(number): \(failure)")
-        case .script(let name, _): await console.remark("\(name):\(number): \(failure)")
+        case .terminal: return Output.remark(failure.description)
+        case .lines: Output.remark("line \(number): \(failure)")
+        case .script(let name, _): Output.remark("\(name):\(number): \(failure)")
         }
         state.withLock { if $0.status == 0 { $0.status = failure.status } }
     }
 
     // MARK: The link
 
-    private func connection(_ event: ConnectionEvent) async {
+    private func connection(_ event: ConnectionEvent) {
         guard !state.withLock({ $0.isPairing }) else { return }
         switch event {
-        case .connect where state.withLock({ $0.directory == nil }): await console.remark(Wording.linkIsBack)
+        case .connect where directory.withLock({ $0 == nil }): Output.remark(Wording.linkIsBack)
         case .disconnect:
-            state.withLock { $0.directory = nil }
-            await console.remark(Wording.linkIsLost)
+            directory.withLock { $0 = nil }
+            Output.remark(Wording.linkIsLost)
             remote.peripheral.reconnect()
         case .timeout: remote.peripheral.reconnect()
         case .connect, .forceDisconnect, .giveUp: break
         }
     }
 
-    func attributes() async throws -> AttributeDirectory {
-        if let known = state.withLock({ $0.directory }) { return known }
-        let directory = try await remote.discover()
-        state.withLock { $0.directory = directory }
-        return directory
+    private func pairingEnded() {
+        directory.withLock { $0 = nil }
+        state.withLock { $0.isPairing = false }
+        if remote.peripheral.state != .connected { remote.peripheral.reconnect() }
     }
 
-    func pair() async throws {
-        state.withLock { $0.isPairing = true }
-        defer {
-            state.withLock { ($0.isPairing, $0.directory) = (false, nil) }
-            if remote.peripheral.state != .connected { remote.peripheral.reconnect() }
-        }
-        try await remote.pair()
-    }
+    // MARK: The background
 
-    // MARK: Notifications
-
-    /// Prints what a characteristic sends until so many values have arrived or the time is over. Without both it returns with
-    /// the subscription, which ``stop(_:)`` ends.
-    func follow(_ argument: AttributeArgument, _ form: ValueForm, count: Int?, seconds: Double?) async throws {
-        let found = try await remote.find(argument, in: attributes(), usableFor: [.notify, .indicate])
-        await end(found.entry.handle)
-        guard count == nil, seconds == nil else {
-            return try await follow(found.entry, found.target, found.profile, form, count: count, seconds: seconds) {}
-        }
-        let handle = found.entry.handle
+    /// Returns when the command has subscribed.
+    private func begin(_ command: NotifyCommand, _ number: Int) async throws {
+        var handles: Set<UInt32> = []
+        for argument in command.characteristics { handles.insert(try await handle(of: argument)) }
+        await end(handles)
         let (outcomes, feed) = AsyncStream.makeStream(of: Result<Void, any Error>.self)
-        let task = Task { [self] in
-            let isSubscribed = Locked(false)
-            let result = await Result {
-                try await follow(found.entry, found.target, found.profile, form) {
-                    isSubscribed.withLock { $0 = true }
-                    feed.yield(.success(()))
-                }
-            }
-            feed.yield(result)
-            guard case .failure(let error) = result, !(error is CancellationError), isSubscribed.withLock({ $0 })
-            else { return }
-            await console.remark("\(found.entry.label): \(RemoteFailure.text(for: error))")
+        let isReady = Locked(false)
+        var session = session
+        session.whenReady = {
+            isReady.withLock { $0 = true }
+            feed.yield(.success(()))
         }
-        state.withLock { $0.live[handle] = task }
+        let task = Task { [self, session] in
+            let result = await Result { try await RemoteSession.$shared.withValue(session) { try await command.run() } }
+            feed.yield(result)
+            guard case .failure(let error) = result, !(error is CancellationError), isReady.withLock({ $0 })
+            else { return }
+            report(error, number)
+        }
+        state.withLock { $0.live[handles] = task }
         do {
             try await outcomes.first { _ in true }?.get()
             try Task.checkCancellation()
         } catch {
-            await end(handle)
+            await end(handles)
             throw error
         }
     }
 
-    private func follow(
-        _ entry: AttributeTree.Characteristic, _ target: Characteristic, _ profile: CharacteristicProfile?,
-        _ form: ValueForm, count: Int? = nil, seconds: Double? = nil, whenSubscribed: () -> Void
-    ) async throws {
-        let result = try await EventLoop<FollowEvent>.run { loop in
-            try await remote.subscribe(to: target, in: loop, failure: FollowEvent.failed) { .value($0, Date()) }
-            whenSubscribed()
-            if let seconds { loop.send(.timeIsOver, after: seconds) }
-            return await Result {
-                var count = count
-                for await event in loop {
-                    switch event {
-                    case .value(let data, let date):
-                        try await show(data.map { .init($0, profile: profile) }, of: entry, form, date)
-                    case .failed(let error): throw error
-                    case .timeIsOver: return
-                    }
-                    if case .value(.some, _) = event { count = count.map { $0 - 1 } }
-                    if count == 0 { return }
-                }
-            }
-        }
-        await cleanUp(within: remote.timeout) { [remote] in
-            let stop: Future<Characteristic> = target.stopNotifying(timeout: remote.timeout)
-            _ = try? await stop.value
-        }
-        try result.get()
+    private func handle(of argument: AttributeArgument) async throws -> UInt32 {
+        try await remote.find(argument, usableFor: [.notify, .indicate]).entry.handle
     }
 
-    private func show(
-        _ value: AttributeValue?, of entry: AttributeTree.Characteristic, _ form: ValueForm, _ date: Date
-    ) async throws {
-        let label = DisplayText.safe(entry.label)
-        guard let value else {
-            await console.remark("\(label): \(ValueEvent.gap(date).remark(.lines) ?? "")")
-            guard format == .json else { return }
-            let head = [("event", JSON("gap")), ("time", JSON(Wording.timestamp(date)))]
-            return try await console.write(JSON(head + entry.identity).text)
+    /// Ends the notifications of a characteristic in the background, or all of them.
+    private func stop(_ argument: AttributeArgument?) async throws {
+        let wanted = if let argument { try await handle(of: argument) } else { UInt32?.none }
+        let found = state.withLock { $0.live.keys.filter { handles in wanted.map(handles.contains) ?? true } }
+        if let argument, found.isEmpty {
+            throw ToolFailure("\(argument.text) has no notifications in the background: `notify … &` begins them.")
         }
-        guard format == .json else {
-            return try await console.write("\(Wording.clock(date, in: .local))  \(label)  \(form.line(of: value))")
-        }
-        let event = ValueEvent.value(value, of: entry, date)
-        try await console.write(event.line(.json, ValueStyle(form: form)) ?? "")
+        for handles in found { await end(handles) }
     }
 
-    /// Ends the subscription to a characteristic, or all of them.
-    func stop(_ argument: AttributeArgument?) async throws {
-        guard let argument else {
-            for handle in state.withLock({ $0.live.keys }) { await end(handle) }
-            return
+    private func end(_ handles: Set<UInt32>) async {
+        for overlapping in state.withLock({ $0.live.keys.filter { !$0.isDisjoint(with: handles) } }) {
+            let task = state.withLock { $0.live.removeValue(forKey: overlapping) }
+            task?.cancel()
+            await task?.value
         }
-        let entry = try await remote.find(argument, in: attributes(), usableFor: [.notify, .indicate]).entry
-        guard state.withLock({ $0.live[entry.handle] }) != nil else {
-            throw ToolFailure("There is no subscription to \(entry.label): `notify` makes one.")
-        }
-        await end(entry.handle)
-    }
-
-    private func end(_ handle: UInt32) async {
-        let task = state.withLock { $0.live.removeValue(forKey: handle) }
-        task?.cancel()
-        await task?.value
     }
 }

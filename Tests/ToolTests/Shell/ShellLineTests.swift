@@ -23,27 +23,33 @@ final class ShellWordsTests: XCTestCase {
         }
     }
 
+    private func statement(_ line: String) throws -> ShellStatement? {
+        try ShellStatement(line, for: XCTUnwrap(PeripheralArgument(argument: "Strap")), isJSON: true)
+    }
+
     func testALineThatIsNoCommandIsRefusedWithWhatItTakes() {
         for (line, part) in [
             ("raed 2A19", "\"raed\" is not a command: `help`"), ("read", "Missing expected argument"),
-            ("read 2A19 as foo", "- auto"), ("notify 2A37 count 0", "count takes a number from 1"),
-            ("sleep x", "number"),
-            ("write 2A39", "<value>"), ("read \"2A19", "quotation mark"), ("read @zz", "characteristics"),
-            ("quit now", "now"),
+            ("read 2A19 --as foo", "- auto"), ("notify 2A37 --count 0", "from 1 to"),
+            ("sleep x", "sleep does not take \"x\""), ("write 2A39", "<value>"), ("read \"2A19", "quotation mark"),
+            ("read @zz", "'@zz' is invalid"), ("quit now", "now"), ("read 2A19 &", "Only notify"),
+            ("read 2A19 --pair=ask", "of the whole shell"), ("write 2A39 -", "write the value"), ("stop @zz", "@zz"),
+            ("monitor 2A37", "\"monitor\" is not a command"),
         ] {
-            XCTAssertThrowsError(try ShellLanguage.statement(line)) { error in
+            XCTAssertThrowsError(try statement(line)) { error in
                 XCTAssertEqual((error as? ToolFailure)?.status, 64)
                 XCTAssertTrue("\(error)".contains(part), "\(error)")
-                XCTAssertFalse("\(error)".contains("--"), "\(error)")
             }
         }
         for line in [
-            "tree", "services", "read 2A19 2A38 as hex", "write AA01 'hello' as text without-response", "read 'as'",
-            "notify 2A37 count 2 for 1.5 as hex", "stop", "stop 2A37", "help", "echo --x -y", "sleep 0.1",
+            "tree", "read 2A19 2A38 --as hex", "write AA01 'hello' --as text --without-response",
+            "write AA01 -5 --as i8",
+            "notify 2A37 --count 2 --duration 1.5 --csv", "notify 2A37 &", "stop", "stop 2A37", "help", "help read",
+            "echo --x -y", "echo '&'", "sleep 0.1", "read --help",
         ] {
-            XCTAssertNoThrow(XCTAssertNotNil(try ShellLanguage.statement(line)), line)
+            XCTAssertNoThrow(XCTAssertNotNil(try statement(line)), line)
         }
-        XCTAssertNoThrow(XCTAssertNil(try ShellLanguage.statement("  # nothing")))
+        XCTAssertNoThrow(XCTAssertNil(try statement("  # nothing")))
     }
 }
 
@@ -84,7 +90,7 @@ final class ShellLineTests: XCTestCase {
     private func completed(_ text: String) -> (String, [String]) {
         var line = ShellLine()
         type(text, &line)
-        let found = line.complete { ShellLanguage.candidates(after: $0, in: TreeSamples.strap) }
+        let found = line.complete { ShellStatement.candidates(after: $0, in: TreeSamples.strap) }
         return (line.editor.text, found)
     }
 
@@ -95,10 +101,14 @@ final class ShellLineTests: XCTestCase {
         XCTAssertEqual(completed("read \"Body S").0, "read \"Body Sensor Location\" ")
         XCTAssertEqual(completed("notify h").0, "notify \"Heart Rate Measurement\" ")
         XCTAssertEqual(completed("write hea").0, "write \"Heart Rate Control Point\" ")
-        XCTAssertEqual(completed("write 2A39 ").1, [])
-        XCTAssertEqual(completed("write 2A39 01 w").0, "write 2A39 01 without-response ")
-        XCTAssertEqual(completed("read 2A38 as he").0, "read 2A38 as hex ")
-        XCTAssertEqual(completed("notify 2A37 ").1, ["count", "for", "as"])
+        XCTAssertEqual(completed("write 2A39 ").0, "write 2A39 --")
+        XCTAssertEqual(completed("write 2A39 --").1, ["--as", "--without-response", "--json", "--help"])
+        XCTAssertEqual(completed("write 2A39 01 --w").0, "write 2A39 01 --without-response ")
+        XCTAssertEqual(completed("read 2A38 --as he").0, "read 2A38 --as hex ")
+        XCTAssertEqual(
+            completed("notify 2A37 --").1,
+            ["--count", "--duration", "--as", "--json", "--csv", "--format", "--output", "--rotate", "--help"])
+        XCTAssertEqual(completed("help re").0, "help read ")
         XCTAssertEqual(completed("info x").0, "info x")
         // Two of one name, in one service.
         XCTAssertEqual(completed("read @004").1, ["@0041", "@0044"])

@@ -22,14 +22,14 @@ final class ShellProcessTests: XCTestCase, StartsPrograms {
             """
             # Two values.
             read 2A19
-            read "Body Sensor Location" 2A19 as hex
-            write AA01 'good day' as text
-            notify 2A37 count 2
+            read "Body Sensor Location" 2A19 --as hex
+            write AA01 'good day' --as text
+            notify 2A37 --count 2
             echo done  now
             read AA01
             """, on: bench)
         XCTAssertEqual(result.status, 0, "\(result)")
-        XCTAssertEqual(result.problems, [])
+        XCTAssertEqual(result.problems.map { $0.prefix(17) }, ["bluecap: 2 values"])
         XCTAssertEqual(result.lines.count, 7)
         XCTAssertEqual(Array(result.lines[..<3]), ["100 %", "Body Sensor Location  01", "Battery Level  64"])
         for line in result.lines[3...4] { XCTAssertTrue(line.contains("  Heart Rate Measurement  "), line) }
@@ -77,7 +77,7 @@ final class ShellProcessTests: XCTestCase, StartsPrograms {
     func testValuesArePrintedDuringTheNextCommandsAndAfterALostLink() throws {
         let bench = try RemoteBench()
         let run = try bench.start("shell", RemoteBench.name, "--json")
-        run.type("notify 2A19\nnotify 2A37\necho ready\nsleep 60\n")
+        run.type("notify 2A19 &\nnotify 2A37 &\necho ready\nsleep 60\n")
         _ = try run.line { $0.contains("ready") }
         let result = try bench.expectGapInShell(run)
         let values = try result.objects().filter { $0["event"] as? String == "value" }
@@ -88,13 +88,13 @@ final class ShellProcessTests: XCTestCase, StartsPrograms {
     func testAStoppedSubscriptionPrintsNothing() throws {
         let bench = try RemoteBench()
         let run = try bench.start("shell", RemoteBench.name)
-        run.type("notify 2A37\n")
+        run.type("notify 2A37 &\n")
         try run.waitForLines(2)
         run.type("stop 2A37\necho stopped\nsleep 0.3\nstop 2A37\n")
         run.closeInput()
         let result = try run.finish(status: 1)
         XCTAssertEqual(result.lines.last, "stopped")
-        XCTAssertTrue(result.problems.last?.contains("no subscription to Heart Rate Measurement") == true)
+        XCTAssertTrue(result.problems.last?.contains("2A37 has no notifications in the background") == true)
     }
 
     func testADeviceThatIsPairedShowsItsProtectedValue() throws {
@@ -149,7 +149,7 @@ final class ShellProcessTests: XCTestCase, StartsPrograms {
     func testValuesAreDrawnAboveTheLineThatIsTyped() throws {
         let run = try ToolRun(onTerminal: "shell 'Pulse Strap 7F' --simulated")
         try run.waitForText("7F> ")
-        run.type("notify 2A37\r")
+        run.type("notify 2A37 &\r")
         try run.waitForText("Heart Rate: 7")
         run.type("read 2A")
         try run.waitForText("7F> read 2A")
