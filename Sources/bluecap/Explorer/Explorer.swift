@@ -4,27 +4,10 @@ import Foundation
 /// The full-screen program: a table of what advertises, and the services and values of the peripherals that the user connects to.
 struct Explorer: Sendable {
     fileprivate enum Event: Sendable {
-        /// The inbox has sightings.
-        case sighted
-        case fellSilent(UUID)
-        case stateChanged
-        case scanFailed(any Error)
         case input
         case screen(ScreenEvent)
-        case connection(UUID, ConnectionEvent)
-        case linkFailed(UUID, any Error)
-        case discovered(UUID, AttributeDirectory)
-        case read(UUID, UInt32, AttributeTree.Reading)
-        case value(UUID, UInt32, Data)
-        case subscribed(UUID, UInt32, Bool)
-        case wrote(UUID, UInt32, AttributeValue)
-        case writeFailed(any Error)
-        case paired(UUID)
-        case pairingFailed(UUID, any Error)
-        /// Work with a peripheral has ended, with an error if it has failed.
-        case finished(UUID, (any Error)?)
-        case asked(Int, PairingRequest)
-        case questionEnded(Int)
+        /// What has happened with the peripherals.
+        case change(@Sendable (inout ExplorerSession) -> Void)
     }
 
     fileprivate typealias Loop = EventLoop<Event>
@@ -110,6 +93,7 @@ private struct ExplorerSession {
     private var peripherals: [UUID: Peripheral] = [:]
     private var links: [UUID: Link] = [:]
     private var requests: [Int: PairingRequest] = [:]
+    private var questionCount = 0
 
     init(_ explorer: Explorer, _ manager: CentralManager, _ loop: Explorer.Loop) {
         (self.explorer, self.manager, self.loop) = (explorer, manager, loop)
@@ -128,7 +112,7 @@ private struct ExplorerSession {
             switch event {
             case .input:
                 let keys = FullScreen.keys()
-                input.proceed()
+                input.resume()
                 for key in keys {
                     guard let effect = state.press(key) else { continue }
                     if effect == .quit { return }
@@ -143,27 +127,37 @@ private struct ExplorerSession {
                 FullScreen.reopen()
                 FullScreen.resize()
                 try draw()
-            default:
-                handle(event)
+            case .change(let change):
+                change(&self)
                 if let delay = pace.changed(at: clock.seconds) { loop.send(.screen(.frameIsDue), after: delay) }
             }
         }
     }
 
     private func observe() {
-        loop.observe(manager.whenStateChanges()) { _ in .stateChanged }
-        loop.observe(manager.whenPeripheralsExpire()) { .fellSilent($0.identifier) }
-        let count = Locked(0)
-        loop.observe(manager.whenPairingIsRequested()) { request in
-            let number = count.withLock { count in
-                count += 1
-                return count
-            }
-            return .asked(number, request)
+        loop.observe(manager.whenStateChanges()) { _ in .change { $0.stateChanged() } }
+        loop.observe(manager.whenPeripheralsExpire()) { peripheral in
+            .change { _ = $0.state.board.expire(peripheral.identifier) }
         }
+        loop.observe(manager.whenPairingIsRequested()) { request in .change { $0.ask(request) } }
         for peripheral in manager.retrieveConnectedPeripherals(withServices: []) { _ = inbox.add(peripheral) }
         let sightings = manager.startScanning(options: ScanOptions(allowsDuplicates: true))
-        loop.observe(sightings, failure: Explorer.Event.scanFailed) { [inbox] in inbox.add($0) ? .sighted : nil }
+        loop.observe(sightings) { error in
+            .change { $0.state.say(ToolFailure.text(of: error), isError: true) }
+        } _: { [inbox] in
+            inbox.add($0) ? .change { _ in } : nil
+        }
+    }
+
+    /// Does work beside the loop, and passes its result on.
+    private func begin<Value: Sendable>(
+        _ work: @escaping @Sendable () async throws -> Value,
+        then pass: @escaping @Sendable (inout ExplorerSession, Result<Value, any Error>) -> Void
+    ) {
+        loop.perform { [loop] in
+            let result = await Result { try await work() }
+            loop.send(.change { pass(&$0, result) })
+        }
     }
 
     private mutating func draw() throws {
@@ -181,53 +175,14 @@ private struct ExplorerSession {
 
     // MARK: Events
 
-    private mutating func handle(_ event: Explorer.Event) {
-        switch event {
-        case .sighted, .input, .screen: break
-        case .fellSilent(let identifier): _ = state.board.expire(identifier)
-        case .stateChanged:
-            let (present, explanation) = manager.standing
-            if let remark = watch.remark(present, explanation) { state.say(remark, isError: present != .poweredOn) }
-        case .scanFailed(let error): state.say(ToolFailure.text(of: error), isError: true)
-        case .connection(let identifier, let event): connection(event, identifier)
-        case .pairingFailed(let identifier, let error):
-            endPairing(identifier)
-            report(error, of: identifier)
-        case .linkFailed(let identifier, let error), .finished(let identifier, let error?):
-            state.devices[identifier]?.activity = nil
-            report(error, of: identifier)
-        case .finished(let identifier, nil): state.devices[identifier]?.activity = nil
-        case .discovered(let identifier, let directory): discovered(directory, identifier)
-        case .read(let identifier, let handle, let reading):
-            state.devices[identifier]?.tree?[readingOf: handle] = reading
-        case .value(let identifier, let handle, let data):
-            let value = AttributeValue(data, profile: links[identifier]?.directory?.characteristics[handle]?.profile)
-            state.devices[identifier]?.tree?[readingOf: handle] = .value(value)
-        case .subscribed(let identifier, let handle, let isLive):
-            state.devices[identifier]?.activity = nil
-            if isLive {
-                state.devices[identifier]?.live.insert(handle)
-            } else {
-                state.devices[identifier]?.live.remove(handle)
-            }
-        case .wrote(let identifier, let handle, let value):
-            state.form = nil
-            state.say("Written: \(value.text)")
-            guard case .characteristic(let entry)? = state.devices[identifier]?.tree?.attribute(handle),
-                entry.properties.contains(.read)
-            else { return }
-            perform(.read(identifier, [handle]))
-        case .writeFailed(let error):
-            state.form?.isSent = false
-            state.say(RemoteFailure.text(for: error), isError: true)
-        case .paired(let identifier):
-            endPairing(identifier)
-            state.say("Paired.")
-        case .asked(let number, let request): ask(number, request)
-        case .questionEnded(let number):
-            requests[number] = nil
-            state.withdrawQuestion(number)
-        }
+    private mutating func stateChanged() {
+        let (present, explanation) = manager.standing
+        if let remark = watch.remark(present, explanation) { state.say(remark, isError: present != .poweredOn) }
+    }
+
+    private mutating func failed(_ error: any Error, _ identifier: UUID) {
+        state.devices[identifier]?.activity = nil
+        report(error, of: identifier)
     }
 
     private mutating func report(_ error: any Error, of identifier: UUID) {
@@ -291,7 +246,9 @@ private struct ExplorerSession {
         perform(.read(identifier, tree.readable.filter { tree.isPaired || !tree[readingOf: $0].hasFailed }))
     }
 
-    private mutating func ask(_ number: Int, _ request: PairingRequest) {
+    private mutating func ask(_ request: PairingRequest) {
+        questionCount += 1
+        let number = questionCount
         let kind: ExplorerState.Question.Kind =
             switch request.kind {
             case .displayPasskey: .display
@@ -300,9 +257,11 @@ private struct ExplorerSession {
             }
         requests[number] = request
         state.ask(.init(number: number, kind: kind, text: request.question))
-        loop.perform { [loop] in
-            try? await request.whenEnded().value
-            loop.send(.questionEnded(number))
+        begin {
+            try await request.whenEnded().value
+        } then: { session, _ in
+            session.requests[number] = nil
+            session.state.withdrawQuestion(number)
         }
     }
 
@@ -326,15 +285,12 @@ private struct ExplorerSession {
             links[identifier]?.stopReading?()
             links[identifier]?.isPairing = true
             state.devices[identifier]?.activity = "Pairing …"
-            loop.perform { [loop, manager, timeout = explorer.timeout] in
-                // Values that need a pairing do not cause one: the user pairs with a key.
-                manager.pairingPolicy = .ask
-                defer { manager.pairingPolicy = .reject }
-                do {
-                    _ = try await remote.peripheral.pair(timeout: timeout).value
-                    loop.send(.paired(identifier))
-                } catch {
-                    loop.send(.pairingFailed(identifier, error))
+            // Values that need a pairing do not cause one: the user pairs with a key.
+            begin(remote.pair) { session, result in
+                session.endPairing(identifier)
+                switch result {
+                case .success: session.state.say("Paired.")
+                case .failure(let error): session.report(error, of: identifier)
                 }
             }
         case .answer(let question, let answer):
@@ -352,22 +308,25 @@ private struct ExplorerSession {
 
     private mutating func connect(_ identifier: UUID) {
         guard let peripheral = peripherals[identifier] else { return }
-        let remote = Remote(
+        var remote = Remote(
             peripheral, of: manager, connectionTimeout: explorer.timeout, timeout: explorer.timeout, isPersistent: true,
             console: explorer.radio.console)
+        remote.directory = Locked(nil)
         links[identifier] = Link(remote: remote)
-        loop.observe(remote.events, failure: { .linkFailed(identifier, $0) }) {
-            .connection(identifier, $0.connectionEvent)
+        loop.observe(remote.events) { error in
+            .change { $0.failed(error, identifier) }
+        } _: { event in
+            .change { $0.connection(event.connectionEvent, identifier) }
         }
     }
 
     private mutating func discover(_ identifier: UUID, _ remote: Remote) {
         state.devices[identifier]?.activity = "Discovering …"
-        loop.perform { [loop] in
-            do {
-                loop.send(.discovered(identifier, try await remote.discover()))
-            } catch {
-                loop.send(.finished(identifier, error))
+        remote.directory?.withLock { $0 = nil }
+        begin(remote.discover) { session, result in
+            switch result {
+            case .success(let directory): session.discovered(directory, identifier)
+            case .failure(let error): session.failed(error, identifier)
             }
         }
     }
@@ -381,13 +340,11 @@ private struct ExplorerSession {
             let directory = link.directory
         else { return state.say("There is no link to this peripheral.", isError: true) }
         state.devices[identifier]?.activity = activity
-        loop.perform { [loop, remote = link.remote] in
-            do {
-                try await body(remote, directory)
-                loop.send(.finished(identifier, nil))
-            } catch {
-                loop.send(.finished(identifier, error))
-            }
+        begin {
+            try await body(link.remote, directory)
+        } then: { session, result in
+            session.state.devices[identifier]?.activity = nil
+            if case .failure(let error) = result { session.report(error, of: identifier) }
         }
     }
 
@@ -403,14 +360,12 @@ private struct ExplorerSession {
             let limit = min(Self.patience, remote.timeout)
             for handle in handles {
                 guard let read = directory.readers[handle], !isStopped.withLock({ $0 }) else { continue }
-                do {
-                    loop.send(.read(identifier, handle, .value(try await read(limit))))
-                } catch {
-                    loop.send(.read(identifier, handle, .failed(RemoteFailure.brief(error))))
-                    // Among several values, those that need a pairing say so in their lines.
-                    if handles.count == 1 { throw error }
-                    guard remote.peripheral.state == .connected else { return }
-                }
+                let result = await Result { try await read(limit) }
+                let reading = AttributeTree.Reading(result)
+                loop.send(.change { $0.state.devices[identifier]?.tree?[readingOf: handle] = reading })
+                // Among several values, those that need a pairing say so in their lines.
+                if handles.count == 1 { _ = try result.get() }
+                if reading.hasFailed, remote.peripheral.state != .connected { return }
             }
         }
     }
@@ -420,31 +375,46 @@ private struct ExplorerSession {
         if isOn, links[identifier]?.observed.insert(ObjectIdentifier(target)).inserted == true {
             let values: FutureStream<(characteristic: Characteristic, data: Data?)> =
                 target.receiveNotificationUpdates()
-            loop.observe(values) { $0.data.map { .value(identifier, handle, $0) } }
+            loop.observe(values) { _, data in
+                data.map { data in .change { $0.received(data, identifier, handle) } }
+            }
         }
         work(isOn ? "Subscribing …" : "Unsubscribing …", identifier) { [loop] remote, _ in
             let change: Future<Characteristic> =
                 isOn ? target.startNotifying(timeout: remote.timeout) : target.stopNotifying(timeout: remote.timeout)
             _ = try await change.value
-            loop.send(.subscribed(identifier, handle, isOn))
+            loop.send(.change { $0.state.devices[identifier]?.setLive(handle, isOn) })
         }
     }
 
     private mutating func write(_ identifier: UUID, _ number: UInt32, _ text: String, _ form: ValueForm) {
-        guard let (target, profile) = links[identifier]?.directory?.characteristics[number],
+        guard let argument = AttributeArgument(argument: AttributeArgument.text(of: number)),
             let remote = links[identifier]?.remote, state.devices[identifier]?.link == .connected
-        else { return handle(.writeFailed(PeripheralError.disconnected)) }
-        let data: Data
-        do { data = try form.data(of: text, profile: profile) } catch { return handle(.writeFailed(error)) }
-        let type: CBCharacteristicWriteType = target.properties.contains(.write) ? .withResponse : .withoutResponse
-        loop.perform { [loop] in
-            do {
-                let write: Future<Characteristic> = target.write(data: data, timeout: remote.timeout, type: type)
-                _ = try await write.value
-                loop.send(.wrote(identifier, number, AttributeValue(data, profile: profile)))
-            } catch {
-                loop.send(.writeFailed(error))
-            }
+        else { return wrote(identifier, number, .failure(PeripheralError.disconnected)) }
+        begin {
+            try await remote.write(to: argument, withoutResponse: false) { try form.data(of: text, profile: $0) }.value
+        } then: {
+            $0.wrote(identifier, number, $1)
         }
+    }
+
+    private mutating func wrote(_ identifier: UUID, _ handle: UInt32, _ result: Result<AttributeValue, any Error>) {
+        switch result {
+        case .success(let value):
+            state.form = nil
+            state.say("Written: \(value.text)")
+            guard case .characteristic(let entry)? = state.devices[identifier]?.tree?.attribute(handle),
+                entry.properties.contains(.read)
+            else { return }
+            read([handle], identifier)
+        case .failure(let error):
+            state.form?.isSent = false
+            state.say(RemoteFailure.text(for: error), isError: true)
+        }
+    }
+
+    private mutating func received(_ data: Data, _ identifier: UUID, _ handle: UInt32) {
+        let value = AttributeValue(data, profile: links[identifier]?.directory?.characteristics[handle]?.profile)
+        state.devices[identifier]?.tree?[readingOf: handle] = .value(value)
     }
 }

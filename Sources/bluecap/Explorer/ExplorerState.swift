@@ -46,6 +46,10 @@ struct ExplorerState: Sendable {
         var folded: Set<UInt32> = []
         var selected: UInt32?
         fileprivate(set) var top = 0
+
+        mutating func setLive(_ handle: UInt32, _ isLive: Bool) {
+            if isLive { live.insert(handle) } else { live.remove(handle) }
+        }
     }
 
     /// A form with a value to write.

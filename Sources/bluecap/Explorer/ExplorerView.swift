@@ -161,7 +161,10 @@ struct ExplorerView {
                 case .passkey: "Enter: pair   Esc: reject"
                 case .display: "Enter: close   Esc: reject the pairing"
                 }
-            var lines = wrapped(question.text).map { page.line($0, .bold) }
+            let words = DisplayText.safe(question.text).split(separator: " ").map {
+                page.cut(String($0), to: page.width)
+            }
+            var lines = page.wrapped([(words.joined(separator: " "), [.bold])], below: ("", []))
             var cursor: (row: Int, column: Int)?
             if question.kind == .passkey {
                 let (line, column) = input("Passkey: ", state.passkeyEditor)
@@ -187,19 +190,6 @@ struct ExplorerView {
         let start = DisplayText.width(prompt)
         let (text, cursor) = editor.window(page.width - start - 1)
         return (line([(prompt, [.bold]), (text, [])]), min(start + cursor, page.width - 1))
-    }
-
-    private func wrapped(_ text: String) -> [String] {
-        var lines = [""]
-        for word in DisplayText.safe(text).split(separator: " ") {
-            let longer = lines[lines.count - 1].isEmpty ? String(word) : lines[lines.count - 1] + " " + word
-            if DisplayText.width(longer) <= page.width {
-                lines[lines.count - 1] = longer
-            } else {
-                lines.append(String(word))
-            }
-        }
-        return lines
     }
 
     private func hints(_ state: ExplorerState) -> String {

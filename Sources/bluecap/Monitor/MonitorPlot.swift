@@ -51,16 +51,8 @@ struct MonitorPlot: Drawing {
         let numbers =
             "  min \(Quantity.text(series.minimum))  max \(Quantity.text(series.maximum))"
             + "  mean \(Quantity.text(series.mean))"
-        var rest = page.width
-        let parts: [Page.Part] = [
-            (DisplayText.safe(series.name), [.bold]), ("  " + latest, [.bold, tint]), (numbers, []),
-        ]
-        return page.line(
-            parts.map { text, tints in
-                let text = page.cut(text, to: rest)
-                rest -= DisplayText.width(text)
-                return (text, tints)
-            })
+        let name = DisplayText.safe(series.name)
+        return page.line(page.fitted([(name, [.bold]), ("  " + latest, [.bold, tint]), (numbers, [])]))
     }
 
     private func axis(_ window: Double, width: Int) -> [StyledLine] {

@@ -19,31 +19,17 @@ enum Key: Equatable, Sendable {
 
     /// - Parameter code: As `cterminal_key` returns it. A key without a use is `nil`.
     fileprivate init?(_ code: Int, row: Int) {
-        switch code {
-        case 9: self = .tab
-        case 12: self = .redraw
-        case 21: self = .clear
-        case 27: self = .escape
-        case CTERMINAL_UP: self = .up
-        case CTERMINAL_DOWN: self = .down
-        case CTERMINAL_LEFT: self = .left
-        case CTERMINAL_RIGHT: self = .right
-        case CTERMINAL_HOME: self = .home
-        case CTERMINAL_END: self = .end
-        case CTERMINAL_PAGE_UP: self = .pageUp
-        case CTERMINAL_PAGE_DOWN: self = .pageDown
-        case CTERMINAL_BACKSPACE: self = .backspace
-        case CTERMINAL_DELETE: self = .delete
-        case CTERMINAL_ENTER: self = .enter
-        case CTERMINAL_BACK_TAB: self = .backTab
-        case CTERMINAL_CLICK: self = .click(row: row)
-        case CTERMINAL_DOUBLE_CLICK: self = .doubleClick(row: row)
-        case CTERMINAL_WHEEL_UP: self = .wheelUp
-        case CTERMINAL_WHEEL_DOWN: self = .wheelDown
-        default:
-            guard code >= 32, let scalar = Unicode.Scalar(UInt32(code)) else { return nil }
-            self = .character(Character(scalar))
-        }
+        let known: [Int: Key] = [
+            9: .tab, 12: .redraw, 21: .clear, 27: .escape, CTERMINAL_UP: .up, CTERMINAL_DOWN: .down,
+            CTERMINAL_LEFT: .left, CTERMINAL_RIGHT: .right, CTERMINAL_HOME: .home, CTERMINAL_END: .end,
+            CTERMINAL_PAGE_UP: .pageUp, CTERMINAL_PAGE_DOWN: .pageDown, CTERMINAL_BACKSPACE: .backspace,
+            CTERMINAL_DELETE: .delete, CTERMINAL_ENTER: .enter, CTERMINAL_BACK_TAB: .backTab,
+            CTERMINAL_CLICK: .click(row: row), CTERMINAL_DOUBLE_CLICK: .doubleClick(row: row),
+            CTERMINAL_WHEEL_UP: .wheelUp, CTERMINAL_WHEEL_DOWN: .wheelDown,
+        ]
+        let scalar = code < 32 ? nil : Unicode.Scalar(UInt32(code))
+        guard let key = known[code] ?? scalar.map({ .character(Character($0)) }) else { return nil }
+        self = key
     }
 }
 
@@ -132,30 +118,14 @@ enum FullScreen {
         isOpen.withLock { if $0 { try? Output.standard.write(sequence) } }
     }
 
-    /// Calls `body` when something was typed, and again only after ``InputWatch/proceed()``.
-    static func watchInput(_ body: @escaping @Sendable () -> Void) -> InputWatch {
-        let watch = InputWatch()
-        Thread.detachNewThread {
-            while true {
-                var entry = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
-                if poll(&entry, 1, -1) < 0 {
-                    guard errno == EINTR else { return }
-                    continue
-                }
-                // A terminal that is closed ends the command with a signal.
-                guard entry.revents & Int16(POLLIN) != 0 else { return }
-                body()
-                watch.wait()
-            }
+    /// Calls `body` when something was typed, and again only after the source is resumed.
+    static func watchInput(_ body: @escaping @Sendable () -> Void) -> any DispatchSourceRead {
+        let source = DispatchSource.makeReadSource(fileDescriptor: STDIN_FILENO)
+        source.setEventHandler {
+            source.suspend()
+            body()
         }
-        return watch
+        source.resume()
+        return source
     }
-}
-
-/// Lets the thread that waits for input continue when the keys are read.
-final class InputWatch: Sendable {
-    private let isRead = DispatchSemaphore(value: 0)
-
-    func proceed() { isRead.signal() }
-    fileprivate func wait() { isRead.wait() }
 }

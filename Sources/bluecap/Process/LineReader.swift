@@ -36,6 +36,16 @@ struct LineReader {
     }
 }
 
+/// Waits for what a thread of its own returns; `nil` if the task is cancelled before.
+func onThread<Value: Sendable>(_ work: @escaping @Sendable () -> Value?) async -> Value? {
+    let (values, feed) = AsyncStream.makeStream(of: Value?.self)
+    Thread.detachNewThread {
+        feed.yield(work())
+        feed.finish()
+    }
+    return await values.first { _ in true } ?? nil
+}
+
 /// Lines that the user or another program writes, for a task that waits for them.
 final class InputLines: Sendable {
     private let descriptor: Int32
@@ -56,18 +66,12 @@ final class InputLines: Sendable {
 
     /// Waits for the next line. Returns `nil` at the end of the input, and if the task is cancelled.
     func next() async -> String? {
-        let (lines, feed) = AsyncStream.makeStream(of: String?.self)
         // Its other end is closed when nothing waits for the line any more.
         let end = Pipe()
-        Thread.detachNewThread { [self] in
-            if waitForInput(orEndOf: end.fileHandleForReading.fileDescriptor) {
-                feed.yield(reader.withLock { $0.next() })
-            }
-            feed.finish()
-        }
         defer { try? end.fileHandleForWriting.close() }
-        for await line in lines { return line }
-        return nil
+        return await onThread { [self] in
+            waitForInput(orEndOf: end.fileHandleForReading.fileDescriptor) ? reader.withLock { $0.next() } : nil
+        }
     }
 
     /// Returns false if the other descriptor has ended.

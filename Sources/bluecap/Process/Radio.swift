@@ -94,9 +94,9 @@ func cleanUp(within seconds: Double, _ work: @escaping @Sendable () async -> Voi
     await task.value
 }
 
-extension Result where Success == Void, Failure == any Error {
+extension Result where Failure == any Error {
     /// What the work has returned or thrown, so that something else can be done before it is rethrown.
-    init(of work: () async throws -> Void) async {
+    init(of work: () async throws -> Success) async {
         do { self = .success(try await work()) } catch { self = .failure(error) }
     }
 }

@@ -94,13 +94,7 @@ final class TypedLine: Sendable {
     ///
     /// - Parameter candidates: Returns the words that can follow words.
     func next(_ candidates: @escaping @Sendable ([String]) -> [String]) async -> String? {
-        let (lines, feed) = AsyncStream.makeStream(of: String?.self)
-        Thread.detachNewThread { [self] in
-            feed.yield(read(candidates))
-            feed.finish()
-        }
-        for await line in lines { return line }
-        return nil
+        await onThread { [self] in read(candidates) }
     }
 
     private func read(_ candidates: ([String]) -> [String]) -> String? {

@@ -49,6 +49,13 @@ struct AttributeTree: Equatable, Sendable {
         case failed(String)
 
         var hasFailed: Bool { if case .failed = self { true } else { false } }
+
+        init(_ result: Result<AttributeValue, any Error>) {
+            switch result {
+            case .success(let value): self = .value(value)
+            case .failure(let error): self = .failed(RemoteFailure.brief(error))
+            }
+        }
     }
 
     var identifier: UUID

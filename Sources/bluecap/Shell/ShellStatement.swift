@@ -66,18 +66,19 @@ enum ShellStatement: Sendable {
         _ name: String, _ words: [String], _ peripheral: PeripheralArgument, _ isJSON: Bool
     ) throws(ToolFailure) -> Self {
         let word = words.first
-        switch name {
-        case "stop" where word == nil: return .stop(nil)
-        case "stop" where words.count == 1:
-            if let argument = AttributeArgument(argument: word ?? "") { return .stop(argument) }
-        case "sleep" where words.count == 1:
-            if let seconds = try? Arguments.seconds(word ?? "") { return .sleep(seconds) }
-        case "echo": return .text(event: name, words.joined(separator: " "))
-        case "quit" where word == nil: return .quit
-        case "help" where word == nil: return .text(event: name, help)
-        case "help" where words.count == 1: return try statement(word ?? "", ["--help"], peripheral, isJSON)
-        default: break
-        }
+        let own: Self? =
+            switch name {
+            case "echo": .text(event: name, words.joined(separator: " "))
+            case _ where words.count > 1: nil
+            case "stop" where word == nil: .stop(nil)
+            case "stop": word.flatMap { AttributeArgument(argument: $0) }.map { .stop($0) }
+            case "sleep": word.flatMap { try? Arguments.seconds($0) }.map { .sleep($0) }
+            case "help":
+                word == nil ? .text(event: name, help) : try statement(word ?? "", ["--help"], peripheral, isJSON)
+            case "quit" where word == nil: .quit
+            default: nil
+            }
+        if let own { return own }
         guard !others.contains(name) else {
             throw ToolFailure(
                 "\(name) does not take \"\(words.joined(separator: " "))\": `help` says what.", status: 64)
