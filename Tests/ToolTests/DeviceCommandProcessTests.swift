@@ -185,6 +185,7 @@ final class HelpProcessTests: XCTestCase, StartsPrograms {
 
     /// Bash splits each example, and the arguments of `bluecap` are parsed.
     func testEveryExampleCanBePasted() throws {
+        let examples = try examples()
         let folder = NSTemporaryDirectory() + "examples-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -197,7 +198,7 @@ final class HelpProcessTests: XCTestCase, StartsPrograms {
             }
             jq() { cat; }
             sudo() { shift 2; "$@"; }
-            \(try examples().map { "eval \(quoted($0.trimmingCharacters(in: .whitespaces)))" }.joined(separator: "\n"))
+            \(examples.map { "eval \(quoted($0.trimmingCharacters(in: .whitespaces)))" }.joined(separator: "\n"))
             wait
             """
         let output = try ToolRun(script: "exec 3>&1 >/dev/null\n" + script).finish(status: 0)
@@ -207,7 +208,7 @@ final class HelpProcessTests: XCTestCase, StartsPrograms {
                 String($0)
             }
         }
-        XCTAssertEqual(commands.count, try examples().count { $0.contains("bluecap") })
+        XCTAssertEqual(commands.count, examples.count { $0.contains("bluecap") })
         for words in commands {
             // On a terminal these are the options of the full-screen program.
             let command = words.first?.hasPrefix("-") == false ? words : ["explore"] + words

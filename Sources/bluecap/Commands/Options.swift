@@ -222,34 +222,15 @@ struct RadioOptions: ParsableArguments {
     }
 }
 
-/// The options of every command that connects to peripherals.
-struct LinkOptions: ParsableArguments {
-    @OptionGroup var radio: RadioOptions
-
+/// How long every command waits that connects to peripherals.
+struct TimeoutOption: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Give up after so many seconds: of searching and connecting together, and of waiting for each response. (default: "
                 + "30)",
             valueName: "seconds"), transform: Arguments.number(0.001...1e6, "seconds"))
-    var timeout = 30.0
-
-    @OptionGroup var common: CommonOptions
-
-    /// Does the work with a session that is not begun, for a peripheral.
-    ///
-    /// - Parameter isPersistent: Whether a lost link is restored.
-    func withSession(
-        _ peripheral: PeripheralArgument, _ pairing: PairingPlan, isPersistent: Bool = false, keepsLink: Bool = false,
-        _ work: @escaping @Sendable (RemoteSession) async throws -> Void
-    ) async throws {
-        try await radio.run(common) { [self] radio in
-            var radio = radio
-            radio.keepsLinks = keepsLink
-            try await work(
-                RemoteSession(
-                    radio: radio, argument: peripheral, timeout: timeout, isPersistent: isPersistent, pairing: pairing))
-        }
-    }
+    var seconds = 30.0
+        name: .customLong("timeout"),
 }
 
 /// The options of every command that uses one peripheral.
@@ -257,7 +238,11 @@ struct RemoteOptions: ParsableArguments {
     @Argument(help: ArgumentHelp("Its address, its name, or the beginning of its name.", valueName: "peripheral"))
     var peripheral: PeripheralArgument
 
-    @OptionGroup var link: LinkOptions
+    @OptionGroup var radio: RadioOptions
+
+    @OptionGroup var timeout: TimeoutOption
+
+    @OptionGroup var common: CommonOptions
 
     /// The end of the help of each of them.
     static let statuses = """
@@ -276,9 +261,18 @@ struct RemoteOptions: ParsableArguments {
     /// - Parameter isPersistent: Whether a lost link is restored.
     func withSession(
         _ pairing: PairingPlan, isPersistent: Bool = false, keepsLink: Bool = false,
+///
+/// A debug build of the argument parser checks the options of a group four times as often as those of the group around it.
         _ work: @escaping @Sendable (RemoteSession) async throws -> Void
     ) async throws {
-        try await link.withSession(peripheral, pairing, isPersistent: isPersistent, keepsLink: keepsLink, work)
+        try await radio.run(common) { [self] radio in
+            var radio = radio
+            radio.keepsLinks = keepsLink
+            try await work(
+                RemoteSession(
+                    radio: radio, argument: peripheral, timeout: timeout.seconds, isPersistent: isPersistent,
+                    pairing: pairing))
+        }
     }
 }
 
