@@ -33,6 +33,8 @@ struct Scan: Sendable {
         let manager = try CentralManager(configuration: radio.centralConfiguration)
         try await EventLoop<Event>.run { loop in
             var display = LiveDisplay<ScanTable>(ScanBoard(), format, in: loop) { .screen($0) }
+            // Elsewhere a peripheral is discovered once, and counted.
+            if format != .table || count != nil || showsStatistics { display.board.memory = .infinity }
             var failure: (any Error)?
             var seconds = 0.0
             do {
