@@ -148,7 +148,6 @@ struct Remote: Sendable {
             style.names[entry.handle] = descriptor?.label ?? entry.label
             targets.append(entry)
         }
-        if case .csv? = style.template { try await write(ValueStyle.header) }
         for entry in targets {
             guard let read = directory.readers[entry.handle] else { throw CharacteristicError.invalidated }
             let value = try await read(timeout)

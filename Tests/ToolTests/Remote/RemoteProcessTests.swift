@@ -332,9 +332,17 @@ final class ReadWriteProcessTests: XCTestCase, StartsPrograms {
     func testEachFieldIsARowOfCommaSeparatedValues() throws {
         let result = try RemoteBench().run("read", RemoteBench.text, "2A19", "AA01", "--csv")
         XCTAssertEqual(result.lines.first, "time,name,field,value,unit")
-        XCTAssertEqual(
-            result.lines.dropFirst().map { $0.drop { $0 != "," } },
-            [",Battery Level,Battery Level,100,%", ",AA01,,hello,"])
+        let rows = [",Battery Level,Battery Level,100,%", ",AA01,,hello,"]
+        XCTAssertEqual(result.lines.dropFirst().map { String($0.drop { $0 != "," }) }, rows)
+        let path = NSTemporaryDirectory() + "read-\(UUID().uuidString).csv"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        for _ in 0..<2 {
+            let run = try RemoteBench().run("read", RemoteBench.text, "2A19", "AA01", "--csv", "--output", path)
+            XCTAssertEqual(run.output, "")
+        }
+        let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
+        XCTAssertEqual(lines.first, "time,name,field,value,unit")
+        XCTAssertEqual(lines.dropFirst().map { String($0.drop { $0 != "," }) }, rows + rows)
     }
 
     func testWhatCannotBeReadOrIsNotThereIsOneLine() throws {
