@@ -1,3 +1,4 @@
+import ArgumentParser
 import BlueCapKit
 import XCTest
 
@@ -68,6 +69,39 @@ final class PlainLinesTests: XCTestCase {
         XCTAssertEqual(sensor.detailsText, "encrypted measurements")
         let mouse = Samples.sighting(1, name: nil, rssi: -58, manufacturerData: [6: Data([3, 0, 0x80])])
         XCTAssertEqual(mouse.detailsText, "Swift Pair")
+    }
+
+    private func line(_ event: ScanEvent, _ format: Format) -> String? { event.line(format, at: date, in: .gmt) }
+
+    func testACommaSeparatedLineHasTheColumnsOfTheHeader() {
+        XCTAssertEqual(Sighting.header, "time,event,address,name,rssi,txPower,services,makers,details")
+        var strap = Samples.strap
+        (strap.name, strap.txPower) = (#"Pulse, "7F""#, 4)
+        XCTAssertEqual(
+            line(.discovered(strap), .csv),
+            #"2023-11-14T22:13:20.125Z,discovered,C0:5A:17:00:18:01,"Pulse, ""7F""",-56,4,"Heart Rate, Battery",Polar,"#
+        )
+        XCTAssertEqual(
+            line(.expired(Samples.nameless), .csv), "2023-11-14T22:13:20.125Z,expired,C0:5A:17:00:18:02,,,,,,")
+        XCTAssertNil(line(.updated(strap, isNews: false), .csv))
+        XCTAssertNil(line(.finished(peripherals: 1, seconds: 1), .csv))
+    }
+
+    func testATextHasTheFieldsThatItNames() throws {
+        let options = try LineOptions<Sighting>.parse([
+            "--format", #"{clock}\t{event} {name} {rssi} {details} {field:temperature}{field:no}{"#,
+        ])
+        var sensor = Samples.sighting(1, name: "a\u{1B}b", rssi: -58)
+        sensor.serviceData = [CBUUID(string: "FCD2"): Data([0x40, 0x02, 0xC4, 0x09])]
+        XCTAssertEqual(
+            line(.updated(sensor, isNews: true), options.format ?? .json),
+            "22:13:20.125\tupdated a\\u{1B}b -58 temperature 25 °C 25{")
+        expectRefusal(
+            of: ["scan", "--format", "{rssi} {signal}"],
+            "There is no {signal}: --format takes {time}, {event}, {address}, {name}, {rssi}, {txPower}, {services}, {makers}, "
+                + "{details}, {clock}, {field:NAME}.")
+        expectRefusal(of: ["scan", "--csv", "--json"], "exclude each other")
+        expectRefusal(of: ["scan", "--rotate", "1MB"], "--rotate needs --output.")
     }
 
     func testOnlyNewsIsPrintedUnlessDuplicatesAreAskedFor() {

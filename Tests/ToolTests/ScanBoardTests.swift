@@ -77,6 +77,36 @@ final class ScanBoardTests: XCTestCase {
         XCTAssertEqual(board.see(strap, at: 40), .updated(strap, isNews: true))
     }
 
+    func testAPeripheralThatHasExpiredIsForgottenAfterTenMinutes() {
+        var (board, endless) = (board([(1, -40), (2, -50)]), board([(1, -40)]))
+        endless.memory = .infinity
+        for time in [30.0, 599] { _ = board.see(sighting(3, -60), at: time) }
+        _ = board.expire(sighting(1, -40).identifier)
+        _ = board.see(sighting(4, -70), at: 599)
+        XCTAssertEqual(names(board), ["P2", "P3", "P4", "P1"])
+        // The second one has not expired: it is connected.
+        _ = board.see(sighting(5, -80), at: 700)
+        XCTAssertEqual(names(board), ["P2", "P3", "P4", "P5"])
+        let again = sighting(1, -40)
+        XCTAssertEqual(board.see(again, at: 701), .discovered(again))
+        XCTAssertEqual(names(board), ["P1", "P2", "P3", "P4", "P5"])
+
+        _ = endless.expire(again.identifier)
+        for time in [700, 1e6] { _ = endless.see(sighting(2, -40), at: time) }
+        XCTAssertEqual(endless.see(again, at: 1e6), .updated(again, isNews: true))
+    }
+
+    func testRowsOfManyAddressesDoNotAccumulate() {
+        var board = ScanBoard()
+        for number in 0..<20_000 {
+            var sighting = sighting(1, -60)
+            sighting.identifier = UUID()
+            _ = board.see(sighting, at: Double(number))
+            _ = board.expire(sighting.identifier)
+        }
+        XCTAssertLessThan(board.count, 700)
+    }
+
     func testSilenceOfAnUnknownPeripheralIsIgnored() {
         var board = ScanBoard()
         XCTAssertNil(board.expire(Samples.strap.identifier))

@@ -242,6 +242,57 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
         XCTAssertFalse(bench.isDiscovering)
     }
 
+    func testLinesByATemplateReplaceTheTable() throws {
+        let run = try ToolRun(onTerminal: "scan --simulated --name Pulse --first --format '{event} {name}|{txPower}'")
+        let result = try run.finish(status: 0)
+        XCTAssertFalse(result.output.contains("\u{1B}"), result.output)
+        XCTAssertTrue(
+            result.output.hasPrefix("discovered Pulse Strap 7F|4\r\nbluecap: 1 peripheral in "), result.output)
+        let piped = try ToolRun("scan", "--simulated", "--duration", "1", "--csv", "--statistics").finish(status: 0)
+        XCTAssertEqual(piped.lines.first, Sighting.header)
+        XCTAssertGreaterThan(piped.lines.count, 3)
+        XCTAssertTrue(piped.lines.dropFirst().allSatisfy { $0.contains("Z,") }, "\(piped)")
+        XCTAssertTrue(piped.errors.first?.contains(/^bluecap: \d+ peripherals in \d/) == true, "\(piped)")
+        XCTAssertTrue(piped.errors.dropFirst().first?.contains(" sightings of ") == true, "\(piped)")
+    }
+
+    func testLinesGoToAFileThatIsRotated() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("seen-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
+        func text(_ name: String) throws -> String { try String(contentsOfFile: path(name), encoding: .utf8) }
+        for _ in 0..<2 {
+            let run = try ToolRun(
+                "scan", "--simulated", "--duplicates", "--csv", "--count", "5", "--output", path("seen.csv"),
+                "--rotate",
+                "400")
+            XCTAssertEqual(try run.finish(status: 0).output, "")
+        }
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+        XCTAssertGreaterThan(names.count, 2)
+        XCTAssertEqual(names, ["seen.csv"] + (1..<names.count).map { "seen.csv.\($0)" })
+        for name in names {
+            let lines = try text(name).split(separator: "\n")
+            XCTAssertEqual(lines.count { $0 == Sighting.header }, 1, "\(lines)")
+            XCTAssertEqual(String(lines[0]), Sighting.header)
+            XCTAssertGreaterThan(lines.count, 1)
+        }
+        let json = try ToolRun(
+            "scan", "--simulated", "--json", "--first", "--statistics", "--output", path("seen.json")
+        ).finish(status: 0)
+        XCTAssertEqual(json.output, "")
+        XCTAssertEqual(
+            try text("seen.json").matches(of: /"event":"(\w+)"/).map { String($0.1) },
+            ["discovered", "finished", "statistics"])
+        let terminal = try ToolRun(onTerminal: "scan --simulated --first --output \(path("seen.txt"))")
+        XCTAssertFalse(try terminal.finish(status: 0).output.contains("\u{1B}"))
+        XCTAssertTrue(try text("seen.txt").contains("  discovered  "))
+        assertOneLine(
+            try ToolRun("scan", "--simulated", "--output", "/no/such/file").finish(),
+            "Cannot write /no/such/file: No such file or directory.")
+    }
+
     func testStatisticsAreTheLastJSONLine() throws {
         let result = try ToolRun("scan", "--simulated", "--duration", "3", "--json", "--statistics").finish(status: 0)
         let object = try XCTUnwrap(result.objects().last)

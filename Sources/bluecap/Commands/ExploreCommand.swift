@@ -41,7 +41,11 @@ struct ExploreCommand: AsyncParsableCommand {
 
     @OptionGroup var json: JSONOption
 
-    @OptionGroup var link: LinkOptions
+    @OptionGroup var radio: RadioOptions
+
+    @OptionGroup var timeout: TimeoutOption
+
+    @OptionGroup var common: CommonOptions
 
     @OptionGroup var pairing: PairingOptions
 
@@ -62,13 +66,13 @@ struct ExploreCommand: AsyncParsableCommand {
     func run() async throws { try await formats.withFormats(explore) }
 
     private func explore() async throws {
-        guard let peripheral else {
-            return try await link.radio.run(link.common) { [timeout = link.timeout] radio in
-                try await Explorer(radio: radio, timeout: timeout).run()
+        if let session = RemoteSession.shared { return try await session.run { try await show($0) } }
+        try await radio.run(common) { [self] radio in
+            let timeout = timeout.seconds
+            guard let peripheral else { return try await Explorer(radio: radio, timeout: timeout).run() }
+            try await RemoteSession(radio: radio, argument: peripheral, timeout: timeout, pairing: pairing.plan()).run {
+                try await show($0)
             }
-        }
-        try await link.withSession(peripheral, pairing.plan()) { [self] session in
-            try await session.run { try await show($0) }
         }
     }
 

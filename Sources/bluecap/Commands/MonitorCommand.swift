@@ -81,7 +81,7 @@ struct MonitorCommand: AsyncParsableCommand {
     func run() async throws { try await formats.withFormats(monitor) }
 
     private func monitor() async throws {
-        let format = json.format(drawingUnless: remote.link.common)
+        let format = json.format(drawingUnless: remote.common)
         try await remote.withSession(pairing.plan(), isPersistent: true) { [self] session in
             let others: [Monitor.Target] = others.map { peripheral, own in
                 var session = session

@@ -38,26 +38,15 @@ struct NotifyCommand: AsyncParsableCommand {
 
     @OptionGroup var values: ValueOptions
 
-    @Option(help: ArgumentHelp("Append the lines to a file.", valueName: "file"), completion: .file())
-    var output: String?
-
-    @Option(help: ArgumentHelp("Its greatest size, such as 10MB.", valueName: "size"), transform: Arguments.size)
-    var rotate: Int?
-
     @OptionGroup var pairing: PairingOptions
 
-    func validate() throws {
-        guard rotate == nil || output != nil else { throw ValidationError("--rotate needs --output.") }
-    }
-
     func run() async throws {
-        var lines = LineOutput(path: output, limit: rotate, header: values.csv ? ValueStyle.header : nil)
-        try lines.open()
+        let lines = try values.lines.open()
         var style = values.style
         style.isNamed = RemoteSession.shared != nil
-        try await remote.withSession(pairing.plan(), isPersistent: true) { [self, lines, style] session in
+        try await remote.withSession(pairing.plan(), isPersistent: true) { [self, style] session in
             try await Monitor(
-                count: count.values, duration: duration.seconds, format: values.json.format(), style: style,
+                count: count.values, duration: duration.seconds, format: values.lines.json.format(), style: style,
                 output: lines
             ).run([(session, characteristics)])
         }

@@ -59,29 +59,52 @@ struct JSONOption: ParsableArguments {
     }
 }
 
+/// How, and where, the commands print whose lines have several forms.
+struct LineOptions<Fields: LineFields>: ParsableArguments {
+    @OptionGroup var json: JSONOption
+
+    @Flag(help: "Print comma-separated values: \(Fields.header.replacing(",", with: ", ")).")
+    var csv = false
+
+    @Option(
+        name: .customLong("format"),
+        help: ArgumentHelp("Print a text with \(Fields.placeholders) in it.", valueName: "text"))
+    var text: String?
+
+    @Option(help: ArgumentHelp("Append the lines to a file.", valueName: "file"), completion: .file())
+    var output: String?
+
+    @Option(help: ArgumentHelp("Its greatest size, such as 10MB.", valueName: "size"), transform: Arguments.size)
+    var rotate: Int?
+
+    /// `nil` for the usual lines.
+    var format: Format? { json.isOn ? .json : csv ? .csv : text.map { .text($0.replacing("\\t", with: "\t")) } }
+
+    func validate() throws {
+        guard [json.isOn, csv, text != nil].count(where: { $0 }) <= 1 else {
+            throw ValidationError("--json, --csv and --format exclude each other: choose one.")
+        }
+        guard rotate == nil || output != nil else { throw ValidationError("--rotate needs --output.") }
+        let names = (text ?? "").matches(of: /\{([^{}]*)\}/).map { String($0.1) }
+        guard let name = names.first(where: { !Fields.fields.contains($0) && !$0.hasPrefix("field:") }) else { return }
+        throw ValidationError("There is no {\(name)}: --format takes \(Fields.placeholders).")
+    }
+
+    func open() throws -> LineOutput {
+        var lines = LineOutput(path: output, limit: rotate, header: csv ? Fields.header : nil)
+        try lines.open()
+        return lines
+    }
+}
+
 /// How the commands print that print values.
 struct ValueOptions: ParsableArguments {
     @Option(name: .customLong("as"), help: "How values are printed; u16 has the least significant byte first.")
     var form = ValueForm.auto
 
-    @OptionGroup var json: JSONOption
+    @OptionGroup var lines: LineOptions<ValueStyle>
 
-    @Flag(help: "Print comma-separated values: a row for each field, with its number and unit.")
-    var csv = false
-
-    @Option(
-        help: ArgumentHelp(
-            "Print a text with {time}, {clock}, {name}, {handle}, {value}, {hex}, {field:NAME} in it.",
-            valueName: "text"), transform: ValueStyle.template)
-    var format: ValueStyle.Template?
-
-    var style: ValueStyle { ValueStyle(form: form, template: json.isOn ? .json : csv ? .csv : format) }
-
-    func validate() throws {
-        guard [json.isOn, csv, format != nil].count(where: { $0 }) <= 1 else {
-            throw ValidationError("--json, --csv and --format exclude each other: choose one.")
-        }
-    }
+    var style: ValueStyle { ValueStyle(form: form, template: lines.format) }
 }
 
 /// The options of the commands that show what is advertised.
@@ -222,43 +245,29 @@ struct RadioOptions: ParsableArguments {
     }
 }
 
-/// The options of every command that connects to peripherals.
-struct LinkOptions: ParsableArguments {
-    @OptionGroup var radio: RadioOptions
-
+/// How long every command waits that connects to peripherals.
+struct TimeoutOption: ParsableArguments {
     @Option(
+        name: .customLong("timeout"),
         help: ArgumentHelp(
             "Give up after so many seconds: of searching and connecting together, and of waiting for each response. (default: "
                 + "30)",
             valueName: "seconds"), transform: Arguments.number(0.001...1e6, "seconds"))
-    var timeout = 30.0
-
-    @OptionGroup var common: CommonOptions
-
-    /// Does the work with a session that is not begun, for a peripheral, or with that of the shell.
-    ///
-    /// - Parameter isPersistent: Whether a lost link is restored.
-    func withSession(
-        _ peripheral: PeripheralArgument, _ pairing: PairingPlan, isPersistent: Bool = false, keepsLink: Bool = false,
-        _ work: @escaping @Sendable (RemoteSession) async throws -> Void
-    ) async throws {
-        if let session = RemoteSession.shared { return try await work(session) }
-        try await radio.run(common) { [self] radio in
-            var radio = radio
-            radio.keepsLinks = keepsLink
-            try await work(
-                RemoteSession(
-                    radio: radio, argument: peripheral, timeout: timeout, isPersistent: isPersistent, pairing: pairing))
-        }
-    }
+    var seconds = 30.0
 }
 
 /// The options of every command that uses one peripheral.
+///
+/// A debug build of the argument parser checks the options of a group four times as often as those of the group around it.
 struct RemoteOptions: ParsableArguments {
     @Argument(help: ArgumentHelp("Its address, its name, or the beginning of its name.", valueName: "peripheral"))
     var peripheral: PeripheralArgument
 
-    @OptionGroup var link: LinkOptions
+    @OptionGroup var radio: RadioOptions
+
+    @OptionGroup var timeout: TimeoutOption
+
+    @OptionGroup var common: CommonOptions
 
     /// The end of the help of each of them.
     static let statuses = """
@@ -272,14 +281,22 @@ struct RemoteOptions: ParsableArguments {
         try await withSession(pairing) { try await $0.run(work) }
     }
 
-    /// Does the work with a session that is not begun.
+    /// Does the work with a session that is not begun, or with that of the shell.
     ///
     /// - Parameter isPersistent: Whether a lost link is restored.
     func withSession(
         _ pairing: PairingPlan, isPersistent: Bool = false, keepsLink: Bool = false,
         _ work: @escaping @Sendable (RemoteSession) async throws -> Void
     ) async throws {
-        try await link.withSession(peripheral, pairing, isPersistent: isPersistent, keepsLink: keepsLink, work)
+        if let session = RemoteSession.shared { return try await work(session) }
+        try await radio.run(common) { [self] radio in
+            var radio = radio
+            radio.keepsLinks = keepsLink
+            try await work(
+                RemoteSession(
+                    radio: radio, argument: peripheral, timeout: timeout.seconds, isPersistent: isPersistent,
+                    pairing: pairing))
+        }
     }
 }
 

@@ -10,7 +10,9 @@ struct ReadCommand: AsyncParsableCommand {
             It connects, reads and prints each value on one line, with its name if there are several: by profile if one \
             decodes it, in quotes if it reads as text, else in hexadecimal digits; --as selects a form. With --json it is \
             an object with the members uuid, name, handle, value (hexadecimal), fields (the value by its profile, or null), \
-            quantities (its numbers: {"Battery Level":{"value":87,"unit":"%"}}, or null) and, with --as, as (in this form).
+            quantities (its numbers: {"Battery Level":{"value":87,"unit":"%"}}, or null) and, with --as, as (in this form). \
+            With --csv each field is a row, with its number and unit; --output appends the lines to a file. The first of \
+            several that cannot be read ends it; with --json it is an object with a null value and the member error.
 
             \(AttributeArgument.discussion) A descriptor is given by its handle, or after its characteristic: 2A37/2902.
 
@@ -32,10 +34,13 @@ struct ReadCommand: AsyncParsableCommand {
     @OptionGroup var pairing: PairingOptions
 
     func run() async throws {
+        let lines = try values.lines.open()
         try await remote.run(pairing.plan()) { [self] remote in
+            var lines = lines
             await remote.console.stage("Reading …")
             try await remote.read(attributes, in: remote.discover(), values.style) {
-                try await remote.console.write($0)
+                await remote.console.clear()
+                try lines.write($0)
             }
         }
     }

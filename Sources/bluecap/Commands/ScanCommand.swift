@@ -32,6 +32,11 @@ struct ScanCommand: AsyncParsableCommand {
             one more line with the "event" "statistics" and the members time, seconds, sightings, perSecond, \
             restarts (of the scan), and peripherals (address, name, sightings, interval). BlueZ reports a changed advertisement or signal, not each packet.
 
+            With --csv and --format each event is a row, or a text with fields: time (as in JSON), clock (the time of day), \
+            event, address, name, rssi and txPower (in dBm), services, makers, details (of beacons and sensors), and \
+            field:NAME (a value of a sensor, such as {field:temperature}); what is not known is empty. --output appends \
+            the lines to a file; with --rotate, a file that would be greater becomes FILE.1, and the one before FILE.2.
+
             Examples:
               bluecap scan
               bluecap scan --simulated --duration 10
@@ -40,6 +45,8 @@ struct ScanCommand: AsyncParsableCommand {
               bluecap scan --json --duration 5 | jq -r .name
               bluecap scan --manufacturer Apple --manufacturer-data 0215 --not named
               bluecap scan --name '/^Strap/' --first --duration 30 && echo "It is here."
+              bluecap scan --format '{clock} {name} {rssi}' --duplicates
+              bluecap scan --csv --output seen.csv --rotate 10MB
               bluecap scan --key 54:48:E6:8F:80:A5=231d39c1d7cc1ab1aee224cd096db932
 
             Status: 0 when the scan ended as requested, also by Ctrl-C; 1 on failure, with one line that says why, or if \
@@ -109,7 +116,7 @@ struct ScanCommand: AsyncParsableCommand {
 
     @OptionGroup var formats: FormatOptions
 
-    @OptionGroup var json: JSONOption
+    @OptionGroup var lines: LineOptions<Sighting>
 
     @OptionGroup var common: CommonOptions
 
@@ -122,11 +129,14 @@ struct ScanCommand: AsyncParsableCommand {
     private func scan() async throws {
         let filter = ScanFilter(
             wanted: [name, address, manufacturer, manufacturerData, named ? [.named] : []], unwanted: not)
-        let format = duplicates ? json.format() : json.format(drawingUnless: common)
+        let isDrawn = !duplicates && lines.output == nil
+        let format = lines.format ?? (isDrawn ? lines.json.format(drawingUnless: common) : .lines)
+        let output = try lines.open()
         try await radio.run(common) { [self] radio in
             try await Scan(
                 radio: radio, services: services, weakestRSSI: rssi, filter: filter, count: first ? 1 : count,
-                duration: duration.seconds, includesDuplicates: duplicates, showsStatistics: statistics, format: format
+                duration: duration.seconds, includesDuplicates: duplicates, showsStatistics: statistics, format: format,
+                output: output
             ).run()
         }
     }

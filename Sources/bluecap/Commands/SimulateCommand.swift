@@ -50,12 +50,9 @@ struct SimulateCommand: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
-    // zsh prints an error if a command has both a rest of the arguments and subcommands.
-    @Argument(
-        parsing: .postTerminator,
-        help: ArgumentHelp(
-            "The command to run, after \"--\".", visibility: CompletionShell.requesting == nil ? .default : .hidden))
-    var command: [String] = []
+    @OptionGroup var rest: SimulatedProgram
+
+    private var command: [String] { rest.command }
 
     func run() async throws {
         CommandRun.ignoreBrokenPipes()
@@ -123,6 +120,18 @@ struct SimulateCommand: AsyncParsableCommand {
         forwarding.cancel()
         logger.info("command has ended", metadata: ["status": "\(status)"])
         return status
+    }
+}
+
+/// The rest of the arguments of `simulate`, without which completions are generated: those of swift-argument-parser 1.8 give it the
+/// words of the subcommand in bash and fish, and zsh prints an error if a command has both.
+struct SimulatedProgram: ParsableArguments, CustomReflectable {
+    @Argument(parsing: .postTerminator, help: "The command to run, after \"--\".")
+    var command: [String] = []
+
+    /// The argument parser finds arguments by it.
+    var customMirror: Mirror {
+        Mirror(self, children: CompletionShell.requesting == nil ? ["_command": _command] : [:])
     }
 }
 

@@ -245,7 +245,7 @@ private struct MonitorFollower {
             if monitor.style != nil { try beginGap(ValueEvent.gap(date).remark(.lines) ?? "", of: origin, date) }
         case .strength(let rssi, let date):
             values += 1
-            display.board.endGap(of: origin, at: display.seconds)
+            display.board.endGap(of: origin, at: seconds(at: date))
             try add(Quantity(number: Double(rssi), unit: "dBm"), to: "RSSI", of: origin, date)
             for value in Sighting(peripheral).readings.flatMap(\.values) {
                 guard case .number(let number) = value.value else { continue }
@@ -269,10 +269,10 @@ private struct MonitorFollower {
             }
             peripheral.reconnect()
         case .connection(.timeout, _): peripheral.reconnect()
-        case .connection(.connect, _):
+        case .connection(.connect, let date):
             defer { followed[origin].isConnected = true }
             guard !followed[origin].isConnected, monitor.style == nil else { return }
-            display.board.endGap(of: origin, at: display.seconds)
+            display.board.endGap(of: origin, at: seconds(at: date))
             remark(Wording.linkIsBack, of: origin)
         case .connection(.forceDisconnect, _), .connection(.giveUp, _): break
         case .failed(let error): throw error
@@ -284,16 +284,19 @@ private struct MonitorFollower {
     private mutating func add(_ quantity: Quantity, to series: String, of origin: Int, _ date: Date) throws {
         let name = followed[origin].name
         display.board.add(
-            quantity, to: name.isEmpty ? series : "\(name)  \(series)", of: origin, at: display.seconds)
+            quantity, to: name.isEmpty ? series : "\(name)  \(series)", of: origin, at: seconds(at: date))
         try display.show { ValueEvent.sample(series: series, quantity, date).line($0, of: name) }
     }
+
+    /// The seconds on the axis of time; negative for a value that arrived before the last peripheral was connected.
+    private func seconds(at date: Date) -> Double { display.seconds - max(0, Date().timeIntervalSince(date)) }
 
     private mutating func remark(_ text: String, of origin: Int) {
         display.remark(followed[origin].name.isEmpty ? text : "\(followed[origin].name): \(text)")
     }
 
     private mutating func beginGap(_ text: String, of origin: Int, _ date: Date) throws {
-        display.board.beginGap(of: origin, at: display.seconds)
+        display.board.beginGap(of: origin, at: seconds(at: date))
         remark(text, of: origin)
         try display.show { [name = followed[origin].name] in ValueEvent.gap(date).line($0, of: name) }
     }

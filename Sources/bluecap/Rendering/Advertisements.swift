@@ -112,6 +112,9 @@ extension SensorValue {
         }
     }
 
+    /// The number without its unit, or else the text.
+    var number: String { if case .number(let number) = value { JSON(number: number).text } else { text } }
+
     fileprivate var json: JSON {
         switch value {
         case .number(let number): JSON(number: number)

@@ -2,13 +2,17 @@ import BlueCapKit
 import Foundation
 
 /// How a command prints.
-enum Format: Sendable {
+enum Format: Equatable, Sendable {
     /// A table or a tree for people.
     case table
     /// A line for each event, for people, pipes and `grep`.
     case lines
     /// A JSON object for each event, for programs.
     case json
+    /// Comma-separated values.
+    case csv
+    /// A text with fields in it, such as `{name}`.
+    case text(String)
 }
 
 /// An attribute, which may have a name.

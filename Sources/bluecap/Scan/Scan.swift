@@ -25,6 +25,8 @@ struct Scan: Sendable {
     /// Whether statistics follow the last line.
     var showsStatistics = false
     let format: Format
+    /// Where lines are printed.
+    var output = LineOutput()
 
     /// Scans until the time is over or the task is cancelled, and returns when BlueZ has confirmed the scan's end.
     ///
@@ -33,6 +35,9 @@ struct Scan: Sendable {
         let manager = try CentralManager(configuration: radio.centralConfiguration)
         try await EventLoop<Event>.run { loop in
             var display = LiveDisplay<ScanTable>(ScanBoard(), format, in: loop) { .screen($0) }
+            display.lines = output
+            // Elsewhere a peripheral is discovered once, and counted.
+            if format != .table || count != nil || showsStatistics { display.board.memory = .infinity }
             var failure: (any Error)?
             var seconds = 0.0
             do {
@@ -91,11 +96,13 @@ struct Scan: Sendable {
     private func finish(_ display: inout LiveDisplay<ScanTable>, _ seconds: Double, restarts: Int) throws {
         let end = ScanEvent.finished(peripherals: display.board.count, seconds: seconds)
         let date = Date()
-        try display.end(summary: end.line(.lines, at: date)) { end.line($0, at: date) }
+        let summary = end.line(.lines, at: date) ?? ""
+        try display.end(summary: summary) { end.line($0, at: date) }
+        if end.line(format, at: date) == nil { display.remark(summary) }
         guard showsStatistics else { return }
         let statistics = ScanStatistics(display.board, seconds: seconds, restarts: restarts)
         if format == .json {
-            try Output.standard.write(statistics.json(at: date).text + "\n")
+            try display.show { _ in statistics.json(at: date).text }
         } else {
             try Output.error.write(statistics.text)
         }

@@ -42,6 +42,12 @@ struct ScanBoard: Sendable {
     /// In seconds: sightings of one step count as equally new.
     private static let moment = 5.0
 
+    /// For how many seconds a row is kept after the last sighting of a peripheral that has expired, which a connected one does not.
+    /// A device with a new random address every few minutes would otherwise leave rows for days.
+    var memory = 600.0
+    /// When rows are looked for that are older, in seconds since the scan began.
+    private var nextSweep = 0.0
+    private var discoveries = 0
     var order = Order.strength
     /// Only peripherals whose name, address, services or makers contain this text are rows.
     var filter = "" { didSet { filter = filter.lowercased() } }
@@ -74,8 +80,12 @@ struct ScanBoard: Sendable {
 
     /// Records a sighting; times are seconds since the scan began.
     mutating func see(_ sighting: Sighting, at now: Double) -> ScanEvent {
+        if now >= nextSweep {
+            nextSweep = now + memory / 10
+            rowsByIdentifier = rowsByIdentifier.filter { !$0.value.hasExpired || now - $0.value.lastSeen < memory }
+        }
         let earlier = rowsByIdentifier[sighting.identifier]
-        var row = earlier ?? Row(sighting: sighting, firstSeen: now, lastSeen: now, number: count)
+        var row = earlier ?? Row(sighting: sighting, firstSeen: now, lastSeen: now, number: discoveries)
         row.sighting = sighting
         row.lastSeen = now
         row.hasExpired = false
@@ -92,6 +102,7 @@ struct ScanBoard: Sendable {
         rowsByIdentifier[sighting.identifier] = row
         guard earlier == nil else { return .updated(sighting, isNews: isNews) }
         newest = sighting.identifier
+        discoveries += 1
         return .discovered(sighting)
     }
 

@@ -40,16 +40,10 @@ struct ScanStatistics: Sendable {
         return head
             + peripherals.map {
                 let interval = $0.interval.map { ", every \(Self.number($0)) s" } ?? ""
-                return
-                    "  \($0.sighting.address)  \($0.sightings)\(interval)  \(DisplayText.safe($0.sighting.name ?? ""))"
-                    .trimmedEnd
-                    + "\n"
+                let name = $0.sighting.name.map { "  \(DisplayText.safe($0))" } ?? ""
+                return "  \($0.sighting.address)  \($0.sightings)\(interval)\(name)\n"
             }.joined()
     }
 
     private static func number(_ value: Double) -> String { JSON(seconds: value).text }
-}
-
-extension String {
-    fileprivate var trimmedEnd: String { String(reversed().drop { $0 == " " }.reversed()) }
 }

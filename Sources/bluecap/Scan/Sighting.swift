@@ -73,7 +73,7 @@ enum ScanEvent: Equatable, Sendable {
 // MARK: Lines
 
 extension ScanEvent {
-    /// Returns the event's line of the output: for people, or as a JSON object; `nil` if it has none.
+    /// Returns the event's line of the output: for people, or in another format; `nil` if it has none.
     ///
     /// Every JSON line of a peripheral has all members, in one order; what is not known is `null` or empty.
     ///
@@ -90,9 +90,12 @@ extension ScanEvent {
             isNews || includesDuplicates ? sighting.line("updated", format, date, timeZone) : nil
         case .expired(let sighting): sighting.line("expired", format, date, timeZone)
         case .finished(let count, let seconds):
-            format == .json
-                ? Self.json("finished", date, [("peripherals", JSON(count)), ("seconds", JSON(seconds: seconds))])
-                : "\(Wording.count(count, "peripheral")) in \(Wording.tenths(seconds))"
+            switch format {
+            case .json:
+                Self.json("finished", date, [("peripherals", JSON(count)), ("seconds", JSON(seconds: seconds))])
+            case .table, .lines: "\(Wording.count(count, "peripheral")) in \(Wording.tenths(seconds))"
+            case .csv, .text: nil
+            }
         }
     }
 
@@ -101,7 +104,10 @@ extension ScanEvent {
     }
 }
 
-extension Sighting {
+extension Sighting: LineFields {
+    static let header = "time,event,address,name,rssi,txPower,services,makers,details"
+    static let fields = header.split(separator: ",").map(String.init) + ["clock"]
+
     /// "Heart Rate, Battery, data of FE95"; a service without a name by its UUID, a long UUID by its first digits. An iBeacon is
     /// named by its kind, which other fields of the advertisement contain; service data of a beacon is not named.
     var servicesText: String {
@@ -130,13 +136,30 @@ extension Sighting {
     var nameText: String { name.map(DisplayText.name) ?? "(no name)" }
 
     fileprivate func line(_ event: String, _ format: Format, _ date: Date, _ timeZone: TimeZone) -> String {
-        guard format != .json else { return ScanEvent.json(event, date, members) }
+        lazy var texts = texts(event, date, timeZone)
+        switch format {
+        case .json: return ScanEvent.json(event, date, members)
+        case .csv: return Format.row(Self.fields.dropLast().map { texts[$0] ?? "" })
+        case .text(let text): return Format.fill(text, texts)
+        case .table, .lines: break
+        }
         let strength = DisplayText.padded(rssi.map { "\($0) dBm" } ?? "?", to: 8, alignment: .trailing)
         let time = Wording.clock(date, in: timeZone)
         var parts = [time, DisplayText.padded(event, to: 10), address, strength, nameText]
         if !servicesText.isEmpty { parts.append("[\(servicesText)]") }
         if !manufacturerData.isEmpty { parts.append("(\(makersText))") }
         return (parts + (detailsText.isEmpty ? [] : [detailsText])).joined(separator: "  ")
+    }
+
+    /// By the names of the fields.
+    private func texts(_ event: String, _ date: Date, _ timeZone: TimeZone) -> [String: String] {
+        var texts = [
+            "time": Wording.timestamp(date), "clock": Wording.clock(date, in: timeZone), "event": event,
+            "address": address, "name": name.map(DisplayText.name), "rssi": rssi.map(String.init),
+            "txPower": txPower.map(String.init), "services": servicesText, "makers": makersText, "details": detailsText,
+        ].compactMapValues { $0 }
+        for value in readings.flatMap(\.values) { texts["field:" + value.name] = value.number }
+        return texts
     }
 
     private var members: JSON.Members {

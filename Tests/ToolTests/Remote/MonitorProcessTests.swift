@@ -125,6 +125,32 @@ final class MonitorProcessTests: XCTestCase, StartsPrograms {
         try run.finish(status: 0)
     }
 
+    /// The values of the first peripheral arrive while the second one is looked for.
+    func testAllPlotsHaveOneAxisOfTime() throws {
+        let bench = try RemoteBench()
+        let garden: VirtualAddress = "C0:FF:EE:00:18:1A"
+        bench.simulator.add(
+            VirtualPeripheral(
+                garden, advertisement: Advertisement(localName: "Garden"), interval: 0.05,
+                services: [VirtualService("181A", characteristics: [VirtualCharacteristic("2A6E", value: [0x6E, 9])])]))
+        bench.simulator.simulateOutOfRange(of: garden)
+        let run = try ToolRun(
+            onTerminal: "monitor \(RemoteBench.text) 2A37 --and Garden=2A6E --window 60", bench.bus,
+            setUp: "stty cols 130 rows 30;")
+        bench.wait("a link") { bench.simulator.links.count == 1 }
+        Thread.sleep(forTimeInterval: 6)
+        bench.simulator.simulateOutOfRange(false, of: garden)
+        try run.waitForText("Garden  Temperature")
+        run.type("\u{03}")
+        let output = try run.finish(status: 0).output
+        let seconds = try XCTUnwrap(output.matches(of: /values? in (\d+\.\d) s/).last.flatMap { Double($0.1) })
+        let plot = try XCTUnwrap(output.components(separatedBy: "  Heart Rate  ").last)
+        let rows = plot.prefix { $0 != "└" }.split(separator: "\n").prefix(4)
+        let cells = rows.map { $0.unicodeScalars.count { (0x2801...0x28FF).contains($0.value) } }.max() ?? 0
+        // 120 cells are 60 s. The values of at least four seconds before the second link are on the left.
+        XCTAssertGreaterThan(Double(cells), min(110, (seconds + 4) * 2), output.suffix(4000).description)
+    }
+
     func testTransmittedNumbersAreInJSONOnly() throws {
         let room = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent(

@@ -1,3 +1,4 @@
+import ArgumentParser
 import BlueCapKit
 import XCTest
 
@@ -49,15 +50,13 @@ final class ValueLinesTests: XCTestCase {
     }
 
     func testATemplateReplacesWhatItNames() throws {
-        let template = try ValueStyle.template(
-            #"{time}\t{clock} {name} {handle} {hex} {value} {field:Battery Level}{field:x}"#)
+        let text = #"{time}\t{clock} {name} {handle} {hex} {value} {field:Battery Level}{field:x}"#
+        let template = try LineOptions<ValueStyle>.parse(["--format", text]).format
         XCTAssertEqual(
             line(value, ValueStyle(template: template), date),
             "2023-11-14T22:13:20.125Z\t22:13:20.125 Battery Level @0041 64 100 % 100")
         XCTAssertEqual(line(AttributeValue(Data("hello".utf8)), ValueStyle(template: .text("{value}"))), "hello")
-        XCTAssertThrowsError(try ValueStyle.template("{rssi}")) { error in
-            XCTAssertTrue("\(error)".contains("There is no {rssi}: it takes {time}, "), "\(error)")
-        }
+        expectRefusal(of: ["read", "x", "2A19", "--format", "{rssi}"], "There is no {rssi}: --format takes {time}, ")
     }
 
     func testCommaSeparatedValuesAreQuotedWhereTheyHaveTo() {
