@@ -31,7 +31,7 @@ final class ReferenceTests: XCTestCase {
             (`*name`), tags (`!name`) or texts over several lines; a text that begins with one of these characters is written in
             quotation marks, such as `"*"`. Durations are written `500ms`, `10s`, `5m`, `2h` or `7d`, sizes `512 KiB` or `100 MB`.
 
-            Passwords and tokens are never in the file, but in files of their own: a path, or `credential:NAME` for a credential of
+            Passwords, tokens and keys are never in the file, but in files of their own: a path, or `credential:NAME` for a credential of
             systemd (`LoadCredential=NAME:/etc/…` in the unit). They are never logged.
 
 
