@@ -87,6 +87,7 @@ final class UserTests: XCTestCase {
             } else {
                 try await process.wait(for: "the password is wrong")
             }
+            try await process.wait(for: "the page: http://")
             var pages = ""
             for path in ["/", "/status", "/metrics"] {
                 pages += String(decoding: try XCTUnwrap(Loopback.get(path, port: port), path), as: UTF8.self)
