@@ -22,6 +22,9 @@ struct GatewayDesk {
     /// published again.
     static let silenceLimit: Duration = .seconds(8)
 
+    /// How many different advertisements of a sensor have a throttle of their own.
+    private static let turnLimit = 16
+
     let configuration: GatewayConfiguration
     let topics: Topics
     var retained = RetainedMessages()
@@ -35,7 +38,9 @@ struct GatewayDesk {
     private(set) var names: [DeviceName: String] = [:]
 
     private var advertisements: [DeviceName: AdvertisementThrottle] = [:]
-    private var readings: [ReadingKey: AdvertisementThrottle] = [:]
+    /// By the names in a reading, since many sensors advertise their quantities in turn. `nil` is for readings with events, and
+    /// for those of a sensor beyond ``turnLimit``.
+    private var readings: [ReadingKey: [Set<String>?: AdvertisementThrottle]] = [:]
     private let sensorDecoders: AdvertisementDecoders
     /// The sensors that have a key.
     private let keyed: Set<BluetoothAddress>
@@ -223,10 +228,15 @@ struct GatewayDesk {
     ) -> Bool {
         let key = ReadingKey(device: device, kind: kind)
         if readings[key] == nil, readings.count >= configuration.limits.devices { readings.removeAll() }
+        let names = Set(reading.readings.keys)
+        let isBeyond = readings[key].map { $0[names] == nil && $0.count >= Self.turnLimit } ?? false
+        let turn = reading.hasEvent || isBeyond ? nil : names
+        // An event has ended when a reading has none: the same one is then another.
+        if !reading.hasEvent { readings[key]?[nil]?.forget() }
         var hasher = Hasher()
         hasher.combine(reading.readings)
         hasher.combine(occurrence)
-        return readings[key, default: AdvertisementThrottle()].admits(
+        return readings[key, default: [:]][turn, default: AdvertisementThrottle()].admits(
             at: now, strength: nil, fingerprint: hasher.finalize(), options: configuration.radio.throttle)
     }
 

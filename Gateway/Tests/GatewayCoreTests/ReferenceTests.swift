@@ -138,7 +138,9 @@ final class ReferenceTests: XCTestCase {
         ),
         Row(
             schema: "reading", topic: "PREFIX/GATEWAY/reading/DEVICE", isStored: true,
-            note: "Sent at a change, and at each `radio.throttle.heartbeat`."),
+            note:
+                "Sent at a change, and at each `radio.throttle.heartbeat`. If a sensor advertises its quantities in turn, this holds for each of these advertisements."
+        ),
         Row(schema: "value", topic: "PREFIX/GATEWAY/value/DEVICE/SERVICE/CHARACTERISTIC", isStored: true),
         Row(schema: "gap", topic: "PREFIX/GATEWAY/gap/DEVICE/SERVICE/CHARACTERISTIC", isStored: true),
         Row(schema: "link", topic: "PREFIX/GATEWAY/link/DEVICE", isRetained: true),
