@@ -83,7 +83,11 @@ let examples: KeyValuePairs = [
 ]
 
 if !isDependency {
-    package.products.append(.executable(name: "bluecap", targets: ["bluecap"]))
+    package.products += [
+        .executable(name: "bluecap", targets: ["bluecap"]),
+        // For the gateway, whose package is beside this one.
+        .library(name: "BlueCapCipher", targets: ["BlueCapCipher"]),
+    ]
     package.dependencies.append(.package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"))
     package.targets += examples.map { name, module in
         // The code for iOS is in the language mode of most such programs.
@@ -96,10 +100,12 @@ if !isDependency {
         .target(
             name: "CBlueCapTerminal", linkerSettings: [.linkedLibrary(":libncursesw.a"), .linkedLibrary(":libtinfo.a")]),
         .target(name: "CBlueCapNoLocales"),
+        // The cipher for keys of sensors, for programs: the library contains none.
+        .target(name: "BlueCapCipher", dependencies: ["BlueCapGATT"], swiftSettings: strict),
         .executableTarget(
             name: "bluecap",
             dependencies: [
-                "BlueCapKit", "BlueZSimulator", "CBlueCapTerminal", "CBlueCapNoLocales",
+                "BlueCapCipher", "BlueCapKit", "BlueZSimulator", "CBlueCapTerminal", "CBlueCapNoLocales",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],

@@ -56,6 +56,7 @@ let package = Package(
             name: "GatewayProgram",
             dependencies: [
                 "GatewayBroker", "GatewayCore", "GatewayPage", "GatewayRadio", "GatewayStore",
+                .product(name: "BlueCapCipher", package: "BlueCap"),
                 .product(name: "BlueCapKit", package: "BlueCap"),
                 .product(name: "BlueCapMetrics", package: "BlueCap"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),

@@ -1,3 +1,4 @@
+import BlueCapCipher
 import BlueCapKit
 import BlueCapMetrics
 import Foundation
@@ -66,7 +67,10 @@ public final class Gateway: ServiceLifecycle.Service {
         (self.configuration, self.logger, self.onPage) = (configuration, logger, onPage)
         prometheus = metrics
         self.metrics = GatewayMetrics(metrics)
-        let desk = GatewayDesk(configuration)
+        let bindKeys = try configuration.radio.bindKeys.map { source in
+            try Self.secret(of: "radio.bindKeysFile") { (try source.readBindKeys(), try LibCrypto.ccm()) }
+        }
+        let desk = GatewayDesk(configuration, bindKeys: bindKeys)
         manager = try CentralManager(
             configuration: .init(busAddress: busAddress, adapter: configuration.radio.adapter, logger: logger))
         outbox = try Outbox(
@@ -78,8 +82,8 @@ public final class Gateway: ServiceLifecycle.Service {
             clientIdentifier: configuration.broker.clientIdentifier)
         options.keepAlive = Int(configuration.broker.keepAlive / .seconds(1))
         options.user = configuration.broker.user
-        options.password = try configuration.broker.password.map {
-            try Self.secret($0, of: "broker.passwordFile").withText { $0 }
+        options.password = try configuration.broker.password.map { source in
+            try Self.secret(of: "broker.passwordFile") { try source.read() }.withText { $0 }
         }
         options.security = MosquittoSecurity(
             authorityFile: configuration.broker.authorityFile, certificateFile: configuration.broker.certificateFile,
@@ -179,7 +183,9 @@ public final class Gateway: ServiceLifecycle.Service {
         }
         var page = GatewayPage.Configuration()
         (page.address, page.port, page.hosts) = (settings.address, settings.port, settings.hosts)
-        page.token = try settings.token.map { try Self.secret($0, of: "page.tokenFile").withText { $0 } }
+        page.token = try settings.token.map { source in
+            try Self.secret(of: "page.tokenFile") { try source.read() }.withText { $0 }
+        }
         let server = try GatewayPage(
             configuration: page, board: board, metrics: prometheus, command: { [self] in await commandOfPage($0) },
             onListening: onPage)
@@ -188,9 +194,9 @@ public final class Gateway: ServiceLifecycle.Service {
         }
     }
 
-    private static func secret(_ source: SecretSource, of key: String) throws(GatewayError) -> Secret {
+    private static func secret<Value>(of key: String, _ read: () throws -> Value) throws(GatewayError) -> Value {
         do {
-            return try source.read()
+            return try read()
         } catch {
             throw GatewayError("\(key): \(error)")
         }
@@ -353,6 +359,7 @@ public final class Gateway: ServiceLifecycle.Service {
                     // Claims are published again by the machine, and advertisements are replaced by later ones.
                     try? publish(message)
                 case .store(let value, let key): take(value, key)
+                case .log(let level, let text): logger.log(level: level, "\(text)")
                 case .connect(let device, let isKept): radio?.connect(device, isKept: isKept)
                 case .disconnect(let device):
                     Task { [weak self] in

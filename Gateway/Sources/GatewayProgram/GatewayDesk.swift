@@ -3,6 +3,7 @@ import Foundation
 import GatewayCore
 import GatewayRadio
 import GatewayStore
+import Logging
 
 /// What a gateway knows, and what it decides about each event. A value: the orders that it returns are executed by ``Gateway``.
 struct GatewayDesk {
@@ -10,6 +11,7 @@ struct GatewayDesk {
     enum Order {
         case publish(BrokerMessage)
         case store(NewValue, IntakeKey)
+        case log(Logger.Level, String)
         case connect(DeviceName, isKept: Bool)
         case disconnect(DeviceName)
     }
@@ -19,6 +21,9 @@ struct GatewayDesk {
     /// finds the broker silent after 13 s at most: before the 15 s are over after which claims count no longer that were not
     /// published again.
     static let silenceLimit: Duration = .seconds(8)
+
+    /// How many different advertisements of a sensor have a throttle of their own.
+    private static let turnLimit = 16
 
     let configuration: GatewayConfiguration
     let topics: Topics
@@ -33,7 +38,14 @@ struct GatewayDesk {
     private(set) var names: [DeviceName: String] = [:]
 
     private var advertisements: [DeviceName: AdvertisementThrottle] = [:]
-    private var readings: [ReadingKey: AdvertisementThrottle] = [:]
+    /// By the names in a reading, since many sensors advertise their quantities in turn. `nil` is for readings with events, and
+    /// for those of a sensor beyond ``turnLimit``.
+    private var readings: [ReadingKey: [Set<String>?: AdvertisementThrottle]] = [:]
+    private let sensorDecoders: AdvertisementDecoders
+    /// The sensors that have a key.
+    private let keyed: Set<BluetoothAddress>
+    /// The sensors of which was logged that their readings are not decrypted.
+    private var undecrypted: Set<BluetoothAddress> = []
     /// The devices that are to be connected, with those of commands.
     private var wanted: Set<DeviceName> = []
     /// The devices that a command has taken from the configured ones.
@@ -54,8 +66,21 @@ struct GatewayDesk {
         var characteristic: CBUUID
     }
 
-    init(_ configuration: GatewayConfiguration) {
+    /// - Parameters:
+    ///   - configuration: The configuration.
+    ///   - bindKeys: The keys of sensors, with the cipher; `nil` for none.
+    init(
+        _ configuration: GatewayConfiguration,
+        bindKeys: (keys: [BluetoothAddress: Data], decrypt: BTHomeDecoder.Decryption)? = nil
+    ) {
         self.configuration = configuration
+        keyed = bindKeys.map { Set($0.keys.keys) } ?? []
+        var sensorDecoders = AdvertisementDecoders.standard
+        if let bindKeys {
+            sensorDecoders.decoders.removeAll { $0 is BTHomeDecoder }
+            sensorDecoders.decoders.insert(BTHomeDecoder(keys: bindKeys.keys, decrypt: bindKeys.decrypt), at: 0)
+        }
+        self.sensorDecoders = sensorDecoders
         topics = Topics(configuration)
         isScanning = configuration.radio.scan
         if let rules = configuration.claims {
@@ -117,7 +142,7 @@ struct GatewayDesk {
                 || configuration.radio.filter.accepts(
                     device: device, strength: report.rssi, advertisements: report.advertisements)
         else { return (orders, []) }
-        let payloads = readings(report)
+        let payloads = readings(report, &orders)
         for (reading, occurrence) in payloads
         where admitsReading(reading, reading.format, occurrence, device, at: now) {
             homeAssistant?.handle(.reading(device, reading), at: now, date: report.date)
@@ -158,9 +183,17 @@ struct GatewayDesk {
     }
 
     /// The readings of a report, with the number of the occurrence if they are sent when something occurs.
-    private func readings(_ report: DeviceReport) -> [(payload: ReadingPayload, occurrence: UInt32?)] {
+    private mutating func readings(
+        _ report: DeviceReport, _ orders: inout [Order]
+    ) -> [(payload: ReadingPayload, occurrence: UInt32?)] {
         let address = BluetoothAddress(report.device.address)
-        return report.advertisements.sensorReadings(address: address).filter { !$0.isEncrypted }.map { reading in
+        let decoded = report.advertisements.sensorReadings(address: address, decoders: sensorDecoders)
+        if let encrypted = decoded.first(where: { $0.isEncrypted && $0.format == "bthome_v2" }),
+            let order = requestKey(of: encrypted.address ?? address)
+        {
+            orders.append(order)
+        }
+        return decoded.filter { !$0.isEncrypted }.map { reading in
             let payload = ReadingPayload(
                 format: reading.format, rssi: report.rssi,
                 readings: reading.values.compactMap { value in
@@ -176,15 +209,34 @@ struct GatewayDesk {
         }
     }
 
+    /// Logs once of a sensor what its readings need.
+    private mutating func requestKey(of address: BluetoothAddress?) -> Order? {
+        guard let address, undecrypted.count < configuration.limits.devices, undecrypted.insert(address).inserted
+        else { return nil }
+        return keyed.contains(address)
+            ? .log(
+                .warning,
+                "the key of \(address) in radio.bindKeysFile does not decrypt its readings; the sensor has another one")
+            : .log(
+                .notice,
+                "the readings of \(address) are encrypted; to publish them, add its address and key to radio.bindKeysFile"
+            )
+    }
+
     private mutating func admitsReading(
         _ reading: ReadingPayload, _ kind: String, _ occurrence: UInt32?, _ device: DeviceName, at now: Duration
     ) -> Bool {
         let key = ReadingKey(device: device, kind: kind)
         if readings[key] == nil, readings.count >= configuration.limits.devices { readings.removeAll() }
+        let names = Set(reading.readings.keys)
+        let isBeyond = readings[key].map { $0[names] == nil && $0.count >= Self.turnLimit } ?? false
+        let turn = reading.hasEvent || isBeyond ? nil : names
+        // An event has ended when a reading has none: the same one is then another.
+        if !reading.hasEvent { readings[key]?[nil]?.forget() }
         var hasher = Hasher()
         hasher.combine(reading.readings)
         hasher.combine(occurrence)
-        return readings[key, default: AdvertisementThrottle()].admits(
+        return readings[key, default: [:]][turn, default: AdvertisementThrottle()].admits(
             at: now, strength: nil, fingerprint: hasher.finalize(), options: configuration.radio.throttle)
     }
 

@@ -37,6 +37,7 @@ final class ConfigurationTests: XCTestCase {
         XCTAssertEqual(configuration.broker.keepAlive, .seconds(10))
         XCTAssertEqual(configuration.broker.certificateFile, "/etc/bluecap-gateway/client.crt")
         XCTAssertEqual(configuration.radio.adapter, "hci0")
+        XCTAssertEqual(configuration.radio.bindKeys, .credential("bind-keys"))
         XCTAssertEqual(configuration.radio.filter.names.map(\.description), ["Ruuvi*", "ATC_123456"])
         XCTAssertEqual(configuration.radio.filter.manufacturers, [0x0499])
         XCTAssertEqual(configuration.radio.filter.minimumStrength, -90)
@@ -95,7 +96,7 @@ final class ConfigurationTests: XCTestCase {
             problems("radio:\n  throtle:\n    heartbeat: 10s\n"),
             [
                 "gateway.yaml:2:3: radio.throtle: unknown key. Did you mean \"throttle\"? "
-                    + "Allowed here: adapter, scan, filter, throttle."
+                    + "Allowed here: adapter, scan, bindKeysFile, filter, throttle."
             ])
         XCTAssertEqual(
             problems("nonsense: 1\n"),
@@ -298,6 +299,7 @@ final class ConfigurationTests: XCTestCase {
             "broker: {user: a, passwordFile: hunter2}", "broker: {user: a, pasword: hunter2}",
             "broker: {addresses: [\"mqtt://a:hunter2@h\"]}", "page: {tokenFile: hunter2}", "broker: hunter2",
             "broker: {user: a, passwordFile: \"hunter2\n", "page: {tokenFile: [hunter2]}",
+            "radio: {bindKeysFile: hunter2}", "radio: {bindKeysFile: {\"C0:FF:EE:00:18:0D\": hunter2}}",
         ] {
             let found = problems(yaml)
             XCTAssertFalse(found.isEmpty, yaml)
@@ -335,6 +337,36 @@ final class ConfigurationTests: XCTestCase {
         XCTAssertThrowsError(try SecretSource("/nowhere/at/all")?.read())
         for text in ["credential:", "credential:../x", "credential:..", "relative", ""] {
             XCTAssertNil(SecretSource(text))
+        }
+    }
+
+    func testKeysOfSensorsAreReadFromAFile() throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "bluecap-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: file) }
+        func read(_ text: String) throws -> [BluetoothAddress: Data]? {
+            try Data(text.utf8).write(to: file)
+            return try SecretSource(file.path())?.readBindKeys()
+        }
+        let (address, key) = ("54:48:E6:8F:80:A5", "231d39c1d7cc1ab1aee224cd096db932")
+        let keys = try read("# kitchen\n\n\(address) \(key)\r\n  c0ffee00180d\t\(key.uppercased()) # attic")
+        XCTAssertEqual(keys?.count, 2)
+        for sensor in [address, "C0:FF:EE:00:18:0D"] {
+            XCTAssertEqual(try keys?[XCTUnwrap(BluetoothAddress(sensor))].map(PayloadBytes.text), key)
+        }
+        XCTAssertEqual(try read("")?.count, 0)
+        for (text, reason) in [
+            "\(address) \(key.dropLast())": "line 1: the key has 31 characters; 32 hexadecimal digits are required.",
+            "#\n\(address) \(key)0": "line 2: the key has 33 characters; 32 hexadecimal digits are required.",
+            "\(address) \(key.dropLast())x": "line 1: the key has 32 characters; 32 hexadecimal digits are required.",
+            "\(key) \(address)": "line 1: an address such as C0:FF:EE:00:18:0D, a space and a key",
+            "\(address)\n": "line 1: an address such as", "\(address) \(key) \(key)": "line 1: an address such as",
+            "\(address) \(key)\n\(address.lowercased()) \(key)": "line 2: the address occurs twice.",
+            String(repeating: "#", count: 65_537): "the file exceeds 64 KiB.",
+        ] {
+            XCTAssertThrowsError(try read(text), text) { error in
+                XCTAssertTrue("\(error)".hasPrefix("\(file.path()): \(reason)"), "\(error)")
+                XCTAssertFalse("\(error)".contains(key.dropLast()), "\(error)")
+            }
         }
     }
 

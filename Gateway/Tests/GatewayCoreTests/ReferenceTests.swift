@@ -31,7 +31,7 @@ final class ReferenceTests: XCTestCase {
             (`*name`), tags (`!name`) or texts over several lines; a text that begins with one of these characters is written in
             quotation marks, such as `"*"`. Durations are written `500ms`, `10s`, `5m`, `2h` or `7d`, sizes `512 KiB` or `100 MB`.
 
-            Passwords and tokens are never in the file, but in files of their own: a path, or `credential:NAME` for a credential of
+            Passwords, tokens and keys are never in the file, but in files of their own: a path, or `credential:NAME` for a credential of
             systemd (`LoadCredential=NAME:/etc/…` in the unit). They are never logged.
 
 
@@ -138,7 +138,9 @@ final class ReferenceTests: XCTestCase {
         ),
         Row(
             schema: "reading", topic: "PREFIX/GATEWAY/reading/DEVICE", isStored: true,
-            note: "Sent at a change, and at each `radio.throttle.heartbeat`."),
+            note:
+                "Sent at a change, and at each `radio.throttle.heartbeat`. If a sensor advertises its quantities in turn, this holds for each of these advertisements."
+        ),
         Row(schema: "value", topic: "PREFIX/GATEWAY/value/DEVICE/SERVICE/CHARACTERISTIC", isStored: true),
         Row(schema: "gap", topic: "PREFIX/GATEWAY/gap/DEVICE/SERVICE/CHARACTERISTIC", isStored: true),
         Row(schema: "link", topic: "PREFIX/GATEWAY/link/DEVICE", isRetained: true),

@@ -15,7 +15,7 @@ final class GuideTests: XCTestCase {
         let blocks = try text("Documentation/HomeAssistant.md").components(separatedBy: "```yaml\n").dropFirst()
             .map { $0.components(separatedBy: "```")[0] }
             .filter { !$0.hasPrefix("mqtt:") }  // that of Home Assistant
-        XCTAssertEqual(blocks.count, 3)
+        XCTAssertEqual(blocks.count, 4)
         for block in blocks {
             do throws(GatewayConfigurationError) {
                 _ = try GatewayConfiguration(yaml: block, file: "guide")
@@ -31,7 +31,7 @@ final class GuideTests: XCTestCase {
             .replacing(/"\n\s*\+ "/, with: "")
         let rows = try text("Documentation/HomeAssistant.md").components(separatedBy: "## If something is wrong")[1]
             .split(separator: "\n").filter { $0.hasPrefix("| ") && $0.contains("`") }
-        XCTAssertEqual(rows.count, 10)
+        XCTAssertEqual(rows.count, 13)
         for row in rows {
             let message = try XCTUnwrap(row.split(separator: "|").dropFirst().first).drop { $0 != "`" }.dropFirst()
             // The longest sentence of the message without what varies.

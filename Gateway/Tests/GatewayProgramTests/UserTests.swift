@@ -8,6 +8,8 @@ import XCTest
 /// What the program says to its user: each fault has one clear message that says what to do.
 final class UserTests: XCTestCase {
     private let password = "the-secret-of-this-test"
+    /// The key of <https://bthome.io/encryption>, with the address of its sensor.
+    private let (sensor, bindKey) = ("54:48:E6:8F:80:A5", "231d39c1d7cc1ab1aee224cd096db932")
 
     private func simplest(_ broker: String, _ more: String = "page: {enabled: false}") -> String {
         "name: attic\nbroker: {addresses: [\"\(broker)\"]}\n\(more)\n"
@@ -64,11 +66,13 @@ final class UserTests: XCTestCase {
             let secret = isRight ? password : "wrong-" + password
             let file = try stage.directory.write("password", secret + "\n")
             let tokenFile = try stage.directory.write("token", token + "\n")
+            let keys = try stage.directory.write("keys", "\(sensor) \(bindKey)\n")
             let port = try Loopback.freePort()
             let process = try stage.start(
                 """
                 name: attic
                 logLevel: trace
+                radio: {bindKeysFile: \(keys)}
                 broker: {addresses: ["\(broker.address)"], user: attic, passwordFile: \(file)}
                 peripherals: [{name: Tag, characteristics: [{service: 180D, uuid: 2A37}]}]
                 page: {port: \(port), tokenFile: \(tokenFile)}
@@ -83,6 +87,7 @@ final class UserTests: XCTestCase {
             } else {
                 try await process.wait(for: "the password is wrong")
             }
+            try await process.wait(for: "the page: http://")
             var pages = ""
             for path in ["/", "/status", "/metrics"] {
                 pages += String(decoding: try XCTUnwrap(Loopback.get(path, port: port), path), as: UTF8.self)
@@ -93,6 +98,7 @@ final class UserTests: XCTestCase {
             for text in [log, pages] {
                 XCTAssertFalse(text.contains(password), "the password is written")
                 XCTAssertFalse(text.contains(token), "the token is written")
+                XCTAssertFalse(text.contains(bindKey), "the key of a sensor is written")
             }
         }
     }
@@ -109,6 +115,57 @@ final class UserTests: XCTestCase {
             process.text.contains(
                 "bluecap-gateway: broker.passwordFile: credential:mqtt-password: the file cannot be read."),
             process.text)
+    }
+
+    /// The published vector, from three sensors: with its key, with another one, and with none.
+    func testEncryptedReadingsArriveAndAKeyThatIsMissingOrWrongIsSaidOnce() async throws {
+        let stage = try ProgramStage()
+        defer { stage.end() }
+        let (other, unknown) = ("C0:FF:EE:00:00:02", "C0:FF:EE:00:00:03")
+        let vector: [UInt8] = [
+            0x41, 0xE4, 0x45, 0xF3, 0xC9, 0x96, 0x2B, 0x33, 0x22, 0x11, 0x00, 0x6C, 0x7C, 0x45, 0x19,
+        ]
+        for address in [sensor, other, unknown] {
+            stage.simulator.add(
+                VirtualPeripheral(
+                    try XCTUnwrap(VirtualAddress(address)), advertisement: Advertisement(serviceData: ["FCD2": vector]),
+                    interval: 0.1))
+        }
+        let broker = try await MosquittoBroker()
+        let subscriber = try await Subscriber([broker.address], ["bluecap/attic/reading/#"])
+        let keys = try stage.directory.write("keys", "\(sensor) \(bindKey)\n\(other) \(bindKey)  # not its own\n")
+        let process = try stage.start(simplest(broker.address) + "radio: {bindKeysFile: \(keys)}\n")
+        let readings = try await subscriber.messages(atLeast: 1, limit: .seconds(30))
+        XCTAssertEqual(Set(readings.map(\.topic)), ["bluecap/attic/reading/5448e68f80a5"])
+        let payload = try XCTUnwrap(readings.first).payload
+        let reading = try XCTUnwrap(JSONSerialization.jsonObject(with: payload) as? [String: Any])
+        XCTAssertEqual(reading["format"] as? String, "bthome_v2")
+        XCTAssertEqual(reading["readings"] as? [String: Double], ["temperature": 25.06, "humidity": 50.55])
+        let messages = [
+            "warning the key of \(other) in radio.bindKeysFile does not decrypt its readings; the sensor has another one",
+            "notice the readings of \(unknown) are encrypted; to publish them, add its address and key to "
+                + "radio.bindKeysFile",
+        ]
+        for message in messages { try await process.wait(for: message) }
+        try await stage.simulator.waits(2)
+        for message in messages { XCTAssertEqual(process.text.components(separatedBy: message).count, 2, process.text) }
+        XCTAssertFalse(process.text.contains(sensor), process.text)
+        await subscriber.stop()
+    }
+
+    func testAKeyOfASensorThatIsWrittenWrongIsSaidWithItsLine() async throws {
+        let stage = try ProgramStage()
+        defer { stage.end() }
+        for (key, count) in [(bindKey.dropLast(), 31), (bindKey + "0", 33)] {
+            let keys = try stage.directory.write("keys", "\(sensor) \(key)\n")
+            let process = try stage.start("name: attic\nradio: {bindKeysFile: \(keys)}\n")
+            let status = try await process.status()
+            XCTAssertEqual(status, 1)
+            XCTAssertEqual(
+                process.text,
+                "bluecap-gateway: radio.bindKeysFile: \(keys): line 1: the key has \(count) characters; "
+                    + "32 hexadecimal digits are required.\n")
+        }
     }
 
     func testConfigurationsThatCannotBeUsedAreSaid() async throws {

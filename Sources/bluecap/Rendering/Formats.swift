@@ -1,3 +1,4 @@
+import BlueCapCipher
 import BlueCapKit
 import BlueZSimulator
 import Foundation
@@ -52,8 +53,10 @@ struct Formats: Decodable, Sendable {
     mutating func add(_ more: [(address: BluetoothAddress, key: Data)]) throws {
         let keys = Dictionary(keys + more) { $1 }
         guard !keys.isEmpty else { return }
+        let decrypt: BTHomeDecoder.Decryption
+        do { decrypt = try LibCrypto.ccm() } catch { throw ToolFailure(error.description) }
         decoders.decoders.removeAll { $0 is BTHomeDecoder }
-        decoders.decoders.insert(BTHomeDecoder(keys: keys, decrypt: try LibCrypto.ccm()), at: 0)
+        decoders.decoders.insert(BTHomeDecoder(keys: keys, decrypt: decrypt), at: 0)
     }
 
     static func serviceName(_ uuid: CBUUID) -> String? { current.names[uuid] ?? AssignedNumbers.serviceName(uuid) }

@@ -61,6 +61,8 @@ public struct GatewayConfiguration: Hashable, Sendable {
         public var adapter: String?
         /// Whether the gateway scans from its start.
         public var scan: Bool
+        /// The place of the keys of sensors that encrypt their readings; `nil` for none.
+        public var bindKeys: SecretSource?
         /// Which advertisements are published.
         public var filter: AdvertisementFilter
         /// When the advertisements of a peripheral are published again.
@@ -335,6 +337,10 @@ extension GatewayConfiguration.Radio {
             }, defaultText: "the first adapter", "The adapter.")
         scan = section.value(
             "scan", .flag, default: true, "Whether the gateway scans from its start. Commands can change it if allowed."
+        )
+        bindKeys = section.optional(
+            "bindKeysFile", .secret,
+            "The file that has the keys of sensors that encrypt their BTHome data, or `credential:NAME`. Each line has an address and a key, such as `A4:C1:38:00:00:01 231d39c1d7cc1ab1aee224cd096db932`; what follows a `#` is a comment."
         )
         filter = section.section("filter") { AdvertisementFilter($0) }
         throttle = section.section("throttle") { throttle in

@@ -17,7 +17,7 @@ struct HomeAssistantEntity: Hashable, Comparable, Sendable, CustomStringConverti
     /// gateway's own entities have.
     init?(reading name: String, _ value: PayloadValue) {
         guard ReadingPayload.isName(name), ![Self.strength, .received, .link].map(\.object).contains(name),
-            !Self.events.contains(Self.quantity(of: name))
+            !Self.isEvent(name)
         else { return nil }
         object = name
         if case .flag = value { component = "binary_sensor" } else { component = "sensor" }
@@ -37,6 +37,9 @@ struct HomeAssistantEntity: Hashable, Comparable, Sendable, CustomStringConverti
     static func < (one: HomeAssistantEntity, other: HomeAssistantEntity) -> Bool {
         (one.component, one.object) < (other.component, other.object)
     }
+
+    /// Whether the reading of a name is an event.
+    static func isEvent(_ name: String) -> Bool { events.contains(quantity(of: name)) }
 
     private static let events: Set<String> = ["button", "dimmer", "dimmer_steps", "command", "command_steps"]
 

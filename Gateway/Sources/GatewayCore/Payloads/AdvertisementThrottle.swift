@@ -1,9 +1,12 @@
 /// When the advertisements of one peripheral are published again: a value for each peripheral.
 public struct AdvertisementThrottle: Sendable {
-    private var last: (time: Duration, strength: Int?, fingerprint: Int)?
+    private var last: (time: Duration, strength: Int?, fingerprint: Int?)?
 
     /// Creates the value of a peripheral of which nothing was published.
     public init() {}
+
+    /// Makes the next report a change; the shortest time between two messages is kept.
+    public mutating func forget() { last?.fingerprint = nil }
 
     /// Returns whether a report is published now, and if so keeps it as the last one that was.
     ///

@@ -47,6 +47,9 @@ public struct ReadingPayload: StoredPayload {
         if !units.isEmpty { self.units = units }
     }
 
+    /// Whether something is in it that occurs, such as a pressed button.
+    public var hasEvent: Bool { readings.keys.contains(where: HomeAssistantEntity.isEvent) }
+
     /// Creates the readings of a characteristic's value for Home Assistant: the decoded parts by their names, such as
     /// `heart_rate`. A part of a format without names is `value_` and the UUID, such as `value_2a37`. A battery level is
     /// `battery`, in percent, as that of an advertisement.

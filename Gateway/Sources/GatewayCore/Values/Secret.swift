@@ -1,3 +1,4 @@
+public import BlueCapKit
 public import Foundation
 
 /// A text that appears in no description: a password, or a token.
@@ -69,6 +70,45 @@ public enum SecretSource: Hashable, Sendable, CustomStringConvertible {
     /// - Throws: ``SecretError``, which has the place and no part of the text.
     public func read(environment: [String: String] = ProcessInfo.processInfo.environment) throws(SecretError) -> Secret
     {
+        var text = try readText(limit: Secret.sizeLimit, environment)
+        if text.hasSuffix("\r\n") { text.removeLast() } else if text.hasSuffix("\n") { text.removeLast() }
+        guard let secret = Secret(text) else {
+            throw SecretError(
+                source: self,
+                reason: "the file must have one line of 1 to \(Secret.sizeLimit) bytes without control characters.")
+        }
+        return secret
+    }
+
+    /// Reads the keys of sensors: in each line an address and a key of 32 hexadecimal digits. What follows a `#` in a line is a comment.
+    ///
+    /// - Parameter environment: The variables of the process.
+    /// - Throws: ``SecretError``, which has the place, the number of the line, and no part of a key.
+    public func readBindKeys(
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) throws(SecretError) -> [BluetoothAddress: Data] {
+        let text = try readText(limit: 65_536, environment)
+        guard text.utf8.count <= 65_536 else { throw SecretError(source: self, reason: "the file exceeds 64 KiB.") }
+        var keys: [BluetoothAddress: Data] = [:]
+        for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
+            let words = line.prefix { $0 != "#" }.split(whereSeparator: \.isWhitespace).map(String.init)
+            guard let first = words.first else { continue }
+            func fault(_ reason: String) -> SecretError {
+                SecretError(source: self, reason: "line \(index + 1): \(reason)")
+            }
+            guard words.count == 2, let address = DeviceName(first).flatMap({ BluetoothAddress($0.address) }) else {
+                throw fault("an address such as C0:FF:EE:00:18:0D, a space and a key of 32 digits are required.")
+            }
+            guard let key = PayloadBytes.data(words[1]), key.count == 16 else {
+                throw fault("the key has \(words[1].count) characters; 32 hexadecimal digits are required.")
+            }
+            guard keys.updateValue(key, forKey: address) == nil else { throw fault("the address occurs twice.") }
+        }
+        return keys
+    }
+
+    /// Returns the text of the file, or its beginning with more bytes than the limit and a line feed.
+    private func readText(limit: Int, _ environment: [String: String]) throws(SecretError) -> String {
         let path: String
         switch self {
         case .file(let file): path = file
@@ -85,21 +125,15 @@ public enum SecretSource: Hashable, Sendable, CustomStringConvertible {
         do {
             let file = try FileHandle(forReadingFrom: URL(filePath: path))
             defer { try? file.close() }
-            data = try file.read(upToCount: Secret.sizeLimit + 2) ?? Data()
+            data = try file.read(upToCount: limit + 2) ?? Data()
         } catch {
             throw SecretError(
                 source: self, reason: "the file cannot be read. It must exist, and the gateway's user must own it.")
         }
-        guard var text = String(data: data, encoding: .utf8) else {
+        guard let text = String(data: data, encoding: .utf8) else {
             throw SecretError(source: self, reason: "the file is not in UTF-8.")
         }
-        if text.hasSuffix("\r\n") { text.removeLast() } else if text.hasSuffix("\n") { text.removeLast() }
-        guard let secret = Secret(text) else {
-            throw SecretError(
-                source: self,
-                reason: "the file must have one line of 1 to \(Secret.sizeLimit) bytes without control characters.")
-        }
-        return secret
+        return text
     }
 }
 

@@ -1,8 +1,8 @@
-import BlueCapKit
+public import BlueCapGATT
 import Foundation
 
-/// The cipher of OpenSSL's libcrypto, which is loaded only if a key is given: `bluecap` runs without that library too.
-enum LibCrypto {
+/// The cipher of OpenSSL's libcrypto, which is loaded only if a key is given: the programs run without that library too.
+public enum LibCrypto {
     private typealias Object = OpaquePointer?
     private typealias Bytes = UnsafePointer<UInt8>?
     private typealias Create = @Sendable @convention(c) () -> Object
@@ -13,13 +13,16 @@ enum LibCrypto {
         @Sendable @convention(c) (Object, Buffer, UnsafeMutablePointer<CInt>, Bytes, CInt) -> CInt
     private typealias Buffer = UnsafeMutablePointer<UInt8>
 
-    /// Returns AES-128 in CCM mode, as EVP_EncryptInit(3ssl) describes it; throws ``ToolFailure`` without the library.
-    static func ccm() throws -> BTHomeDecoder.Decryption {
-        func function<Function>(_ name: String) throws -> Function {
+    /// The library cannot be loaded.
+    public struct Missing: Error, CustomStringConvertible {
+        public var description: String { "A key needs libcrypto.so.3: install Debian's package libssl3." }
+    }
+
+    /// Returns AES-128 in CCM mode, as EVP_EncryptInit(3ssl) describes it.
+    public static func ccm() throws(Missing) -> BTHomeDecoder.Decryption {
+        func function<Function>(_ name: String) throws(Missing) -> Function {
             let address = dlopen("libcrypto.so.3", RTLD_NOW).flatMap { dlsym($0, name) }
-            guard let address else {
-                throw ToolFailure("A key needs libcrypto.so.3: install Debian's package libssl3.")
-            }
+            guard let address else { throw Missing() }
             return unsafeBitCast(address, to: Function.self)
         }
         let (create, free): (Create, Free) = (try function("EVP_CIPHER_CTX_new"), try function("EVP_CIPHER_CTX_free"))
