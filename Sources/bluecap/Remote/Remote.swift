@@ -133,7 +133,8 @@ struct Remote: Sendable {
 
     /// Reads values of characteristics and descriptors in the sequence of the arguments, and passes the line of each on.
     ///
-    /// - Throws: ``ToolFailure`` if a value does not have the style's form. In JSON it needs none.
+    /// - Throws: ``ToolFailure`` if a value does not have the style's form. In JSON it needs none. The failure of one of several
+    ///   values names it, and those that were not read.
     func read(
         _ arguments: [AttributeArgument], in directory: AttributeDirectory, _ style: ValueStyle,
         _ write: (String) async throws -> Void
@@ -148,13 +149,29 @@ struct Remote: Sendable {
             style.names[entry.handle] = descriptor?.label ?? entry.label
             targets.append(entry)
         }
-        for entry in targets {
-            guard let read = directory.readers[entry.handle] else { throw CharacteristicError.invalidated }
-            let value = try await read(timeout)
-            guard style.isJSON || style.form.text(of: value) != nil else {
-                throw style.form.misfit(value, of: style.names[entry.handle] ?? entry.label)
+        for (index, entry) in targets.enumerated() {
+            let line: String
+            do {
+                guard let read = directory.readers[entry.handle] else { throw CharacteristicError.invalidated }
+                let value = try await read(timeout)
+                guard style.isJSON || style.form.text(of: value) != nil else {
+                    throw style.form.misfit(value, of: style.name(of: entry))
+                }
+                line = style.line(of: value, entry, nil)
+            } catch  where !(error is CancellationError) && targets.count > 1 {
+                // The shell discovers the attributes again.
+                if case CharacteristicError.invalidated = error { throw error }
+                let (failure, name) = (failure(of: error), style.name(of: entry))
+                let rest = targets[(index + 1)...].map(style.name)
+                if style.isJSON {
+                    let members = AttributeValue.noMembers + [("error", JSON(failure.description))]
+                    try await write(JSON(entry.identity + members).text)
+                }
+                throw ToolFailure(
+                    failure.description.contains(name) ? "\(failure)" : "\(name): \(failure)",
+                    rest.isEmpty ? "" : "Not read: \(rest.joined(separator: ", ")).", status: failure.status)
             }
-            try await write(style.line(of: value, entry, nil))
+            try await write(line)
         }
     }
 

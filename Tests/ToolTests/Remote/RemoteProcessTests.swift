@@ -329,6 +329,39 @@ final class ReadWriteProcessTests: XCTestCase, StartsPrograms {
             "The value of Battery Level is not a u16 of 2 bytes: it is 64 in hexadecimal digits.")
     }
 
+    func testTheFailureOfOneOfSeveralValuesNamesItAndThoseThatWereNotRead() throws {
+        let reason = "The peripheral has ended the connection"
+        for options in [[], ["--json"]] {
+            let bench = try RemoteBench()
+            // BlueZ reads the battery level, and subscribes to it. The fourth request is the second one of the command.
+            bench.simulator.simulateDropAfter(requests: 4, of: RemoteBench.address)
+            let run = try bench.start(["read", RemoteBench.text, "2A19", "aa01/2901", "AA01", "2A38"] + options)
+            let result = try run.finish(status: 1)
+            let problem = try XCTUnwrap(result.problems.first)
+            XCTAssertEqual(result.problems.count, 1, "\(result)")
+            XCTAssertTrue(
+                problem.hasPrefix("bluecap: AA01/Characteristic User Description: \(reason)")
+                    && problem.hasSuffix(" Not read: AA01, Body Sensor Location."), problem)
+            guard !options.isEmpty else {
+                XCTAssertEqual(result.lines, ["Battery Level  100 %"])
+                continue
+            }
+            let objects = try result.objects()
+            XCTAssertEqual(objects.map { $0["uuid"] as? String }, ["2A19", "2901"])
+            XCTAssertNil(objects.first?["error"])
+            XCTAssertTrue((objects.last?["error"] as? String)?.hasPrefix(reason) == true, "\(objects)")
+            XCTAssertTrue(objects.last?["value"] is NSNull)
+        }
+        let misfit = try RemoteBench().run("read", RemoteBench.text, "AA01", "2A19", "2A38", "--as", "u16be")
+        XCTAssertEqual(misfit.status, 1)
+        XCTAssertEqual(
+            misfit.problems,
+            [
+                "bluecap: The value of AA01 is not a u16be of 2 bytes: it is 68656c6c6f in hexadecimal digits. "
+                    + "Not read: Battery Level, Body Sensor Location."
+            ])
+    }
+
     func testEachFieldIsARowOfCommaSeparatedValues() throws {
         let result = try RemoteBench().run("read", RemoteBench.text, "2A19", "AA01", "--csv")
         XCTAssertEqual(result.lines.first, "time,name,field,value,unit")
