@@ -419,5 +419,8 @@ final class PairingOnDemandTests: XCTestCase, StartsPrograms {
         let other = try LockBench(.noInputNoOutput)
         XCTAssertEqual(try other.run("pair", LockBench.text, "--yes").status, 0)
         assertOneLine(try other.run("read", LockBench.text, "B004"), hint)
+        let several = try other.run("read", LockBench.text, "B004", "B002", "B005")
+        assertOneLine(several, " Not read: B002, B005.")
+        XCTAssertTrue(several.problems.first?.hasPrefix("bluecap: B004: ") == true, "\(several)")
     }
 }
