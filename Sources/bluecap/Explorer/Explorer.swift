@@ -166,6 +166,10 @@ private struct ExplorerSession {
             peripherals[identifier] = peripheral
             _ = state.board.see(Sighting(peripheral), at: now)
         }
+        // The board forgets devices whose addresses are random.
+        if peripherals.count > 2 * state.board.count + 100 {
+            peripherals = peripherals.filter { state.board[$0.key] != nil || links[$0.key] != nil }
+        }
         if let delay = pace.drew(at: now) { loop.send(.screen(.frameIsDue), after: delay) }
         state.size = Terminal.size()
         let view = ExplorerView(terminal.page, state.layout)
