@@ -51,6 +51,10 @@ gateway-uninstall: ## Remove what make gateway-install has installed with the sa
 deb: $(TOOL) dependencies-deb ## Make a Debian package of the tool and an archive with the same files in .build/deb, with SHA256SUMS
 	Scripts/deb $(TOOL)
 
+deb-arm64: $(TOOL) dependencies-deb dependencies-arm64 ## Make the package and the archive for Debian 13 on arm64, on an x86-64 machine
+	Scripts/arm64-test --tool
+	Scripts/deb --arm64 .build/arm64/package $(TOOL)
+
 deb-test: deb dependencies-deb-test ## Install that package on new systems of Debian 12 and 13, and run it there
 	Scripts/deb --test
 
@@ -215,5 +219,5 @@ help:
 	@echo "BlueCap for Linux. What to make:"
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: build-optimized run run-example install uninstall gateway-install gateway-uninstall deb deb-test consumer-test check-api test test-fast explore radio-test radio-test-all radio-self-test lint test-optimized test-tsan test-asan test-arm64 test-service gateway gateway-test gateway-soak gateway-scale soak coverage bench-bus bench-counts bench-screen bench-futures format \
+.PHONY: build-optimized run run-example install uninstall gateway-install gateway-uninstall deb deb-arm64 deb-test consumer-test check-api test test-fast explore radio-test radio-test-all radio-self-test lint test-optimized test-tsan test-asan test-arm64 test-service gateway gateway-test gateway-soak gateway-scale soak coverage bench-bus bench-counts bench-screen bench-futures format \
     docs docs-open picture python clean help

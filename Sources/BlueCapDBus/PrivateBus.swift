@@ -96,10 +96,14 @@ package final class PrivateBus: Sendable {
         let base = temporary.utf8.count < 60 ? temporary : "/tmp"
         var template = Array((base.hasSuffix("/") ? base : base + "/").utf8CString.dropLast())
         template += "private-bus-XXXXXX".utf8CString
-        guard let made = template.withUnsafeMutableBufferPointer({ $0.baseAddress.flatMap(mkdtemp) }) else {
+        // mkdtemp returns the address of the template, which is valid in the closure only.
+        let made = template.withUnsafeMutableBufferPointer {
+            $0.baseAddress.flatMap(mkdtemp).map { String(cString: $0) }
+        }
+        guard let made else {
             throw StartError(description: "No directory could be made in \(base): \(String(cString: strerror(errno))).")
         }
-        return String(cString: made)
+        return made
     }
 
     /// Every user may do everything; the limits are the high ones of the session bus.

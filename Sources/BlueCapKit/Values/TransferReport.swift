@@ -8,5 +8,5 @@ public struct TransferReport: Hashable, Sendable {
     public let fences: Int
 
     /// Bytes per second; 0 if no time has passed.
-    public var bytesPerSecond: Double { duration > .zero ? Double(bytes) / (duration / .seconds(1)) : 0 }
+    public var bytesPerSecond: Double { duration > .zero ? Double(bytes) / duration.seconds : 0 }
 }
