@@ -14,15 +14,15 @@ public enum LibCrypto {
     private typealias Buffer = UnsafeMutablePointer<UInt8>
 
     /// The library cannot be loaded.
-    public struct Missing: Error, CustomStringConvertible {
+    public struct MissingError: Error, CustomStringConvertible {
         public var description: String { "A key needs libcrypto.so.3: install Debian's package libssl3." }
     }
 
     /// Returns AES-128 in CCM mode, as EVP_EncryptInit(3ssl) describes it.
-    public static func ccm() throws(Missing) -> BTHomeDecoder.Decryption {
-        func function<Function>(_ name: String) throws(Missing) -> Function {
+    public static func ccm() throws(MissingError) -> BTHomeDecoder.Decryption {
+        func function<Function>(_ name: String) throws(MissingError) -> Function {
             let address = dlopen("libcrypto.so.3", RTLD_NOW).flatMap { dlsym($0, name) }
-            guard let address else { throw Missing() }
+            guard let address else { throw MissingError() }
             return unsafeBitCast(address, to: Function.self)
         }
         let (create, free): (Create, Free) = (try function("EVP_CIPHER_CTX_new"), try function("EVP_CIPHER_CTX_free"))

@@ -14,7 +14,8 @@ struct NotifyCommand: AsyncParsableCommand {
 
             With --json each line is an object: {"event":"value","time":…} with the members of `bluecap read`, \
             {"event":"gap","time":…} if values may be missing, and at the end \
-            {"event":"finished","values":12,"seconds":3.002}. --output appends the lines to a file; with --rotate, a file \
+            {"event":"finished","values":12,"seconds":3.002}. With --csv each field is a row, with its number and unit. \
+            The fields of --format are \(ValueStyle.placeholders). --output appends the lines to a file; with --rotate, a file \
             that would be greater becomes FILE.1, and the one before FILE.2.
 
             \(AttributeArgument.discussion)

@@ -63,12 +63,12 @@ struct JSONOption: ParsableArguments {
 struct LineOptions<Fields: LineFields>: ParsableArguments {
     @OptionGroup var json: JSONOption
 
-    @Flag(help: "Print comma-separated values: \(Fields.header.replacing(",", with: ", ")).")
+    @Flag(help: "Print comma-separated values, after a line that names the columns.")
     var csv = false
 
     @Option(
         name: .customLong("format"),
-        help: ArgumentHelp("Print a text with \(Fields.placeholders) in it.", valueName: "text"))
+        help: ArgumentHelp("Print a text with fields in it, such as '{clock} {name}'.", valueName: "text"))
     var text: String?
 
     @Option(help: ArgumentHelp("Append the lines to a file.", valueName: "file"), completion: .file())

@@ -11,7 +11,8 @@ struct ReadCommand: AsyncParsableCommand {
             decodes it, in quotes if it reads as text, else in hexadecimal digits; --as selects a form. With --json it is \
             an object with the members uuid, name, handle, value (hexadecimal), fields (the value by its profile, or null), \
             quantities (its numbers: {"Battery Level":{"value":87,"unit":"%"}}, or null) and, with --as, as (in this form). \
-            With --csv each field is a row, with its number and unit; --output appends the lines to a file. The first of \
+            With --csv each field is a row, with its number and unit; the fields of --format are \
+            \(ValueStyle.placeholders). --output appends the lines to a file. The first of \
             several that cannot be read ends it; with --json it is an object with a null value and the member error.
 
             \(AttributeArgument.discussion) A descriptor is given by its handle, or after its characteristic: 2A37/2902.
