@@ -124,8 +124,10 @@ if !isDependency {
             name: "FuturesTests", dependencies: ["BlueCapFutures", "TestBasics"], swiftSettings: strict),
         .testTarget(
             name: "DBusTests",
-            dependencies: ["BlueCapDBus", "BlueCapReactor", "BlueCapFutures", "TestBasics", "TestSupport"],
-            swiftSettings: strict),
+            dependencies: [
+                "BlueCapDBus", "BlueCapReactor", "BlueCapFutures", "CBlueCapDBusLibrary", "TestBasics", "TestSupport",
+            ],
+            exclude: ["WireCorpus.txt"], swiftSettings: strict),
         .testTarget(
             name: "GATTTests", dependencies: ["BlueCapGATT", "BlueCapProfiles", "TestBasics"], swiftSettings: strict),
         .testTarget(

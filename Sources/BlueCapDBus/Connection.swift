@@ -13,7 +13,7 @@ package enum BusAddress: Hashable, Sendable {
     case custom(String)
 
     /// Whether a text has the form of an address, `method:key=value,…`, of which there may be several, with `;` between them.
-    package static func isWellFormed(_ text: String) -> Bool { isValid(text, cdbus_is_address) }
+    package static func isWellFormed(_ text: String) -> Bool { cdbus_is_address(text) && !text.utf8.contains(0) }
 
     /// The address's text. An empty variable counts as one that is not set.
     package func resolved(environment: [String: String] = ProcessInfo.processInfo.environment) -> String {
@@ -208,7 +208,7 @@ package final class Connection: Sendable {
     }
 
     private func requireName(_ name: String) {
-        precondition(isValid(name, cdbus_is_bus_name), "\"\(name)\" is not a bus name, such as org.bluez.")
+        precondition(isValid(name, Syntax.isBusName), "\"\(name)\" is not a bus name, such as org.bluez.")
     }
 
     // MARK: Objects

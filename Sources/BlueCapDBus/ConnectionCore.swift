@@ -1,4 +1,3 @@
-import CBlueCapDBus
 import Foundation
 import BlueCapFutures
 import BlueCapReactor
@@ -63,7 +62,7 @@ final class ConnectionCore: @unchecked Sendable {
             let reply = try result.get()
             var reader = reply.reader
             guard let name = reader.string() else { throw DBusError.unexpected(reply, to: "Hello", instead: "s") }
-            guard isValid(name, cdbus_is_bus_name) else {
+            guard isValid(name, Syntax.isBusName) else {
                 throw DBusError.failed("The bus has answered Hello with \"\(name)\", which is not a bus name.")
             }
             phase = .open
@@ -217,6 +216,6 @@ extension ConnectionCore: TransportReceiver {
 
     func lost(_ error: DBusError) {
         // A bus that refuses a client does not send the reason: it disconnects during the authentication.
-        if case .connecting = phase { close(.notAdmitted) } else { close(error) }
+        if case .connecting = phase, error == .lost { close(.notAdmitted) } else { close(error) }
     }
 }

@@ -1,4 +1,3 @@
-import CBlueCapDBus
 import BlueCapFutures
 import BlueCapReactor
 
@@ -26,8 +25,8 @@ package struct InterfaceTable<Target: Sendable>: Sendable {
             handler: @escaping @Sendable (Target, Invocation) -> Void
         ) {
             method = Interface.Method(
-                name: name, inputs: inputs, outputs: outputs, input: CString(inputs.map { "\($0.value)" }.joined()),
-                output: CString(outputs.map { "\($0.value)" }.joined()), handler: { handler(typed($0), $1) })
+                name: name, inputs: inputs, outputs: outputs, input: CopiedText(inputs.map { "\($0.value)" }.joined()),
+                output: CopiedText(outputs.map { "\($0.value)" }.joined()), handler: { handler(typed($0), $1) })
         }
     }
 
@@ -86,8 +85,8 @@ final class Interface: Sendable {
         let inputs: Arguments
         let outputs: Arguments
         /// The signatures of all inputs and of all outputs.
-        let input: CString
-        let output: CString
+        let input: CopiedText
+        let output: CopiedText
         let handler: @Sendable (any Sendable, Invocation) -> Void
     }
 
@@ -111,16 +110,16 @@ final class Interface: Sendable {
     ) {
         (self.name, self.methods, self.properties, self.signals) = (name, methods, properties, signals)
         precondition(
-            isValid(name, cdbus_is_interface), "\"\(name)\" is not an interface name, such as org.bluez.Device1.")
+            isValid(name, Syntax.isInterface), "\"\(name)\" is not an interface name, such as org.bluez.Device1.")
         for member in methods.map(\.name) + signals.map(\.key) {
             precondition(
-                cdbus_is_member(member.cString),
+                Syntax.isMember(member.bytes),
                 "\(name) has \"\(member)\", which cannot be the name of a method or signal.")
         }
         let arguments = methods.flatMap { [$0.inputs, $0.outputs] } + signals.map(\.value)
         for signature in arguments.flatMap({ $0.map(\.value) }) + properties.map(\.signature) {
             precondition(
-                cdbus_is_single_type(signature.cString), "\(name) has \"\(signature)\", which is not one complete type."
+                Syntax.isSingleType(signature.bytes), "\(name) has \"\(signature)\", which is not one complete type."
             )
         }
     }
@@ -159,10 +158,8 @@ package struct ExportedInterface: Sendable {
     /// Calls the method with that name and signature; false if the interface has none.
     func call(_ message: Message, on connection: ConnectionCore) -> Bool {
         guard message.hasInterface(interface.name) else { return false }
-        let member = message.heading.member
-        let signature = cdbus_message_signature(message.pointer)
         for method in interface.methods
-        where equal(member, method.name.cString) && equal(signature, method.input.pointer) {
+        where message.hasMember(method.name) && equal(message.signatureText, method.input.bytes) {
             method.handler(target, Invocation(message, of: method, on: connection))
             return true
         }
@@ -225,9 +222,9 @@ package final class Invocation: Sendable {
     package func reply(_ body: (inout MessageWriter) -> Void = { _ in }) {
         let reply = Message.reply(to: message, body: body)
         precondition(
-            !reply.isComplete || equal(cdbus_message_signature(reply.pointer), method.output.pointer),
+            !reply.isComplete || equal(reply.signatureText, method.output.bytes),
             """
-            \(method.name) returns "\(String(cString: method.output.pointer))", and was answered with \
+            \(method.name) returns "\(method.output.string)", and was answered with \
             "\(reply.signature)": write what its table says.
             """)
         finish(reply)

@@ -3,7 +3,7 @@ package import BlueCapReactor
 
 /// A bus inside this process: for tests that run everything on one loop, usually in virtual time.
 ///
-/// It carries the same libdbus messages as a socket, by the rules of a bus daemon: unique names, owners and queues of
+/// It carries the same bytes as a socket, by the rules of a bus daemon: unique names, owners and queues of
 /// names, match rules, unicast and broadcast, an error for a call to an unknown or disconnected callee. Connect to it by
 /// its `address`, as to any other bus.
 ///
@@ -117,7 +117,7 @@ final class LoopbackTransport: Transport, @unchecked Sendable {
     func send(_ message: Message) -> UInt32? {
         guard let bus, receiver != nil else { return nil }
         lastSerial += 1
-        bus.driver.route(message.copied(), serial: lastSerial, from: self)
+        bus.driver.route(message, serial: lastSerial, from: self)
         return lastSerial
     }
 

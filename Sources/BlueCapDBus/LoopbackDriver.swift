@@ -1,4 +1,3 @@
-import CBlueCapDBus
 import Foundation
 
 /// The part of a bus daemon that clients can observe: it names connections, records owners of names, and carries messages.
@@ -52,16 +51,15 @@ final class LoopbackDriver {
             let error = DBusError(
                 name: DBusError.Name.noReply,
                 message: "Message recipient disconnected from message bus without replying")
-            deliver(.error(toSerial: orphan.serial, error), to: orphan.caller)
+            deliver(.error(toSerial: orphan.serial, of: orphan.caller.uniqueName, error), to: orphan.caller)
         }
     }
 
     // MARK: Carrying messages
 
-    /// - Parameter message: A copy without other references.
-    func route(_ message: Message, serial: UInt32, from port: LoopbackTransport) {
+    func route(_ sent: Message, serial: UInt32, from port: LoopbackTransport) {
+        let message = sent.carried(serial: serial, sender: port.uniqueName)
         let destination = message.destination
-        message.sign(serial: serial, sender: port.uniqueName)
         if port.uniqueName == nil || destination == Self.busName { return handle(message, from: port) }
         guard let destination else {
             if message.kind == .signal { broadcast(message) }
@@ -107,9 +105,7 @@ final class LoopbackDriver {
     /// Sends a message of the bus itself.
     private func deliver(_ message: Message, to port: LoopbackTransport) {
         lastSerial += 1
-        message.sign(serial: lastSerial, sender: Self.busName)
-        if let uniqueName = port.uniqueName { cdbus_message_set_destination(message.pointer, uniqueName) }
-        port.deliver(message)
+        port.deliver(message.carried(serial: lastSerial, sender: Self.busName, to: port.uniqueName))
     }
 
     /// Sends a signal of the bus to one connection, or to all that have a rule for it.
@@ -119,8 +115,7 @@ final class LoopbackDriver {
         }
         if let port { return deliver(signal, to: port) }
         lastSerial += 1
-        signal.sign(serial: lastSerial, sender: Self.busName)
-        broadcast(signal)
+        broadcast(signal.carried(serial: lastSerial, sender: Self.busName))
     }
 
     private func announce(_ change: NameTable.Change) {
@@ -152,7 +147,7 @@ final class LoopbackDriver {
         case ("Hello", ""):
             refuse(DBusError.Name.failed, "Already handled an Hello message")
         case ("RequestName", "su"), ("ReleaseName", "s"):
-            guard isValid(text, cdbus_is_bus_name), !text.hasPrefix(":"), text != Self.busName else {
+            guard isValid(text, Syntax.isBusName), !text.hasPrefix(":"), text != Self.busName else {
                 return refuse(DBusError.Name.invalidArguments, "Requested bus name \"\(text)\" is not valid")
             }
             let (answer, change): (UInt32, NameTable.Change?)

@@ -1,5 +1,3 @@
-import CBlueCapDBus
-
 /// A rule that selects signals; a part that is nil matches everything.
 package struct MatchRule: Hashable, Sendable {
     /// A unique name, or a well-known one, which stands for its present owner.
@@ -87,43 +85,47 @@ package struct MatchRule: Hashable, Sendable {
 }
 
 /// A rule, its text, and the form that is compared with messages in place.
-///
-/// Unchecked: the C structure is written during the initialisation only.
-final class CompiledRule: @unchecked Sendable {
+final class CompiledRule: Sendable {
     let rule: MatchRule
     let text: String
-    private let strings: [CString]
-    private let compiled: UnsafeMutablePointer<cdbus_rule>
+    private let sender: CopiedText?
+    private let path: CopiedText?
+    private let pathNamespace: CopiedText?
+    private let interface: CopiedText?
+    private let member: CopiedText?
 
     init(_ rule: MatchRule) {
         self.rule = rule
         text = rule.text
-        var strings: [CString] = []
-        func pointer(_ text: String?) -> UnsafePointer<CChar>? {
-            guard let text else { return nil }
-            let string = CString(text)
-            strings.append(string)
-            return string.pointer
-        }
-        compiled = .allocate(capacity: 1)
-        compiled.initialize(
-            to: cdbus_rule(
-                sender: pointer(rule.wellKnownSender == nil ? rule.sender : nil),
-                path: pointer(rule.path?.rawValue),
-                path_namespace: pointer(rule.pathNamespace?.rawValue),
-                interface: pointer(rule.interface),
-                member: pointer(rule.member),
-                arg0: pointer(rule.arg0)))
-        self.strings = strings
-    }
-
-    deinit {
-        compiled.deallocate()
+        sender = rule.wellKnownSender == nil ? rule.sender.map(CopiedText.init) : nil
+        path = rule.path.map { CopiedText($0.rawValue) }
+        pathNamespace = rule.pathNamespace.map { CopiedText($0.rawValue) }
+        interface = rule.interface.map(CopiedText.init)
+        member = rule.member.map(CopiedText.init)
     }
 
     /// Whether the message is a signal that the rule selects. A well-known sender is not compared.
     func matches(_ message: Message) -> Bool {
-        var heading = message.heading
-        return cdbus_message_matches(message.pointer, &heading, compiled)
+        guard message.kind == .signal else { return false }
+        let header = message.header
+        // The member tells the most signals apart, so it goes first.
+        guard selects(member, header.member), selects(interface, header.interface), selects(sender, header.sender),
+            selects(path, header.path), pathNamespace.map({ isBelow($0.bytes, header.path) }) ?? true
+        else { return false }
+        guard let arg0 = rule.arg0 else { return true }
+        var reader = message.reader
+        return reader.type == .string && reader.withString { arg0.utf8.elementsEqual($0) } ?? false
+    }
+
+    private func selects(_ wanted: CopiedText?, _ found: WireText) -> Bool {
+        wanted.map { equal($0.bytes, found) } ?? true
+    }
+
+    /// Whether a path is the namespace itself or below it ("/a" has "/a" and "/a/b", not "/ab").
+    private func isBelow(_ namespace: WireText, _ path: WireText) -> Bool {
+        // "/" has every path.
+        guard namespace.count > 1 else { return !path.isEmpty }
+        guard path.starts(with: namespace) else { return false }
+        return path.count == namespace.count || path[namespace.count] == UInt8(ascii: "/")
     }
 }

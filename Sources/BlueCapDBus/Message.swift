@@ -1,12 +1,15 @@
 import CBlueCapDBus
+import Glibc
 import Synchronization
 
 /// One message of a bus: a call, its reply, or a signal.
 ///
-/// It wraps one message of libdbus, also on the in-process bus, so that there is one reader, one writer and one
-/// validation. Unchecked, because libdbus counts references atomically and a message does not change after the function
-/// that created it has returned it. A connection changes a message that it sends (serial, "no reply expected") before any
-/// other code can see the result.
+/// A message that this process creates is one of libdbus, which sends it. A received message is its bytes, which a
+/// `MessageParser` has validated; so is what another end of an in-process bus receives. If a created message is read, it is
+/// brought into that form first.
+///
+/// Unchecked, because a message does not change after the function that created it has returned it, except for the serial,
+/// which libdbus sets when it sends the message.
 package final class Message: @unchecked Sendable {
     package enum Kind: Sendable {
         case call, reply, error, signal
@@ -14,37 +17,65 @@ package final class Message: @unchecked Sendable {
         case unknown
     }
 
-    let pointer: OpaquePointer
+    /// libdbus's message; nil if this one was received.
+    private let created: OpaquePointer?
     /// Whether all descriptors could be added. If the process has no free descriptor, the message is not sent.
     let isComplete: Bool
-    /// The heading of a received call or signal, which does not change any more.
-    private let received: cdbus_heading?
-    /// The copy of the wire form, after the first reading that needed it.
-    private let wire = Atomic<UnsafeMutablePointer<CChar>?>(nil)
+    let descriptors: [OwnedDescriptor]
+    /// The memory of a received message.
+    private let slab: Slab?
+    private let receivedHeader: MessageHeader
+    /// The form of a created message in which it is read, after the first reading.
+    private let readable = AtomicLazyReference<Message>()
 
-    /// Takes over one reference.
-    init(owning pointer: OpaquePointer, isComplete: Bool = true) {
-        self.pointer = pointer
+    /// Takes over one reference to a message of libdbus.
+    init(owning pointer: OpaquePointer, _ descriptors: [OwnedDescriptor] = [], isComplete: Bool = true) {
+        created = pointer
         self.isComplete = isComplete
-        received = nil
+        self.descriptors = descriptors
+        slab = nil
+        var header = MessageHeader()
+        header.type = UInt8(truncatingIfNeeded: cdbus_message_type(pointer))
+        receivedHeader = header
     }
 
-    /// Takes over one reference to a message that was received.
-    init(received pointer: OpaquePointer) {
-        self.pointer = pointer
+    /// Parses a message that was received.
+    ///
+    /// - Parameters:
+    ///   - start: Its bytes.
+    ///   - length: Their number.
+    ///   - slab: The owner of the bytes.
+    ///   - descriptors: Returns the descriptors that the message names.
+    init(
+        received start: UnsafeMutableRawPointer, _ length: Int, of slab: Slab,
+        descriptors: (Int) throws(MalformedMessage) -> [OwnedDescriptor]
+    ) throws(MalformedMessage) {
+        // A call is kept until its reply is sent.
+        let isCall = start.load(fromByteOffset: 1, as: UInt8.self) == 1
+        let own = isCall ? Slab(capacity: length) : slab
+        if isCall { memcpy(own.start, start, length) }
+        let bytes = UnsafeMutableRawBufferPointer(start: isCall ? own.start : start, count: length)
+        receivedHeader = try MessageParser.parse(bytes)
+        self.descriptors = receivedHeader.descriptors == 0 ? [] : try descriptors(Int(receivedHeader.descriptors))
+        created = nil
         isComplete = true
-        // Replies are identified by their serial alone.
-        let type = cdbus_message_type(pointer)
-        received = type == 1 || type == 4 ? cdbus_message_heading(pointer) : nil
+        self.slab = own
     }
 
     deinit {
-        if let wire = wire.load(ordering: .acquiring) { cdbus_free(wire) }
-        cdbus_message_unref(pointer)
+        if let created { cdbus_message_unref(created) }
+    }
+
+    /// libdbus's message. Traps if this one was received: it cannot be sent.
+    var pointer: OpaquePointer {
+        guard let created else {
+            preconditionFailure("Only a message that this process created can be sent, not \(self).")
+        }
+        return created
     }
 
     package var kind: Kind {
-        switch received?.type ?? cdbus_message_type(pointer) {
+        switch receivedHeader.type {
         case 1: .call
         case 2: .reply
         case 3: .error
@@ -54,22 +85,30 @@ package final class Message: @unchecked Sendable {
     }
 
     /// The sender's number of this message; 0 before it is sent.
-    package var serial: UInt32 { cdbus_message_serial(pointer) }
+    package var serial: UInt32 { created.map(cdbus_message_serial) ?? receivedHeader.serial }
     /// The serial of the call to which this is the reply.
-    package var replySerial: UInt32 { cdbus_message_reply_serial(pointer) }
+    package var replySerial: UInt32 { header.replySerial }
     /// Whether the caller expects no reply.
-    package var expectsNoReply: Bool { cdbus_message_no_reply(pointer) }
+    package var expectsNoReply: Bool { header.flags & 1 != 0 }
 
-    /// The fields that distinguish messages, in place.
-    var heading: cdbus_heading { received ?? cdbus_message_heading(pointer) }
+    /// The header, in place.
+    var header: MessageHeader { received.receivedHeader }
 
-    package var path: ObjectPath? { heading.path.map { ObjectPath(validated: String(cString: $0)) } }
-    package var interface: String? { heading.interface.map { String(cString: $0) } }
-    package var member: String? { heading.member.map { String(cString: $0) } }
-    package var sender: String? { heading.sender.map { String(cString: $0) } }
-    package var destination: String? { cdbus_message_destination(pointer).map { String(cString: $0) } }
-    package var errorName: String? { cdbus_message_error_name(pointer).map { String(cString: $0) } }
-    package var signature: String { cdbus_message_signature(pointer).map { String(cString: $0) } ?? "" }
+    /// The signature, in place.
+    var signatureText: WireText {
+        guard let created else { return receivedHeader.signature }
+        return cdbus_message_signature(created).map(bytes(of:)) ?? WireText(start: nil, count: 0)
+    }
+
+    package var path: ObjectPath? { string(header.path).map(ObjectPath.init(validated:)) }
+    package var interface: String? { string(header.interface) }
+    package var member: String? { string(header.member) }
+    package var sender: String? { string(header.sender) }
+    package var destination: String? { string(header.destination) }
+    package var errorName: String? { string(header.errorName) }
+    package var signature: String { string(signatureText) ?? "" }
+
+    private func string(_ text: WireText) -> String? { text.isEmpty ? nil : String(decoding: text, as: UTF8.self) }
 
     /// Reads the arguments from the first on.
     package var reader: MessageReader { MessageReader(self) }
@@ -91,43 +130,50 @@ package final class Message: @unchecked Sendable {
         kind == .call && hasMember(member) && hasInterface(interface)
     }
 
-    package func hasInterface(_ name: StaticString) -> Bool { equal(heading.interface, name.cString) }
-    func hasInterface(_ name: String) -> Bool { name.withCString { equal(heading.interface, $0) } }
-    package func hasMember(_ name: StaticString) -> Bool { equal(heading.member, name.cString) }
-    package func hasSender(_ name: StaticString) -> Bool { equal(heading.sender, name.cString) }
-    package func hasSignature(_ text: StaticString) -> Bool { equal(cdbus_message_signature(pointer), text.cString) }
+    package func hasInterface(_ name: StaticString) -> Bool { equal(header.interface, name.bytes) }
+    func hasInterface(_ name: String) -> Bool { name.utf8.elementsEqual(header.interface) }
+    package func hasMember(_ name: StaticString) -> Bool { equal(header.member, name.bytes) }
+    package func hasSender(_ name: StaticString) -> Bool { equal(header.sender, name.bytes) }
+    package func hasSignature(_ text: StaticString) -> Bool { equal(signatureText, text.bytes) }
 
     /// Calls `body` with the bytes of the path, in place; nil if the message has none.
     package func withPath<R>(_ body: (UnsafeBufferPointer<UInt8>) throws -> R) rethrows -> R? {
-        try heading.path.map { try body(bytes(of: $0)) }
+        let path = header.path
+        return path.isEmpty ? nil : try body(path)
     }
 
-    // MARK: The wire form
+    // MARK: The form in which a message is read
 
-    /// The arguments in wire form in libdbus's own memory, if libdbus reveals their position. A copy costs a twentieth of
-    /// the processor time of a signal.
-    var bodyInPlace: UnsafeRawPointer? { cdbus_message_body(pointer) }
+    /// This message, if it was received, or as if it had been.
+    var received: Message {
+        guard created != nil else { return self }
+        // If two threads read a message for the first time at once, one of the two results is released.
+        return readable.load() ?? readable.storeIfNil(carried(serial: max(serial, 1), sender: nil))
+    }
 
-    /// The arguments in wire form, in this machine's byte order; also empty if there was no memory for the copy.
+    /// Returns the message as the bus delivers it that gives it this serial and sender.
     ///
-    /// The copy is made at the first reading and kept as long as the message. If two threads read a message for the first
-    /// time at once, each makes one, and one of the two is released.
-    var body: UnsafeRawBufferPointer {
-        guard let wire = wire.load(ordering: .acquiring) ?? makeWire() else {
-            return UnsafeRawBufferPointer(start: nil, count: 0)
+    /// - Parameters:
+    ///   - serial: The sender's number of the message.
+    ///   - sender: The unique name of the sender.
+    ///   - destination: The receiver; nil for that of this message.
+    func carried(serial: UInt32, sender: String?, to destination: String? = nil) -> Message {
+        let copy = Message.required(cdbus_message_copy(pointer))
+        defer { cdbus_message_unref(copy) }
+        cdbus_message_set_serial(copy, serial)
+        cdbus_message_set_sender(copy, sender)
+        if let destination { cdbus_message_set_destination(copy, destination) }
+        var bytes: UnsafeMutablePointer<CChar>?
+        var count: Int32 = 0
+        guard cdbus_message_marshal(copy, &bytes, &count), let bytes else { Message.noMemory() }
+        defer { cdbus_free(bytes) }
+        let slab = Slab(capacity: Int(count))
+        memcpy(slab.start, bytes, slab.capacity)
+        do {
+            return try Message(received: slab.start, slab.capacity, of: slab) { _ in descriptors }
+        } catch {
+            preconditionFailure("libdbus has created a message that is not valid: \(error).")
         }
-        var length = 0
-        let start = cdbus_wire_body(wire, &length)
-        return UnsafeRawBufferPointer(start: start, count: length)
-    }
-
-    private func makeWire() -> UnsafeMutablePointer<CChar>? {
-        guard let made = cdbus_message_wire(pointer) else { return nil }
-        let (isOurs, other) = wire.compareExchange(
-            expected: nil, desired: made, successOrdering: .acquiringAndReleasing, failureOrdering: .acquiring)
-        guard !isOurs else { return made }
-        cdbus_free(made)
-        return other
     }
 }
 
@@ -138,9 +184,9 @@ extension Message {
         destination: String?, path: ObjectPath, interface: String, member: String,
         body: (inout MessageWriter) -> Void = { _ in }
     ) -> Message {
-        if let destination { require(destination, cdbus_is_bus_name, "a bus name, such as org.bluez") }
-        require(interface, cdbus_is_interface, "an interface name, such as org.bluez.Adapter1")
-        require(member, cdbus_is_member, "a method name, such as StartDiscovery")
+        if let destination { require(destination, Syntax.isBusName, "a bus name, such as org.bluez") }
+        require(interface, Syntax.isInterface, "an interface name, such as org.bluez.Adapter1")
+        require(member, Syntax.isMember, "a method name, such as StartDiscovery")
         return written(cdbus_message_new_call(destination, path.rawValue, interface, member), body: body)
     }
 
@@ -157,25 +203,25 @@ extension Message {
     package static func signal(
         path: ObjectPath, interface: String, member: String, body: (inout MessageWriter) -> Void = { _ in }
     ) -> Message {
-        require(interface, cdbus_is_interface, "an interface name, such as org.bluez.Adapter1")
-        require(member, cdbus_is_member, "a signal name, such as PropertiesChanged")
+        require(interface, Syntax.isInterface, "an interface name, such as org.bluez.Adapter1")
+        require(member, Syntax.isMember, "a signal name, such as PropertiesChanged")
         return written(cdbus_message_new_signal(path.rawValue, interface, member), body: body)
     }
 
     /// Returns the reply to a received call.
     package static func reply(to call: Message, body: (inout MessageWriter) -> Void = { _ in }) -> Message {
         requireReceived(call)
-        return written(cdbus_message_new_reply(call.pointer), body: body)
+        return answer(2, toSerial: call.serial, of: call.sender, body: body)
     }
 
     /// Returns the error reply to a received call. A name that is not well-formed becomes `…Error.Failed` with the name in
     /// its text.
     package static func error(to call: Message, _ error: DBusError) -> Message {
         requireReceived(call)
-        guard isValid(error.name, cdbus_is_error_name) else {
+        guard isValid(error.name, Syntax.isInterface) else {
             return .error(to: call, .failed(error.description))
         }
-        return written(cdbus_message_new_error(call.pointer, error.name, error.message))
+        return .error(toSerial: call.serial, of: call.sender, error)
     }
 
     /// Returns a call of the bus itself.
@@ -187,18 +233,24 @@ extension Message {
 
     /// Returns an error for the caller that a reply was meant for.
     static func error(insteadOf reply: Message, _ error: DBusError) -> Message {
-        let message = Message.error(toSerial: reply.replySerial, error)
-        cdbus_message_set_destination(message.pointer, reply.destination)
-        return message
+        .error(toSerial: reply.replySerial, of: reply.destination, error)
     }
 
-    /// Returns an error for a call of which only the serial is known.
-    static func error(toSerial serial: UInt32, _ error: DBusError) -> Message {
-        let pointer = required(cdbus_message_new(3))
-        cdbus_message_set_error_name(pointer, error.name)
+    /// Returns an error for a call of which only the serial and the caller are known.
+    static func error(toSerial serial: UInt32, of caller: String?, _ error: DBusError) -> Message {
+        answer(3, name: error.name, toSerial: serial, of: caller) { $0.string(error.message) }
+    }
+
+    private static func answer(
+        _ type: Int32, name: String? = nil, toSerial serial: UInt32, of caller: String?,
+        body: (inout MessageWriter) -> Void
+    ) -> Message {
+        let pointer = required(cdbus_message_new(type))
+        if let name { cdbus_message_set_error_name(pointer, name) }
         cdbus_message_set_reply_serial(pointer, serial)
         cdbus_message_set_no_reply(pointer, true)
-        return written(pointer) { $0.string(error.message) }
+        cdbus_message_set_destination(pointer, caller)
+        return written(pointer, body: body)
     }
 
     /// Returns the same call with the flag that no reply is expected.
@@ -208,16 +260,9 @@ extension Message {
         return copy
     }
 
-    /// Returns a copy, which may still be changed.
+    /// Returns a copy without a serial.
     func copied() -> Message {
-        Message(owning: Message.required(cdbus_message_copy(pointer)), isComplete: isComplete)
-    }
-
-    /// Sets the serial and the sender, as a bus does with the messages that it carries. Only for a message without other
-    /// references.
-    func sign(serial: UInt32, sender: String?) {
-        cdbus_message_set_serial(pointer, serial)
-        cdbus_message_set_sender(pointer, sender)
+        Message(owning: Message.required(cdbus_message_copy(pointer)), descriptors, isComplete: isComplete)
     }
 
     private static func written(
@@ -226,16 +271,20 @@ extension Message {
         let pointer = required(pointer)
         var writer = MessageWriter(appendingTo: pointer)
         body(&writer)
-        return Message(owning: pointer, isComplete: writer.isComplete)
+        return Message(owning: pointer, writer.descriptors, isComplete: writer.isComplete)
     }
 
     /// Checks a pointer that libdbus returns unless the memory is exhausted.
     private static func required(_ pointer: OpaquePointer?) -> OpaquePointer {
-        guard let pointer else { preconditionFailure("The system has no memory left for a D-Bus message.") }
+        guard let pointer else { noMemory() }
         return pointer
     }
 
-    private static func require(_ text: String, _ check: (UnsafePointer<CChar>) -> Bool, _ expected: String) {
+    private static func noMemory() -> Never {
+        preconditionFailure("The system has no memory left for a D-Bus message.")
+    }
+
+    private static func require(_ text: String, _ check: (WireText) -> Bool, _ expected: String) {
         precondition(isValid(text, check), "\"\(text)\" is not \(expected).")
     }
 

@@ -1,4 +1,3 @@
-import CBlueCapDBus
 import BlueCapFutures
 import Glibc
 import BlueCapReactor
@@ -8,12 +7,11 @@ import BlueCapReactor
 /// If a value has another type, the result is nil (or false) and the value is not consumed, so that the caller can try
 /// another type, or `skip`. No message from another peer makes these methods trap.
 ///
-/// libdbus receives and validates the message. This type reads the bytes itself (D-Bus specification, "Marshaling"):
-/// libdbus's iterators check every step again, which costs more than the rest of the work for a signal.
+/// A `MessageParser` has validated the bytes (D-Bus specification, "Marshaling"), so that no step is checked again.
 package struct MessageReader {
     /// The owner of the bytes and of the signature.
     let message: Message
-    private(set) var wire: UnsafeRawBufferPointer
+    private let wire: UnsafeRawBufferPointer
     /// The offset after the last value, from the beginning of the body, to which the alignment refers too.
     var position = 0
     // The types of the remaining values at this level. Inside a container they are those of its contents.
@@ -21,31 +19,12 @@ package struct MessageReader {
     var typesEnd: UnsafePointer<UInt8>
 
     init(_ message: Message) {
-        self.message = message
-        let signature = cdbus_message_signature(message.pointer).map(BlueCapDBus.bytes(of:))
-        types = signature?.baseAddress ?? ("" as StaticString).utf8Start
-        typesEnd = types + (signature?.count ?? 0)
-        wire = UnsafeRawBufferPointer(start: nil, count: 0)
-        guard !isAtEnd else { return }
-        guard let start = message.bodyInPlace else {
-            wire = message.body
-            // Without memory for the copy, the message reads as one without arguments.
-            if wire.isEmpty { typesEnd = types }
-            return
-        }
-        wire = UnsafeRawBufferPointer(start: start, count: MessageReader.mostBytes)
-        #if DEBUG
-        // libdbus does not reveal the length. Only the bounds checks of debug builds need it.
-        let first = types
-        while !isAtEnd { step() }
-        wire = UnsafeRawBufferPointer(start: start, count: position)
-        types = first
-        position = 0
-        #endif
+        self.message = message.received
+        let header = self.message.header
+        wire = header.body
+        types = header.signature.baseAddress ?? ("" as StaticString).utf8Start
+        typesEnd = types + header.signature.count
     }
-
-    /// No message is longer (D-Bus specification, "Message Format").
-    private static let mostBytes = 1 << 27
 
     /// The type of the next value; `.end` if there is none.
     package var type: ArgumentType { isAtEnd ? .end : ArgumentType(signatureCode: types.pointee) }
@@ -228,45 +207,22 @@ extension MessageReader {
     ///   `…Error.InvalidArgs` if the message does not carry the descriptor to which its argument refers.
     package mutating func duplicatedDescriptor() throws(DBusError) -> OwnedDescriptor? {
         guard isAt("h") else { return nil }
-        align(4)
-        errno = 0
-        // The bytes contain an index in a list that is private to libdbus; only its iterators return descriptors.
-        var (reader, before) = (message.reader, 0)
-        reader.countDescriptors(before: position, into: &before)
-        let descriptor = cdbus_message_descriptor(message.pointer, before)
-        guard descriptor >= 0 else {
-            if errno == EMFILE || errno == ENFILE { throw DBusError(.descriptors(errno)) }
+        var next = self
+        next.types += 1
+        let index = Int(next.take() as UInt32)
+        let all = message.descriptors
+        guard index < all.count, let descriptor = all[index].rawValue else {
             throw .invalidArguments("The message does not carry the file descriptor that its argument names.")
         }
-        step()
-        return OwnedDescriptor(owning: descriptor)
-    }
-
-    /// Adds the number of descriptors before a position in the message.
-    private mutating func countDescriptors(before place: Int, into count: inout Int) {
-        while !isAtEnd, position < place {
-            switch type {
-            case .descriptor:
-                align(4)
-                if position < place { count += 1 }
-                step()
-            case .structure:
-                structure { $0.countDescriptors(before: place, into: &count) }
-            case .variant:
-                variant { $0.countDescriptors(before: place, into: &count) }
-            case .array where elementType == .dictionaryEntry:
-                dictionary { $0.countDescriptors(before: place, into: &count) }
-            case .array:
-                array { $0.countDescriptors(before: place, into: &count) }
-            default:
-                step()
-            }
-        }
+        let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        guard copy >= 0 else { throw DBusError(.descriptors(errno)) }
+        self = next
+        return OwnedDescriptor(owning: copy)
     }
 }
 
-// The wire form. libdbus has validated what was received, and the signature describes the bytes, so nothing is checked
-// again, except that debug builds check the bounds of every access.
+// The wire form. The signature describes the bytes, which were validated, so nothing is checked again, except that debug
+// builds check the bounds of every access.
 
 extension MessageReader {
     /// The types after a container that is being read.
@@ -410,32 +366,6 @@ extension MessageReader {
             position += size
             types += 1
         }
-    }
-
-    /// The alignment of a type. For numbers it is also the size.
-    private func alignment(of code: UInt8) -> Int {
-        switch code {
-        case UInt8(ascii: "y"), UInt8(ascii: "g"), UInt8(ascii: "v"): 1
-        case UInt8(ascii: "n"), UInt8(ascii: "q"): 2
-        case UInt8(ascii: "x"), UInt8(ascii: "t"), UInt8(ascii: "d"), UInt8(ascii: "("), UInt8(ascii: "{"): 8
-        default: 4
-        }
-    }
-
-    /// The end of the complete type that begins at `start`.
-    func typeEnd(_ start: UnsafePointer<UInt8>) -> UnsafePointer<UInt8> {
-        var end = start
-        while end.pointee == UInt8(ascii: "a") { end += 1 }
-        var depth = 0
-        repeat {
-            switch end.pointee {
-            case UInt8(ascii: "("), UInt8(ascii: "{"): depth += 1
-            case UInt8(ascii: ")"), UInt8(ascii: "}"): depth -= 1
-            default: break
-            }
-            end += 1
-        } while depth > 0
-        return end
     }
 }
 

@@ -10,6 +10,8 @@ package struct MessageWriter {
     private var iterator = cdbus_iter()
     /// Whether all descriptors could be duplicated.
     private(set) var isComplete = true
+    /// Duplicates of the descriptors, for those who read the message in this process.
+    private(set) var descriptors: [OwnedDescriptor] = []
 
     init(appendingTo pointer: OpaquePointer) {
         cdbus_iter_init_append(pointer, &iterator)
@@ -30,7 +32,9 @@ package struct MessageWriter {
     /// Adds a duplicate of the descriptor to the message; the caller keeps the original.
     package mutating func descriptor(_ descriptor: Int32) {
         var value = descriptor
-        if !cdbus_iter_append(&iterator, ArgumentType.descriptor.code, &value) { isComplete = false }
+        let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        if copy >= 0 { descriptors.append(OwnedDescriptor(owning: copy)) }
+        if copy < 0 || !cdbus_iter_append(&iterator, ArgumentType.descriptor.code, &value) { isComplete = false }
     }
 
     private mutating func append<T: BitwiseCopyable>(_ type: ArgumentType, _ value: T) {
@@ -54,7 +58,7 @@ package struct MessageWriter {
 
     /// Traps if the text is not a signature.
     package mutating func signature(_ value: String) {
-        precondition(isValid(value, cdbus_is_signature), "\"\(value)\" is not a signature, such as a{sv}.")
+        precondition(isValid(value, Syntax.isSignature), "\"\(value)\" is not a signature, such as a{sv}.")
         requireMemory(cdbus_iter_append_string(&iterator, ArgumentType.signature.code, value))
     }
 

@@ -1,4 +1,3 @@
-import CBlueCapDBus
 import Glibc
 
 /// The path of an object on the bus, known to be well-formed: "/org/bluez/hci0".
@@ -9,11 +8,11 @@ package struct ObjectPath: Hashable, Sendable, CustomStringConvertible {
 
     /// Nil if the text is not a path by the D-Bus specification ("Valid Object Paths").
     package init?(validating text: String) {
-        guard isValid(text, cdbus_is_path) else { return nil }
+        guard isValid(text, Syntax.isPath) else { return nil }
         rawValue = text
     }
 
-    /// For text that libdbus has validated.
+    /// For a text that was validated.
     init(validated text: String) {
         rawValue = text
     }
@@ -60,40 +59,41 @@ extension ObjectPath: ExpressibleByStringLiteral {
     }
 }
 
-// MARK: Texts of libdbus
+// MARK: Texts
 
-/// Whether a text without a zero byte passes one of libdbus's checks.
-func isValid(_ text: String, _ check: (UnsafePointer<CChar>) -> Bool) -> Bool {
-    text.withCString { check($0) } && !text.utf8.contains(0)
+/// Whether a text passes one of the checks of ``Syntax``.
+func isValid(_ text: String, _ check: (WireText) -> Bool) -> Bool {
+    var text = text
+    return text.withUTF8(check)
 }
 
-/// Whether two C strings are equal; a null pointer equals no string.
-func equal(_ left: UnsafePointer<CChar>?, _ right: UnsafePointer<CChar>) -> Bool {
-    left.map { strcmp($0, right) == 0 } ?? false
+func equal(_ left: WireText, _ right: WireText) -> Bool {
+    guard let start = left.baseAddress, let other = right.baseAddress else { return left.count == right.count }
+    return left.count == right.count && memcmp(start, other, left.count) == 0
 }
 
 /// The bytes of a C string, without the zero at its end.
-func bytes(of text: UnsafePointer<CChar>) -> UnsafeBufferPointer<UInt8> {
-    UnsafeBufferPointer(
-        start: UnsafeRawPointer(text).assumingMemoryBound(to: UInt8.self), count: strlen(text))
+func bytes(of text: UnsafePointer<CChar>) -> WireText {
+    WireText(start: UnsafeRawPointer(text).assumingMemoryBound(to: UInt8.self), count: strlen(text))
 }
 
-/// A copy of a text as a C string, for comparisons without Swift strings.
+/// A copy of a text, for comparisons without Swift strings.
 ///
 /// Unchecked: the bytes are written once, here, and then only read.
-final class CString: @unchecked Sendable {
-    let pointer: UnsafePointer<CChar>
+final class CopiedText: @unchecked Sendable {
+    let bytes: WireText
 
     init(_ text: String) {
-        let bytes = text.utf8CString
-        let copy = UnsafeMutablePointer<CChar>.allocate(capacity: bytes.count)
-        for (index, byte) in bytes.enumerated() { copy[index] = byte }
-        pointer = UnsafePointer(copy)
+        let copy = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: text.utf8.count)
+        _ = copy.initialize(from: text.utf8)
+        bytes = WireText(copy)
     }
 
     deinit {
-        pointer.deallocate()
+        bytes.deallocate()
     }
+
+    var string: String { String(decoding: bytes, as: UTF8.self) }
 }
 
 extension StaticString {

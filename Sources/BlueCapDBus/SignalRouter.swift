@@ -1,4 +1,3 @@
-import CBlueCapDBus
 import BlueCapReactor
 
 /// A subscription's rule and handler. Unchecked for the same reason as `ConnectionCore`.
@@ -17,7 +16,7 @@ final class SubscriptionEntry: @unchecked Sendable {
         case any
         case none
         /// The text of the owner, which the owner retains.
-        case named(UnsafePointer<CChar>)
+        case named(WireText)
     }
 
     init(_ rule: MatchRule, handler: @escaping @Sendable (Message) -> Void) {
@@ -31,13 +30,13 @@ final class SubscriptionEntry: @unchecked Sendable {
             sender = .any
             return
         }
-        sender = owner.name.map { .named($0.pointer) } ?? .none
+        sender = owner.name.map { .named($0.bytes) } ?? .none
     }
 
     func wants(_ message: Message) -> Bool {
         switch sender {
         case .any: rule.matches(message)
-        case .named(let name): equal(message.heading.sender, name) && rule.matches(message)
+        case .named(let name): equal(message.header.sender, name) && rule.matches(message)
         case .none: false
         }
     }
@@ -52,7 +51,7 @@ final class NameOwner: @unchecked Sendable {
     /// Whether the bus has sent the present owner.
     fileprivate(set) var isKnown = false
     /// The owner's unique name; nil if there is no owner.
-    fileprivate(set) var name: CString?
+    fileprivate(set) var name: CopiedText?
 
     init(_ wellKnownName: String) {
         self.wellKnownName = wellKnownName
@@ -70,15 +69,15 @@ final class NameWatch: @unchecked Sendable {
     private let handler: @Sendable (String?) -> Void
 
     init(name: String, handler: @escaping @Sendable (String?) -> Void) {
-        precondition(isValid(name, cdbus_is_bus_name), "\"\(name)\" is not a bus name, such as org.bluez.")
+        precondition(isValid(name, Syntax.isBusName), "\"\(name)\" is not a bus name, such as org.bluez.")
         self.name = name
         self.handler = handler
     }
 
-    fileprivate func call(_ owner: CString?) {
+    fileprivate func call(_ owner: CopiedText?) {
         guard isActive else { return }
         wasCalled = true
-        handler(owner.map { String(cString: $0.pointer) })
+        handler(owner?.string)
     }
 }
 
@@ -205,9 +204,9 @@ final class SignalRouter {
     /// - Parameter text: The owner's unique name as the bus writes it: empty if the name has no owner.
     private func set(_ text: String, asOwnerOf owner: NameOwner) {
         let old = owner.name
-        guard !owner.isKnown || old.map({ String(cString: $0.pointer) }) ?? "" != text else { return }
+        guard !owner.isKnown || old?.string ?? "" != text else { return }
         owner.isKnown = true
-        owner.name = text.isEmpty ? nil : CString(text)
+        owner.name = text.isEmpty ? nil : CopiedText(text)
         withExtendedLifetime(old) {
             for entry in entries where entry.owner === owner { entry.ownerChanged() }
         }

@@ -35,10 +35,13 @@ protocol TransportReceiver: AnyObject {
 /// The maximum number of messages in one batch, before timers and posted work run.
 let batchLimit = 256
 
-/// The transport to a real bus: libdbus on a socket, driven by the connection's loop.
+/// The transport to a real bus: a socket, driven by the connection's loop.
 ///
-/// libdbus's own dispatching and pending calls are not used: this type takes the messages from libdbus's queue. Unchecked,
-/// because it is confined to the loop, on which every closure here runs.
+/// libdbus opens the socket, authenticates, and writes. It never reads a message: from the moment at which it is
+/// authenticated, this type reads the socket itself. Before that moment no bus sends a message, since the client speaks first.
+/// Nothing on libdbus's way out reads or blocks (`dbus_connection_send`, and the handling of the watch for writing); a call
+/// that does, such as `dbus_connection_flush`, must not be used. Unchecked, because it is confined to the loop, on which
+/// every closure here runs.
 final class SocketTransport: Transport, @unchecked Sendable {
     private let address: String
     private let loop: any EventLoop
@@ -46,7 +49,10 @@ final class SocketTransport: Transport, @unchecked Sendable {
     private var connection: OpaquePointer?
     /// The loop's watch for each of libdbus, which has one for reading and one for writing on the same socket.
     private var watches: [(handle: Handle, watch: Watch)] = []
-    private var isDraining = false
+    /// The socket, and what was read from it; nil as long as libdbus reads it. libdbus closes the socket after an error.
+    private var socket: Int32?
+    private var inbox: ReceiveBuffer?
+    private var isReceiving = false
 
     init(address: String, loop: any EventLoop) {
         self.address = address
@@ -54,7 +60,7 @@ final class SocketTransport: Transport, @unchecked Sendable {
     }
 
     deinit {
-        if let connection { cdbus_connection_close(connection) }
+        close()
     }
 
     // MARK: Transport
@@ -108,6 +114,7 @@ final class SocketTransport: Transport, @unchecked Sendable {
         receiver = nil
         guard let connection else { return }
         self.connection = nil
+        inbox = nil
         // Removes the watches one by one.
         cdbus_connection_close(connection)
     }
@@ -115,50 +122,58 @@ final class SocketTransport: Transport, @unchecked Sendable {
     // MARK: Messages
 
     private func handle(_ watch: Handle, _ events: IOEvents) {
-        let hadOutput = hasOutput
-        // After a hang-up libdbus reads the remaining messages, after an error it does not.
-        cdbus_watch_handle(watch.pointer, UInt32(events.rawValue))
-        if hadOutput, !hasOutput { receiver?.outputDrained() }
-        drain(rereading: events.contains(.readable) ? watch : nil)
+        guard let connection else { return }
+        if inbox == nil, cdbus_connection_is_authenticated(connection) {
+            inbox = ReceiveBuffer()
+            socket = cdbus_watch_descriptor(watch.pointer)
+        }
+        if inbox == nil {
+            cdbus_watch_handle(watch.pointer, UInt32(events.rawValue))
+        } else if watch.isForReading {
+            receive()
+        } else if events.contains(.writable) {
+            // Not the hang-up, after which libdbus would close the socket: messages may remain to be read.
+            write(watch)
+        }
     }
 
-    /// Passes the messages that libdbus has read to the receiver, up to the limit of a batch; the rest after the other work
-    /// of the loop.
+    private func write(_ watch: Handle) {
+        let hadOutput = hasOutput
+        cdbus_watch_handle(watch.pointer, UInt32(CDBUS_WRITABLE))
+        if hadOutput, !hasOutput { receiver?.outputDrained() }
+    }
+
+    /// Reads the socket and passes the messages to the receiver, up to the limit of a batch; the rest after the other work of
+    /// the loop.
     ///
-    /// libdbus reads about two kilobytes at a time. If these contained several messages, more are likely to wait in the
-    /// socket. Reading them at once, through `watch`, makes larger batches: fewer rounds of the loop, and fewer wake-ups of
-    /// other threads at the ends of batches.
-    private func drain(rereading watch: Handle? = nil) {
+    /// If several messages have arrived together, more are likely to arrive while these are handled. Reading them at once
+    /// makes larger batches: fewer rounds of the loop, and fewer wake-ups of other threads at the ends of batches.
+    private func receive() {
         // A handler may call this method again.
-        guard !isDraining, connection != nil else { return }
-        isDraining = true
-        defer { isDraining = false }
-        // Retained once for the batch. Closing clears `connection`, and nothing more is popped.
+        guard !isReceiving else { return }
+        isReceiving = true
+        defer { isReceiving = false }
+        // Retained once for the batch.
         let receiver = receiver
         var count = 0
-        while count < batchLimit {
-            let before = count
-            while count < batchLimit, let connection, let pointer = cdbus_connection_pop(connection) {
-                count += 1
-                receive(Message(received: pointer), receiver)
+        var sinceRead = 4
+        do throws(DBusError) {
+            while count < batchLimit, connection != nil {
+                if let message = try inbox?.next() {
+                    count += 1
+                    sinceRead += 1
+                    receiver?.received(message)
+                } else {
+                    guard let socket else { throw DBusError.lost }
+                    guard sinceRead >= 4, try inbox?.receive(from: socket) == true else { break }
+                    sinceRead = 0
+                }
             }
-            guard count - before >= 4, let watch, find(watch) != nil else { break }
-            cdbus_watch_handle(watch.pointer, UInt32(CDBUS_READABLE))
+        } catch {
+            receiver?.lost(error)
         }
-        guard count > 0 else { return }
-        self.receiver?.batchEnded()
-        if count >= batchLimit { loop.post { [weak self] in self?.drain() } }
-    }
-
-    private func receive(_ message: Message, _ receiver: (any TransportReceiver)?) {
-        // libdbus adds this message after the last one of the bus. No peer can send it: the bus adds a sender.
-        if message.isSignal(interface: "org.freedesktop.DBus.Local", member: "Disconnected"),
-            message.heading.sender == nil
-        {
-            receiver?.lost(.lost)
-        } else {
-            receiver?.received(message)
-        }
+        if count > 0 { self.receiver?.batchEnded() }
+        if count >= batchLimit { loop.post { [weak self] in self?.receive() } }
     }
 
     // MARK: Watches
@@ -175,6 +190,11 @@ final class SocketTransport: Transport, @unchecked Sendable {
     }
 
     fileprivate func remove(_ watch: Handle) {
+        if watch.isForReading, connection != nil {
+            // libdbus closes the socket after an error; what was received before is handled first.
+            socket = nil
+            loop.post { [weak self] in self?.receive() }
+        }
         find(watch)?.cancel()
         watches.removeAll { $0.handle == watch }
     }
@@ -182,7 +202,8 @@ final class SocketTransport: Transport, @unchecked Sendable {
     private func find(_ watch: Handle) -> Watch? { watches.first { $0.handle == watch }?.watch }
 
     private func wanted(_ watch: Handle) -> IOEvents {
-        guard cdbus_watch_enabled(watch.pointer) else { return [] }
+        // libdbus pauses its own reading when many of its messages are in use.
+        guard inbox != nil && watch.isForReading || cdbus_watch_enabled(watch.pointer) else { return [] }
         let wanted = IOEvents(rawValue: UInt8(truncatingIfNeeded: cdbus_watch_flags(watch.pointer)))
         return wanted.intersection([.readable, .writable])
     }
@@ -191,6 +212,8 @@ final class SocketTransport: Transport, @unchecked Sendable {
 /// A watch of libdbus. Unchecked: it is only passed to libdbus, on the loop.
 private struct Handle: Equatable, @unchecked Sendable {
     let pointer: OpaquePointer?
+
+    var isForReading: Bool { cdbus_watch_flags(pointer) & UInt32(CDBUS_READABLE) != 0 }
 }
 
 private func transport(_ data: UnsafeMutableRawPointer?) -> SocketTransport? {

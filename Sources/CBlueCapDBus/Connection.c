@@ -1,4 +1,10 @@
+#define _GNU_SOURCE
 #include "Private.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 static DBusConnection *real(cdbus_connection *connection) { return (DBusConnection *)connection; }
 
@@ -54,7 +60,7 @@ bool cdbus_connection_set_handlers(cdbus_connection *connection, const cdbus_han
 void cdbus_connection_close(cdbus_connection *connection) {
     dbus_connection_set_watch_functions(real(connection), NULL, NULL, NULL, NULL, NULL);
     dbus_connection_close(real(connection));
-    // Unread messages, libdbus's own "Disconnected" among them, hold the connection's size counter.
+    // libdbus's own "Disconnected" holds the connection's size counter.
     DBusMessage *unread;
     while ((unread = dbus_connection_pop_message(real(connection))) != NULL) dbus_message_unref(unread);
     dbus_connection_unref(real(connection));
@@ -67,8 +73,8 @@ bool cdbus_connection_send(cdbus_connection *connection, cdbus_message *message,
     return queued;
 }
 
-cdbus_message *cdbus_connection_pop(cdbus_connection *connection) {
-    return (cdbus_message *)dbus_connection_pop_message(real(connection));
+bool cdbus_connection_is_authenticated(cdbus_connection *connection) {
+    return dbus_connection_get_is_authenticated(real(connection));
 }
 
 bool cdbus_connection_has_output(cdbus_connection *connection) {
@@ -94,5 +100,31 @@ unsigned int cdbus_watch_flags(cdbus_watch *watch) { return dbus_watch_get_flags
 bool cdbus_watch_enabled(cdbus_watch *watch) { return dbus_watch_get_enabled((DBusWatch *)watch); }
 void cdbus_watch_handle(cdbus_watch *watch, unsigned int flags) { dbus_watch_handle((DBusWatch *)watch, flags); }
 
+ssize_t cdbus_receive(int socket, void *bytes, size_t size, int *descriptors, size_t *count) {
+    struct iovec part = {.iov_base = bytes, .iov_len = size};
+    union {
+        struct cmsghdr aligned;
+        char bytes[CMSG_SPACE(CDBUS_MOST_DESCRIPTORS * sizeof(int))];
+    } control;
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    *count = 0;
+    ssize_t received;
+    do {
+        received = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    } while (received < 0 && errno == EINTR);
+    if (received < 0) return -errno;
+    for (struct cmsghdr *item = CMSG_FIRSTHDR(&message); item != NULL; item = CMSG_NXTHDR(&message, item)) {
+        if (item->cmsg_level != SOL_SOCKET || item->cmsg_type != SCM_RIGHTS) continue;
+        const size_t length = item->cmsg_len - CMSG_LEN(0);
+        memcpy(descriptors + *count, CMSG_DATA(item), length);
+        *count += length / sizeof(int);
+    }
+    if (message.msg_flags & MSG_CTRUNC) {
+        while (*count > 0) close(descriptors[--*count]);
+        return -EMFILE;
+    }
+    return received;
+}
 
 char *cdbus_machine_id(void) { return dbus_try_get_local_machine_id(NULL); }

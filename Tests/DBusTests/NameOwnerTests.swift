@@ -74,11 +74,10 @@ private final class ScriptedBus: Transport, @unchecked Sendable {
 
     func send(_ message: Message) -> UInt32? {
         lastSerial += 1
-        let call = message.copied()
-        call.sign(serial: lastSerial, sender: ":1.1")
+        let call = message.carried(serial: lastSerial, sender: ":1.1")
         if let answer = answers[call.member ?? ""]?(call) {
-            answer.sign(serial: lastSerial, sender: "org.freedesktop.DBus")
-            loop?.post { self.receiver?.received(answer) }
+            let reply = answer.carried(serial: lastSerial, sender: "org.freedesktop.DBus")
+            loop?.post { self.receiver?.received(reply) }
         }
         return lastSerial
     }

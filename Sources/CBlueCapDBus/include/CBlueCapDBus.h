@@ -3,8 +3,8 @@
 /// They cover what Swift cannot call (variadics, macros, inline type codes). libdbus's own headers are included only in
 /// this module's C files, so that no other module can depend on them by accident.
 ///
-/// All calls with a `cdbus_connection` are made on the one thread that owns it. Messages may be read and released on any
-/// thread after they are sent or received.
+/// All calls with a `cdbus_connection` are made on the one thread that owns it. Messages may be released on any thread after
+/// they are sent. libdbus opens connections, authenticates and sends; it reads nothing after the authentication.
 #ifndef CDBUS_H
 #define CDBUS_H
 
@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-typedef struct cdbus_message cdbus_message;        // a DBusMessage
+typedef struct cdbus_message cdbus_message;        // a DBusMessage that this process creates
 typedef struct cdbus_connection cdbus_connection;  // a DBusConnection
 typedef struct cdbus_watch cdbus_watch;            // a DBusWatch
 
@@ -28,27 +28,14 @@ void cdbus_get_version(int *major, int *minor, int *micro);
 /// Releases a string that one of these functions returned as `char *`.
 void cdbus_free(char *string);
 
-// MARK: Syntax
-
+/// Whether libdbus can parse the text as the address of a bus.
 bool cdbus_is_address(const char *text);
-bool cdbus_is_path(const char *text);
-bool cdbus_is_interface(const char *text);
-bool cdbus_is_member(const char *text);
-bool cdbus_is_error_name(const char *text);
-bool cdbus_is_bus_name(const char *text);
-bool cdbus_is_signature(const char *text);
-bool cdbus_is_single_type(const char *text);
-
-/// The length of the first complete type of a valid signature, 0 at its end.
-size_t cdbus_first_type_length(const char *signature);
 
 // MARK: Messages
 
 cdbus_message *cdbus_message_new_call(
     const char *destination, const char *path, const char *interface, const char *member);
 cdbus_message *cdbus_message_new_signal(const char *path, const char *interface, const char *member);
-cdbus_message *cdbus_message_new_reply(cdbus_message *call);
-cdbus_message *cdbus_message_new_error(cdbus_message *call, const char *name, const char *text);
 cdbus_message *cdbus_message_new(int type);
 cdbus_message *cdbus_message_copy(cdbus_message *message);
 void cdbus_message_unref(cdbus_message *message);
@@ -56,57 +43,17 @@ void cdbus_message_unref(cdbus_message *message);
 int cdbus_message_type(cdbus_message *message);
 uint32_t cdbus_message_serial(cdbus_message *message);
 void cdbus_message_set_serial(cdbus_message *message, uint32_t serial);
-uint32_t cdbus_message_reply_serial(cdbus_message *message);
 void cdbus_message_set_reply_serial(cdbus_message *message, uint32_t serial);
-bool cdbus_message_no_reply(cdbus_message *message);
 void cdbus_message_set_no_reply(cdbus_message *message, bool no_reply);
 void cdbus_message_set_error_name(cdbus_message *message, const char *name);
 void cdbus_message_set_sender(cdbus_message *message, const char *sender);
 void cdbus_message_set_destination(cdbus_message *message, const char *destination);
 
-const char *cdbus_message_destination(cdbus_message *message);
-const char *cdbus_message_error_name(cdbus_message *message);
 const char *cdbus_message_signature(cdbus_message *message);
 
-/// The fields that distinguish messages; null for absent ones. libdbus searches the header for each field, so they are
-/// read once. The texts are valid as long as the header is not changed.
-typedef struct {
-    int type;
-    const char *sender;
-    const char *path;
-    const char *interface;
-    const char *member;
-} cdbus_heading;
-
-cdbus_heading cdbus_message_heading(cdbus_message *message);
-
-/// The fields that a signal must have; a null pointer matches everything.
-typedef struct {
-    const char *sender;
-    const char *path;
-    const char *path_namespace;
-    const char *interface;
-    const char *member;
-    const char *arg0;
-} cdbus_rule;
-
-/// Whether the message, with that heading, is a signal that the rule selects, compared in place.
-bool cdbus_message_matches(cdbus_message *message, const cdbus_heading *heading, const cdbus_rule *rule);
-
-// MARK: Reading
-
-/// The arguments in wire form, in this machine's byte order, inside the message itself and valid as long as it. Null if
-/// their position is unknown: libdbus reveals only the positions of texts and of arrays of bytes, so that the first
-/// argument must be one, or a dictionary with texts as keys.
-const void *cdbus_message_body(cdbus_message *message);
-
-/// The message in wire form (D-Bus specification, "Message Protocol"), in this machine's byte order: a copy, released
-/// with `cdbus_free`. Null if there is no memory for it.
-char *cdbus_message_wire(cdbus_message *message);
-/// The arguments in that form, and their length in bytes.
-const void *cdbus_wire_body(const char *wire, size_t *length);
-/// A duplicate of a descriptor: the one after `before` others among the arguments; -1 on failure.
-int cdbus_message_descriptor(cdbus_message *message, size_t before);
+/// The message in wire form (D-Bus specification, "Message Protocol"): a copy, released with `cdbus_free`. False if there is
+/// no memory for it.
+bool cdbus_message_marshal(cdbus_message *message, char **bytes, int *count);
 
 // MARK: Writing. False means out of memory, or, for a descriptor, that it could not be duplicated.
 
@@ -139,8 +86,8 @@ void cdbus_connection_close(cdbus_connection *connection);
 /// Queues the message, writes as much as the socket accepts, and sets the message's serial.
 bool cdbus_connection_send(cdbus_connection *connection, cdbus_message *message, uint32_t *serial);
 
-/// The next received message, owned by the caller, or null.
-cdbus_message *cdbus_connection_pop(cdbus_connection *connection);
+/// Whether the bus has accepted this process: from then on the socket carries messages, which libdbus must not read.
+bool cdbus_connection_is_authenticated(cdbus_connection *connection);
 
 bool cdbus_connection_has_output(cdbus_connection *connection);
 bool cdbus_connection_can_send_descriptors(cdbus_connection *connection);
@@ -152,6 +99,14 @@ int cdbus_watch_descriptor(cdbus_watch *watch);
 unsigned int cdbus_watch_flags(cdbus_watch *watch);
 bool cdbus_watch_enabled(cdbus_watch *watch);
 void cdbus_watch_handle(cdbus_watch *watch, unsigned int flags);
+
+/// The number of descriptors that Linux carries with one message at most (SCM_MAX_FD).
+enum { CDBUS_MOST_DESCRIPTORS = 253 };
+
+/// Reads from a socket without waiting: at most `size` bytes, and the descriptors that came with them, of which there is room
+/// for `CDBUS_MOST_DESCRIPTORS`. Returns the number of bytes, 0 at the end, or minus the error number: `EMFILE` if a
+/// descriptor could not be received; then none is.
+ssize_t cdbus_receive(int socket, void *bytes, size_t size, int *descriptors, size_t *count);
 
 /// This machine's id for org.freedesktop.DBus.Peer, released with `cdbus_free`; null if it has none.
 char *cdbus_machine_id(void);
