@@ -18,11 +18,8 @@ struct Output: Sendable {
     /// - Throws: `CancellationError` if the reader has closed its end, which is no failure; ``ToolFailure`` if the text
     ///   cannot be written, for example to a full disk.
     func write(_ text: String) throws {
-        try Self.typed.withLock { line in
-            line?.erase()
-            defer { line?.draw() }
-            try put(text)
-        }
+        guard let line = Self.typed.withLock({ $0 }) else { return try put(text) }
+        try line.above { try put(text) }
     }
 
     /// As ``write(_:)``, without regard to a line that is typed.

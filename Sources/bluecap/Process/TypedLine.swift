@@ -20,6 +20,7 @@ final class TypedLine: Sendable {
     private let prompt: String
     private let state: Locked<State>
     private let isResumed = DispatchSemaphore(value: 0)
+    private let turn = NSLock()
     private let willBe: @Sendable (_ isBusy: Bool) -> Void
 
     /// - Parameters:
@@ -55,10 +56,19 @@ final class TypedLine: Sendable {
         }
     }
 
+    /// Writes something above the line, one writer after another. Only they wait for a terminal that takes nothing.
+    func above(_ write: () throws -> Void) rethrows {
+        turn.lock()
+        defer { turn.unlock() }
+        erase()
+        defer { draw() }
+        try write()
+    }
+
     /// Removes what was typed from the screen, until ``draw()``.
     func erase() { write("") }
 
-    func draw() {
+    private func draw() {
         let width = DisplayText.width(prompt)
         let window = state.withLock { $0.line.editor.window(Terminal.size().width - width - 1) }
         write("\(prompt)\(window.text)\r\u{1B}[\(width + window.cursor)C")
