@@ -169,6 +169,26 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
         XCTAssertFalse(result.wasKilled)
     }
 
+    func testASecondCtrlCEndsAtOnceAlsoWhereTheReaderTakesNothing() throws {
+        let bench = try ToolBench(room: .furnished)
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("pipe-\(UUID().uuidString)").path
+        XCTAssertEqual(mkfifo(path, 0o600), 0)
+        defer { unlink(path) }
+        let pipe = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+        defer { close(pipe) }
+        let room = [UInt8](repeating: 0, count: 4096)
+        while write(pipe, room, room.count) > 0 {}
+        XCTAssertEqual(errno, EAGAIN)
+        // Descriptor 9 ends with the tool.
+        let run = try bench.start(script: "exec $BLUECAP scan 9>&1 > '\(path)'")
+        bench.wait("a scan") { bench.isDiscovering }
+        run.signalUntilItEnds(SIGINT)
+        let result = try run.finish()
+        XCTAssertEqual(result.status, 128 + SIGINT, "\(result)")
+        XCTAssertFalse(result.wasKilled)
+        XCTAssertEqual(result.problems, ["bluecap: A second signal has ended the command before it was finished."])
+    }
+
     func testAScanOutlivesBluetoothd() throws {
         let bench = try ToolBench(room: .furnished)
         let run = try bench.start("scan", "--duplicates")
