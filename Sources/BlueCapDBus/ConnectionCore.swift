@@ -67,7 +67,6 @@ final class ConnectionCore: @unchecked Sendable {
             }
             phase = .open
             uniqueName.withLock { $0 = name }
-            transport?.named(name)
             stateChanged(.opened(uniqueName: name))
         } catch {
             return close(error as? DBusError ?? .failed("\(error)"))

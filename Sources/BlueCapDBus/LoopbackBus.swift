@@ -121,8 +121,6 @@ final class LoopbackTransport: Transport, @unchecked Sendable {
         return lastSerial
     }
 
-    func named(_ uniqueName: String) {}
-
     let hasOutput = false
 
     func close() {

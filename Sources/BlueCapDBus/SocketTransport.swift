@@ -10,9 +10,6 @@ protocol Transport: AnyObject {
     /// Sends a message and returns its serial; nil if this bus cannot carry it.
     func send(_ message: Message) -> UInt32?
 
-    /// Sets the name that the bus has given to this connection.
-    func named(_ uniqueName: String)
-
     /// Whether messages wait for the bus to receive them.
     var hasOutput: Bool { get }
 
@@ -102,10 +99,6 @@ final class SocketTransport: Transport, @unchecked Sendable {
         guard cdbus_connection_send(connection, message.pointer, &serial) else { return nil }
         if hadOutput, !hasOutput { receiver?.outputDrained() }
         return serial
-    }
-
-    func named(_ uniqueName: String) {
-        if let connection { cdbus_connection_set_unique_name(connection, uniqueName) }
     }
 
     var hasOutput: Bool { connection.map(cdbus_connection_has_output) ?? false }

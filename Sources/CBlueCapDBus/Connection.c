@@ -81,14 +81,6 @@ bool cdbus_connection_has_output(cdbus_connection *connection) {
     return dbus_connection_has_messages_to_send(real(connection));
 }
 
-bool cdbus_connection_can_send_descriptors(cdbus_connection *connection) {
-    return dbus_connection_can_send_type(real(connection), DBUS_TYPE_UNIX_FD);
-}
-
-void cdbus_connection_set_unique_name(cdbus_connection *connection, const char *name) {
-    dbus_bus_set_unique_name(real(connection), name);
-}
-
 // libdbus's flags and ours are the same bits.
 _Static_assert(CDBUS_READABLE == DBUS_WATCH_READABLE, "readable");
 _Static_assert(CDBUS_WRITABLE == DBUS_WATCH_WRITABLE, "writable");

@@ -7,7 +7,6 @@ _Static_assert(_Alignof(cdbus_iter) >= _Alignof(DBusMessageIter), "cdbus_iter is
 static DBusMessage *real(cdbus_message *message) { return (DBusMessage *)message; }
 static cdbus_message *ours(DBusMessage *message) { return (cdbus_message *)message; }
 
-void cdbus_get_version(int *major, int *minor, int *micro) { dbus_get_version(major, minor, micro); }
 void cdbus_free(char *string) { dbus_free(string); }
 
 bool cdbus_is_address(const char *text) {

@@ -82,7 +82,6 @@ private final class ScriptedBus: Transport, @unchecked Sendable {
         return lastSerial
     }
 
-    func named(_ uniqueName: String) {}
     let hasOutput = false
     func close() { receiver = nil }
 }

@@ -22,9 +22,6 @@ typedef struct {
     uint64_t words[9];
 } cdbus_iter;
 
-/// The version of the libdbus that this process runs with.
-void cdbus_get_version(int *major, int *minor, int *micro);
-
 /// Releases a string that one of these functions returned as `char *`.
 void cdbus_free(char *string);
 
@@ -90,8 +87,6 @@ bool cdbus_connection_send(cdbus_connection *connection, cdbus_message *message,
 bool cdbus_connection_is_authenticated(cdbus_connection *connection);
 
 bool cdbus_connection_has_output(cdbus_connection *connection);
-bool cdbus_connection_can_send_descriptors(cdbus_connection *connection);
-void cdbus_connection_set_unique_name(cdbus_connection *connection, const char *name);
 
 enum { CDBUS_READABLE = 1, CDBUS_WRITABLE = 2, CDBUS_ERROR = 4, CDBUS_HANGUP = 8 };
 
