@@ -42,3 +42,11 @@ public enum LibCrypto {
         }
     }
 }
+
+extension AdvertisementDecoders {
+    /// Makes the decoder of BTHome one that has keys, at the first place.
+    public mutating func replaceBTHome(with decoder: BTHomeDecoder) {
+        decoders.removeAll { $0 is BTHomeDecoder }
+        decoders.insert(decoder, at: 0)
+    }
+}

@@ -77,8 +77,7 @@ struct GatewayDesk {
         keyed = bindKeys.map { Set($0.keys.keys) } ?? []
         var sensorDecoders = AdvertisementDecoders.standard
         if let bindKeys {
-            sensorDecoders.decoders.removeAll { $0 is BTHomeDecoder }
-            sensorDecoders.decoders.insert(BTHomeDecoder(keys: bindKeys.keys, decrypt: bindKeys.decrypt), at: 0)
+            sensorDecoders.replaceBTHome(with: BTHomeDecoder(keys: bindKeys.keys, decrypt: bindKeys.decrypt))
         }
         self.sensorDecoders = sensorDecoders
         topics = Topics(configuration)

@@ -55,8 +55,7 @@ struct Formats: Decodable, Sendable {
         guard !keys.isEmpty else { return }
         let decrypt: BTHomeDecoder.Decryption
         do { decrypt = try LibCrypto.ccm() } catch { throw ToolFailure(error.description) }
-        decoders.decoders.removeAll { $0 is BTHomeDecoder }
-        decoders.decoders.insert(BTHomeDecoder(keys: keys, decrypt: decrypt), at: 0)
+        decoders.replaceBTHome(with: BTHomeDecoder(keys: keys, decrypt: decrypt))
     }
 
     static func serviceName(_ uuid: CBUUID) -> String? { current.names[uuid] ?? AssignedNumbers.serviceName(uuid) }
