@@ -30,6 +30,12 @@ CONFIGURATION = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Con
 """
 
 
+def cpu(pid: int) -> float:
+    """User and system seconds of all threads of a process, the ended ones too, to the nanosecond."""
+    # The kernel's number for the CPU clock of another process: see clock_getcpuclockid(3).
+    return time.clock_gettime((~pid << 3) | 2)
+
+
 class Process:
     """A child that speaks in lines."""
 
@@ -67,9 +73,7 @@ class Process:
 
     @property
     def cpu(self) -> float:
-        """User and system seconds of all its threads, the ended ones too, to the nanosecond."""
-        # The kernel's number for the CPU clock of another process: see clock_getcpuclockid(3).
-        return time.clock_gettime((~self.child.pid << 3) | 2)
+        return cpu(self.child.pid)
 
     def settled_cpu(self) -> float:
         """Its CPU time once it stands still, so that work put off until after the last event counts too."""
