@@ -1,6 +1,7 @@
 import BlueCapFutures
 import BlueCapReactor
 import Glibc
+import TestSupport
 import XCTest
 
 @testable import BlueCapDBus
@@ -35,12 +36,7 @@ final class SocketTransportTests: XCTestCase {
     }
 
     private func waitFor(_ condition: () -> Bool, file: StaticString = #filePath, line: UInt = #line) {
-        let isMet = (0..<20_000).contains { _ in
-            if condition() { return true }
-            usleep(500)
-            return false
-        }
-        XCTAssertTrue(isMet, file: file, line: line)
+        XCTAssertTrue(Shortage.wait(limit: 10, until: condition), file: file, line: line)
     }
 
     func testABusThatSendsOneByteAtATimeIsRead() throws {
@@ -64,8 +60,9 @@ final class SocketTransportTests: XCTestCase {
     func testHalfAHeaderForEverCostsNoProcessorTime() throws {
         let connection = try open()
         sendAll(Array(reply(to: 1, ":1.7").prefix(9)), [], to: bus.socket)
-        usleep(50_000)
+        waitFor { unread(at: bus.socket) == 0 }
         let before = connection.loop.wait { threadTime() }
+        // There is no event to wait for: in this time nothing is to happen.
         usleep(500_000)
         XCTAssertLessThan(connection.loop.wait { threadTime() } - before, 0.1)
         XCTAssertNil(connection.uniqueName)
@@ -133,6 +130,12 @@ private final class Receiver: TransportReceiver {
 }
 
 /// The processor time of the calling thread in seconds.
+/// The memory of what was sent over a socket and not yet read (unix(7): SIOCOUTQ, which has the number of TIOCOUTQ).
+private func unread(at socket: Int32) -> Int32 {
+    var size: Int32 = -1
+    return ioctl(socket, UInt(TIOCOUTQ), &size) == 0 ? size : -1
+}
+
 private func threadTime() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)

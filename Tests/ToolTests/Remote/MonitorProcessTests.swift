@@ -138,6 +138,7 @@ final class MonitorProcessTests: XCTestCase, StartsPrograms {
             onTerminal: "monitor \(RemoteBench.text) 2A37 --and Garden=2A6E --window 60", bench.bus,
             setUp: "stty cols 130 rows 30;")
         bench.wait("a link") { bench.simulator.links.count == 1 }
+        // There is no event to wait for: the plot has no frame yet, and is to have values of these seconds.
         Thread.sleep(forTimeInterval: 6)
         bench.simulator.simulateOutOfRange(false, of: garden)
         try run.waitForText("Garden  Temperature")
