@@ -39,7 +39,7 @@ struct ReadCommand: AsyncParsableCommand {
         try await remote.run(pairing.plan()) { [self] remote in
             var lines = lines
             await remote.console.stage("Reading …")
-            try await remote.read(attributes, in: remote.discover(), values.style) {
+            try await remote.read(attributes, values.style) {
                 await remote.console.clear()
                 try lines.write($0)
             }

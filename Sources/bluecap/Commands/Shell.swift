@@ -29,7 +29,6 @@ final class Shell: Sendable {
     private let isJSON: Bool
     private let keepsGoing: Bool
     private let refusal: Locked<ToolFailure?>
-    private let directory = Locked<AttributeDirectory?>(nil)
     private let state = Locked(State())
 
     /// - Parameter refusal: Where the reason of a rejected pairing is kept.
@@ -37,8 +36,7 @@ final class Shell: Sendable {
         _ session: RemoteSession, _ remote: Remote, _ source: Source, isJSON: Bool, keepsGoing: Bool,
         refusal: Locked<ToolFailure?>
     ) {
-        var (session, remote) = (session, remote)
-        remote.directory = directory
+        var session = session
         session.remote = remote
         (self.session, self.remote, self.source) = (session, remote, source)
         (self.isJSON, self.keepsGoing, self.refusal) = (isJSON, keepsGoing, refusal)
@@ -108,7 +106,7 @@ final class Shell: Sendable {
     private func nextLine(_ number: Int, _ typed: TypedLine?) async -> String? {
         switch source {
         case .terminal:
-            await typed?.next { [directory] words in
+            await typed?.next { [directory = remote.directory] words in
                 ShellStatement.candidates(after: words, in: directory.withLock { $0?.tree })
             }
         case .lines(let lines): await lines.next()
@@ -166,9 +164,9 @@ final class Shell: Sendable {
     private func connection(_ event: ConnectionEvent) {
         guard !state.withLock({ $0.isPairing }) else { return }
         switch event {
-        case .connect where directory.withLock({ $0 == nil }): Output.remark(Wording.linkIsBack)
+        case .connect where remote.directory.withLock({ $0 == nil }): Output.remark(Wording.linkIsBack)
         case .disconnect:
-            directory.withLock { $0 = nil }
+            remote.directory.withLock { $0 = nil }
             Output.remark(Wording.linkIsLost)
             remote.peripheral.reconnect()
         case .timeout: remote.peripheral.reconnect()
@@ -177,7 +175,7 @@ final class Shell: Sendable {
     }
 
     private func pairingEnded() {
-        directory.withLock { $0 = nil }
+        remote.directory.withLock { $0 = nil }
         state.withLock { $0.isPairing = false }
         if remote.peripheral.state != .connected { remote.peripheral.reconnect() }
     }

@@ -168,7 +168,7 @@ private struct ExplorerSession {
         }
         // The board forgets devices whose addresses are random.
         if peripherals.count > 2 * state.board.count + 100 {
-            peripherals = peripherals.filter { state.board[$0.key] != nil || links[$0.key] != nil }
+            peripherals = peripherals.filter { state.board[$0.key] != nil || state.devices[$0.key] != nil }
         }
         if let delay = pace.drew(at: now) { loop.send(.screen(.frameIsDue), after: delay) }
         state.size = Terminal.size()
@@ -312,10 +312,9 @@ private struct ExplorerSession {
 
     private mutating func connect(_ identifier: UUID) {
         guard let peripheral = peripherals[identifier] else { return }
-        var remote = Remote(
+        let remote = Remote(
             peripheral, of: manager, connectionTimeout: explorer.timeout, timeout: explorer.timeout, isPersistent: true,
             console: explorer.radio.console)
-        remote.directory = Locked(nil)
         links[identifier] = Link(remote: remote)
         loop.observe(remote.events) { error in
             .change { $0.failed(error, identifier) }
@@ -326,7 +325,7 @@ private struct ExplorerSession {
 
     private mutating func discover(_ identifier: UUID, _ remote: Remote) {
         state.devices[identifier]?.activity = "Discovering …"
-        remote.directory?.withLock { $0 = nil }
+        remote.directory.withLock { $0 = nil }
         begin(remote.discover) { session, result in
             switch result {
             case .success(let directory): session.discovered(directory, identifier)

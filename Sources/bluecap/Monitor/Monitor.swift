@@ -131,13 +131,12 @@ struct Monitor: Sendable {
 
     private func follow(_ arguments: [AttributeArgument], _ remote: Remote, _ send: Send) async throws {
         await remote.console.stage("Subscribing …")
-        let directory = try await remote.discover()
         let sending: CBCharacteristicProperties = [.notify, .indicate]
         try await Loop.run { loop in
             var (sources, readable, names): ([Source], [Source], [UInt32: String]) = ([], [], [:])
             for argument in arguments {
                 let (entry, target, profile) = try await remote.find(
-                    argument, in: directory, usableFor: style == nil ? sending.union(.read) : sending)
+                    argument, usableFor: style == nil ? sending.union(.read) : sending)
                 guard names[entry.handle] == nil else { continue }
                 names[entry.handle] = entry.label
                 let source = Source(entry: entry, characteristic: target, profile: profile)

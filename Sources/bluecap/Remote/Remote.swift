@@ -16,8 +16,8 @@ struct Remote: Sendable {
     let isForeign: Bool
     let console: Console
     let manager: CentralManager
-    /// Where the attributes are kept after the first discovery; `nil` if they are not.
-    var directory: Locked<AttributeDirectory?>?
+    /// The attributes of the present link, after the first discovery.
+    let directory = Locked<AttributeDirectory?>(nil)
     /// Set to true with the first request of a pairing.
     fileprivate let wasAsked = Locked(false)
     private let newest: Locked<Events>
@@ -77,6 +77,7 @@ struct Remote: Sendable {
             await disconnect()
             try Task.checkCancellation()
         }
+        directory.withLock { $0 = nil }
         let events = Self.connect(to: peripheral, within: timeout, isPersistent: isPersistent)
         newest.withLock { $0 = events }
         try await waitForLink()
@@ -106,22 +107,21 @@ struct Remote: Sendable {
 
     // MARK: Attributes
 
+    /// Returns the attributes, which are discovered once for a link: who follows the link forgets them when it is lost.
     func discover() async throws -> AttributeDirectory {
-        if let known = directory?.withLock({ $0 }) { return known }
+        if let known = directory.withLock({ $0 }) { return known }
         let found = try await AttributeDirectory(of: peripheral, timeout: timeout)
-        directory?.withLock { $0 = found }
+        directory.withLock { $0 = found }
         return found
     }
 
     /// Finds the characteristic that an argument names. If it can be several, their descriptions are read for the error.
     ///
-    /// - Parameter directory: All attributes; `nil` if they are not discovered yet.
     /// - Throws: As ``AttributeArgument/find(in:usableFor:descriptions:)``.
     func find(
-        _ argument: AttributeArgument, in directory: AttributeDirectory? = nil,
-        usableFor wanted: CBCharacteristicProperties
+        _ argument: AttributeArgument, usableFor wanted: CBCharacteristicProperties
     ) async throws -> (entry: AttributeTree.Characteristic, target: Characteristic, profile: CharacteristicProfile?) {
-        let directory = if let directory { directory } else { try await discover() }
+        let directory = try await discover()
         let candidates = argument.candidates(in: directory.tree, usableFor: wanted)
         var descriptions: [UInt32: String] = [:]
         for (_, entry) in candidates where candidates.count > 1 {
@@ -141,15 +141,15 @@ struct Remote: Sendable {
     /// - Throws: ``ToolFailure`` if a value does not have the style's form. In JSON it needs none. The failure of one of several
     ///   values names it, and those that were not read.
     func read(
-        _ arguments: [AttributeArgument], in directory: AttributeDirectory, _ style: ValueStyle,
-        _ write: (String) async throws -> Void
+        _ arguments: [AttributeArgument], _ style: ValueStyle, _ write: (String) async throws -> Void
     ) async throws {
+        let directory = try await discover()
         var (style, targets) = (style, [any TreeAttribute]())
         for argument in arguments {
             let descriptor = try argument.descriptor(in: directory.tree)
             let entry: any TreeAttribute =
                 if let descriptor { descriptor.entry } else {
-                    try await find(argument, in: directory, usableFor: .read).entry
+                    try await find(argument, usableFor: .read).entry
                 }
             style.names[entry.handle] = descriptor?.label ?? entry.label
             targets.append(entry)
@@ -262,7 +262,7 @@ struct RemoteSession: Sendable {
     func run(_ work: @escaping @Sendable (Remote) async throws -> Void) async throws {
         guard let remote else { return try await radio.withCentral(pairing.policy) { try await use($0, work) } }
         do { try await work(remote) } catch {
-            if case CharacteristicError.invalidated = error { remote.directory?.withLock { $0 = nil } }
+            if case CharacteristicError.invalidated = error { remote.directory.withLock { $0 = nil } }
             throw error is CancellationError ? error : remote.failure(of: error)
         }
     }
