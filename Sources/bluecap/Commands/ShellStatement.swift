@@ -89,8 +89,8 @@ enum ShellStatement: Sendable {
                 "\"\(name)\" is not a command: `help` lists them.\(Suggestion.text(for: name, among: names))",
                 status: 64)
         }
-        if let option = words.first(where: { foreign.contains($0.split(separator: "=").first.map(String.init) ?? "") })
-        {
+        let options = words.map { String($0.prefix { $0 != "=" }) }
+        if let option = options.first(where: foreign.contains) {
             throw ToolFailure("\(option) is an option of the whole shell: `bluecap shell --help` has it.", status: 64)
         }
         guard !words.contains("-") || name != "write" else {
@@ -98,7 +98,7 @@ enum ShellStatement: Sendable {
         }
         var arguments = [peripheral.text] + words
         if name == "tree" { arguments.append("--no-values") }
-        if isJSON, words.allSatisfy({ !["--json", "--csv", "--format"].contains($0) }) {
+        if isJSON, Set(options).isDisjoint(with: ["--json", "--csv", "--format"]) {
             arguments.append("--json")
         }
         return try parse(known, BlueCapTool.withNegativeNumber([name] + arguments))
