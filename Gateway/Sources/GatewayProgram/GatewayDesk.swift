@@ -1,3 +1,4 @@
+import BlueCapCipher
 import BlueCapKit
 import Foundation
 import GatewayCore
