@@ -9,6 +9,9 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+/// In these modules an `async` function runs where its caller runs, which saves two changes of the thread for each call.
+let withCaller: [SwiftSetting] = strict + [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]
+
 /// Whether another package depends on this one: SwiftPM reads the manifest of a dependency in its repository, and then in a
 /// folder of checkouts. That package fetches nothing for our programs and tests, and swift-metrics only with the trait.
 /// (Traits could switch the programs too. But SwiftPM 6.3 passes two traits to the compiler in a random sequence, and then
@@ -37,7 +40,7 @@ let package = Package(
         // The arrows of Documentation/Architecture.md; `make lint` checks that no import goes another way.
         .systemLibrary(name: "CBlueCapDBusLibrary", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
         .target(name: "CBlueCapDBus", dependencies: ["CBlueCapDBusLibrary"]),
-        .target(name: "BlueCapFutures", swiftSettings: strict),
+        .target(name: "BlueCapFutures", swiftSettings: withCaller),
         .target(name: "CBlueCapReactor"),
         .target(name: "BlueCapReactor", dependencies: ["CBlueCapReactor", "BlueCapFutures"], swiftSettings: strict),
         .target(
@@ -54,7 +57,7 @@ let package = Package(
                 "BlueCapBlueZ", "BlueCapDBus", "BlueCapFutures", "BlueCapGATT", "BlueCapProfiles", "BlueCapReactor",
                 .product(name: "Logging", package: "swift-log"),
             ],
-            swiftSettings: strict),
+            swiftSettings: withCaller),
         .target(
             name: "BlueCapMetrics",
             dependencies: [

@@ -78,7 +78,7 @@ public struct FutureStreamOutcomes<T>: AsyncSequence {
 
         /// Returns the next element, or `nil` at the end.
         public mutating func next() async -> Try<T>? {
-            await elements.next()
+            await elements.next(isolation: #isolation)
         }
     }
 

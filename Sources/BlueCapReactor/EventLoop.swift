@@ -98,6 +98,11 @@ package protocol EventLoop: AnyObject, Sendable {
     /// work, never inside it. Work posted to a stopped loop is dropped.
     func post(_ work: @escaping @Sendable () -> Void)
 
+    /// Runs the work inside this call, on the calling thread and as a part of the loop, if the loop sleeps and nothing waits
+    /// for it. Returns whether it has run. Any thread but the loop's. The work must not run code of an application, which may
+    /// hold locks when it calls, and must be short: the loop waits for it.
+    func performIfIdle(_ work: () -> Void) -> Bool
+
     /// Runs the work on the loop once, that many seconds from now. Any thread.
     @discardableResult
     func schedule(after seconds: TimeInterval, _ work: @escaping @Sendable () -> Void) -> TimerID
@@ -118,7 +123,7 @@ package protocol EventLoop: AnyObject, Sendable {
     /// Says that such work has ended, after what it posts to the loop. Any thread; once for each `beginWorkElsewhere`.
     func endWorkElsewhere()
 
-    /// The executor of tasks that use this loop's time; `nil` for Swift's own threads and real time.
+    /// The executor of tasks that must run in this loop's time, which is virtual; `nil` for Swift's own threads.
     var taskExecutor: (any TaskExecutor)? { get }
 }
 
@@ -126,6 +131,7 @@ extension EventLoop {
     package var taskExecutor: (any TaskExecutor)? { nil }
     package func beginWorkElsewhere() {}
     package func endWorkElsewhere() {}
+    package func performIfIdle(_ work: () -> Void) -> Bool { false }
     package func start() -> LoopShortage? { nil }
     package func prepareToWatch() -> LoopShortage? { nil }
 

@@ -39,6 +39,7 @@ package final class ThreadLoop: EventLoop {
     package var date: Date { Date() }
     package var isCurrent: Bool { core.isCurrent }
     package func post(_ work: @escaping @Sendable () -> Void) { core.post(work) }
+    package func performIfIdle(_ work: () -> Void) -> Bool { core.performIfIdle(work) }
 
     @discardableResult
     package func schedule(after seconds: TimeInterval, _ work: @escaping @Sendable () -> Void) -> TimerID {
@@ -71,7 +72,10 @@ package final class ThreadLoop: EventLoop {
 /// It sleeps on a semaphore until the first descriptor is watched, and in epoll from then on: a process without free
 /// descriptors still has its timers and its posted work.
 ///
-/// Unchecked, because only the thread itself uses `watches`, `registered` and `poller`.
+/// The loop is the work of whoever holds its turn. The thread holds the turn except while it sleeps; then another thread may
+/// take it for a moment (`performIfIdle`), and is the loop's thread meanwhile.
+///
+/// Unchecked, because only the holder of the turn uses `watches`, `registered` and `poller`.
 final class LoopThread: WatchingLoop, @unchecked Sendable {
     /// As `pthread_create`, without attributes.
     typealias ThreadMaker =
@@ -95,7 +99,10 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
     private let makeThread: ThreadMaker
     private let origin = monotonicNanoseconds()
     private let sleeper = DispatchSemaphore(value: 0)
-    /// The thread, once it runs; 0 before.
+    /// Whether the thread has begun to run.
+    private let isRunning = Atomic(false)
+    private let turn = Turn()
+    /// The thread that holds the turn; 0 if none does. Each thread compares it with itself only, which needs no ordering.
     private let thread = Atomic<UInt>(0)
     var watches: [Int32: [Watch]] = [:]
     private var poller: Poller?
@@ -114,7 +121,7 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
 
     /// Creates the thread if there is none yet; returns why it cannot be created now.
     func start() -> LoopShortage? {
-        guard thread.load(ordering: .relaxed) == 0 else { return nil }
+        guard !isRunning.load(ordering: .relaxed) else { return nil }
         let mustMake = shared.withLock { shared in
             guard !shared.isStarted, !shared.isStopped else { return false }
             shared.isStarted = true
@@ -132,6 +139,17 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
     func post(_ work: @escaping @Sendable () -> Void) {
         signal { shared in if !shared.isStopped { shared.work.post(work) } }
         _ = start()
+    }
+
+    /// See `EventLoop.performIfIdle`.
+    func performIfIdle(_ work: () -> Void) -> Bool {
+        guard turn.tryTake() else { return false }
+        defer { endTurn() }
+        // Asleep, it has run all that was posted before and is not about to run anything; in epoll, so that it notices a new watch.
+        guard shared.withLock({ !$0.isAwake && !$0.isStopped && $0.poller != nil }) else { return false }
+        thread.store(pthread_self(), ordering: .relaxed)
+        work()
+        return true
     }
 
     /// Changes the shared state and wakes the thread if it sleeps.
@@ -186,7 +204,9 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
     }
 
     fileprivate func run() {
-        thread.store(pthread_self(), ordering: .relaxed)
+        isRunning.store(true, ordering: .relaxed)
+        takeTurn()
+        defer { endTurn() }
         creactor_name_thread(name)
         var events = [epoll_event](repeating: epoll_event(), count: 64)
         while runPosts() {
@@ -196,12 +216,10 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
             let milliseconds = millisecondsToSleep()
             guard let poller else {
                 let deadline = milliseconds < 0 ? DispatchTime.distantFuture : .now() + .milliseconds(Int(milliseconds))
-                _ = sleeper.wait(timeout: deadline)
-                shared.withLock { $0.isAwake = true }
+                _ = sleep { sleeper.wait(timeout: deadline) }
                 continue
             }
-            let count = poller.wait(&events, milliseconds: milliseconds)
-            shared.withLock { $0.isAwake = true }
+            let count = sleep { poller.wait(&events, milliseconds: milliseconds) }
             for event in events[..<count] {
                 let descriptor = event.data.fd
                 if descriptor == poller.wakeDescriptor {
@@ -213,11 +231,35 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
         }
     }
 
-    /// Runs the work that has been posted so far; false if the loop was stopped before.
+    /// Waits without the turn.
+    private func sleep<R>(_ wait: () -> R) -> R {
+        endTurn()
+        let result = wait()
+        takeTurn()
+        shared.withLock { $0.isAwake = true }
+        return result
+    }
+
+    private func takeTurn() {
+        turn.take()
+        thread.store(pthread_self(), ordering: .relaxed)
+    }
+
+    private func endTurn() {
+        thread.store(0, ordering: .relaxed)
+        turn.yield()
+    }
+
+    /// Runs the posted work, and what that posts, without a look at the descriptors in between. False if the loop was stopped.
     private func runPosts() -> Bool {
-        let (posts, isStopped) = shared.withLock { ($0.work.takePosts(), $0.isStopped) }
-        for work in posts { work.run() }
-        return !isStopped
+        // Limited, so that work which posts itself again and again does not keep descriptors and timers waiting.
+        for _ in 0..<4 {
+            let (posts, isStopped) = shared.withLock { ($0.work.takePosts(), $0.isStopped) }
+            for work in posts { work.run() }
+            if isStopped { return false }
+            if posts.isEmpty { break }
+        }
+        return true
     }
 
     private func millisecondsToSleep() -> Int32 {
@@ -232,6 +274,22 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
         let milliseconds = (deadline.seconds(since: now) * 1000).rounded(.up)
         return Int32(min(max(milliseconds, 0), 60_000))
     }
+}
+
+/// The right to run a loop's work. Unlike `Locked`, its holder keeps it from one function to another.
+private final class Turn: Sendable {
+    nonisolated(unsafe) private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+
+    init() { pthread_mutex_init(mutex, nil) }
+
+    deinit {
+        pthread_mutex_destroy(mutex)
+        mutex.deallocate()
+    }
+
+    func take() { pthread_mutex_lock(mutex) }
+    func tryTake() -> Bool { pthread_mutex_trylock(mutex) == 0 }
+    func yield() { pthread_mutex_unlock(mutex) }
 }
 
 private func runLoopThread(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {

@@ -42,6 +42,7 @@ extension CentralBodiesTests {
     func testScriptsHaveThePeripheralToThemselvesAndLeaveNoLinkBehind() throws {
         try bodies().scriptsHaveThePeripheralToThemselvesAndLeaveNoLinkBehind()
     }
+    func testAScriptStaysOnTheManagersExecutor() throws { try bodies().aScriptStaysOnTheManagersExecutor() }
     func testTwoCharacteristicsOfOneUUIDAreTwo() throws { try bodies().twoCharacteristicsOfOneUUIDAreTwo() }
     func testReceivesWhatIsNotifiedUntilItStops() throws { try bodies().receivesWhatIsNotifiedUntilItStops() }
     func testReceivesWhatIsNotifiedUntilTheLinkHasEnded() throws {

@@ -156,6 +156,149 @@ final class ThreadLoopTests: XCTestCase {
         XCTAssertFalse(dropped.withLock { $0 })
     }
 
+    // MARK: Work on a thread that borrows the loop
+
+    /// A loop that sleeps in epoll: its thread has done everything.
+    private func sleepingLoop() -> ThreadLoop {
+        let loop = ThreadLoop(name: "test")
+        XCTAssertNil(loop.wait { loop.prepareToWatch() })
+        return loop
+    }
+
+    /// Tries until the loop sleeps.
+    private func borrow(_ loop: ThreadLoop, _ work: () -> Void) {
+        let end = Date() + limit
+        while !loop.performIfIdle(work) {
+            guard Date() < end else { return XCTFail("The loop never slept.") }
+            sched_yield()
+        }
+    }
+
+    func testASleepingLoopIsBorrowedByTheCallingThread() {
+        let loop = sleepingLoop()
+        let caller = pthread_self()
+        borrow(loop) {
+            XCTAssertEqual(pthread_self(), caller)
+            XCTAssertTrue(loop.isCurrent)
+            XCTAssertFalse(loop.performIfIdle {}, "It has one turn.")
+        }
+        XCTAssertFalse(loop.isCurrent)
+    }
+
+    func testALoopIsNotBorrowedBeforeItRunsNorAfterItIsStopped() {
+        let loop = ThreadLoop(name: "test")
+        XCTAssertFalse(loop.performIfIdle {})
+        XCTAssertNil(loop.wait { loop.prepareToWatch() })
+        borrow(loop) {}
+        loop.stop()
+        XCTAssertFalse(loop.performIfIdle {})
+    }
+
+    func testALoopThatWorksIsNotBorrowed() {
+        let loop = sleepingLoop()
+        let (isWorking, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        loop.post {
+            isWorking.signal()
+            mayEnd.wait()
+        }
+        isWorking.wait()
+        XCTAssertFalse(loop.performIfIdle {})
+        mayEnd.signal()
+    }
+
+    func testWorkIsNotBorrowedPastWorkThatWasPostedBefore() {
+        let loop = sleepingLoop()
+        for round in 0..<1_000 {
+            let hasRun = Locked(false)
+            loop.post { hasRun.withLock { $0 = true } }
+            // Either the post has run, or the loop refuses.
+            _ = loop.performIfIdle { XCTAssertTrue(hasRun.withLock { $0 }, "round \(round)") }
+        }
+    }
+
+    func testWhatABorrowerPostsAndSchedulesRunsOnTheThread() {
+        let loop = sleepingLoop()
+        let thread = loop.wait { UInt(pthread_self()) }
+        let (posted, fulfillPost) = expectation("posted")
+        let (fired, fulfillTimer) = expectation("fired")
+        borrow(loop) {
+            loop.post {
+                XCTAssertEqual(UInt(pthread_self()), thread)
+                fulfillPost()
+            }
+            loop.schedule(after: 0.01) {
+                XCTAssertEqual(UInt(pthread_self()), thread)
+                fulfillTimer()
+            }
+        }
+        wait(for: [posted, fired], timeout: limit)
+    }
+
+    func testABorrowerMayChangeAWatch() throws {
+        let loop = sleepingLoop()
+        let pipe = try Pipe()
+        let (done, fulfill) = expectation()
+        let watch = loop.wait {
+            loop.watch(pipe.readEnd, for: []) { events in
+                XCTAssertTrue(loop.isCurrent)
+                if events.contains(.readable) { fulfill() }
+            }
+        }
+        pipe.put()
+        borrow(loop) { watch.update(.readable) }
+        wait(for: [done], timeout: limit)
+        borrow(loop) { watch.cancel() }
+    }
+
+    func testBorrowersAndTheThreadNeverRunTogether() {
+        let loop = sleepingLoop()
+        // Not guarded by a lock: the thread sanitizer reports what runs together.
+        nonisolated(unsafe) var count = 0
+        let borrowed = Locked(0)
+        DispatchQueue.concurrentPerform(iterations: 4) { _ in
+            for _ in 0..<2_000 {
+                if loop.performIfIdle({ count += 1 }) {
+                    borrowed.withLock { $0 += 1 }
+                } else {
+                    loop.post { count += 1 }
+                }
+            }
+        }
+        XCTAssertEqual(loop.wait { count }, 8_000)
+        borrow(loop) { count += 1 }
+    }
+
+    // MARK: Executors
+
+    func testATaskThatPrefersTheLoopRunsOnItsThread() async {
+        let executor = LoopExecutor(ThreadLoop(name: "test"))
+        let task = Task(executorPreference: executor) {
+            let isCurrent = executor.loop.isCurrent
+            await Task.yield()
+            return [isCurrent, executor.loop.isCurrent]
+        }
+        let isCurrent = await task.value
+        XCTAssertEqual(isCurrent, [true, true])
+    }
+
+    func testAnActorOnTheLoopRunsOnItsThread() async {
+        let counter = LoopCounter(LoopExecutor(ThreadLoop(name: "test")))
+        await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<100 { group.addTask { await counter.count() } }
+            for await isCurrent in group { XCTAssertTrue(isCurrent) }
+        }
+        let total = await counter.total
+        XCTAssertEqual(total, 100)
+    }
+
+    func testTheLoopIsInheritedByItsTasksOnly() async {
+        let executor = LoopExecutor(ThreadLoop(name: "test"))
+        XCTAssertNil(executor.inherited)
+        XCTAssertTrue(executor.loop.wait { executor.inherited == nil }, "no task")
+        let isInherited = await Task(executorPreference: executor) { executor.inherited === executor }.value
+        XCTAssertTrue(isInherited)
+    }
+
     func testAReleasedLoopReleasesThePostedWork() {
         let (done, fulfill) = expectation()
         holdBriefly(Token(whenReleased: fulfill))
@@ -165,6 +308,20 @@ final class ThreadLoopTests: XCTestCase {
     private func holdBriefly(_ token: Token) {
         let loop = ThreadLoop(name: "test")
         loop.schedule(after: 3600) { withExtendedLifetime(token) {} }
+    }
+}
+
+private actor LoopCounter {
+    private let executor: LoopExecutor
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+    private(set) var total = 0
+
+    init(_ executor: LoopExecutor) { self.executor = executor }
+
+    func count() -> Bool {
+        preconditionIsolated()
+        total += 1
+        return executor.loop.isCurrent
     }
 }
 

@@ -121,6 +121,35 @@ extension CentralBodies {
         end(manager)
     }
 
+    /// The task, and the script of its run, are executed by the thread of the bus.
+    public func aScriptStaysOnTheManagersExecutor() throws {
+        let (manager, peripheral) = try connected()
+        let service = ServiceIdentifier(uuid: StagePeripheral.kitchen.services[0].uuid)
+        let request = CharacteristicIdentifier(uuid: "B0000103-0000-4000-8000-00805F9B34FB", service: service)
+        let recorder = Recorder(manager.executor)
+        let read = Future<[Data]>()
+        Task(executorPreference: manager.executor) {
+            do {
+                read.success(
+                    try await peripheral.run(timeout: .seconds(60)) { connected in
+                        var values: [Data] = []
+                        for number in UInt8(1)...20 {
+                            try await connected.write(Data([number]), to: request)
+                            values.append(try await connected.read(request))
+                            await recorder.record()
+                        }
+                        return values
+                    })
+            } catch {
+                read.failure(error)
+            }
+        }
+        XCTAssertEqual(try outcome(of: read), (UInt8(1)...20).map { Data([$0]) })
+        let count = Future { await recorder.count }
+        XCTAssertEqual(try outcome(of: count), 20)
+        end(manager)
+    }
+
     public func twoCharacteristicsOfOneUUIDAreTwo() throws {
         let (manager, peripheral) = try explored()
         let left = try characteristic("left", of: peripheral)
@@ -130,5 +159,19 @@ extension CentralBodies {
         let reads: [Future<Characteristic>] = [left.read(), right.read()]
         XCTAssertEqual(try reads.map { try outcome(of: $0).dataValue }, [Data([1]), Data([22])])
         end(manager)
+    }
+}
+
+/// An actor on the executor of a manager.
+private actor Recorder {
+    private let executor: any TaskExecutor & SerialExecutor
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+    private(set) var count = 0
+
+    init(_ executor: any TaskExecutor & SerialExecutor) { self.executor = executor }
+
+    func record() {
+        preconditionIsolated()
+        count += 1
     }
 }

@@ -13,6 +13,8 @@ package import BlueCapReactor
 /// Unchecked `Sendable`: all mutable state is used on ``loop`` only.
 package final class BlueZClient: @unchecked Sendable {
     package let loop: any EventLoop
+    /// What managers publish, so that tasks and actors run on ``loop``.
+    package let executor: LoopExecutor
     package let daemon: DaemonLink
     package let discovery: SharedDiscovery
     package let connector: Connector
@@ -29,6 +31,7 @@ package final class BlueZClient: @unchecked Sendable {
 
     init(address: BusAddress, loop: any EventLoop) {
         self.loop = loop
+        executor = LoopExecutor(loop)
         daemon = DaemonLink(address: address, loop: loop)
         discovery = SharedDiscovery(daemon)
         connector = Connector(daemon, discovery)

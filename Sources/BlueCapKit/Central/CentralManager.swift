@@ -139,6 +139,26 @@ public final class CentralManager: Sendable {
         return session.core.withLock { CentralCounter.statistics(of: $0, at: now) }
     }
 
+    /// The thread of the bus as an executor, for tasks and actors that read and write often.
+    ///
+    /// A task elsewhere is resumed on a thread that first has to be woken. A task on this executor is resumed by the thread that
+    /// has read the reply, and sends its next call at once:
+    ///
+    /// ```swift
+    /// let rates = try await withTaskExecutorPreference(manager.executor) {
+    ///     try await peripheral.run(timeout: .seconds(60)) { strap in
+    ///         var rates: [Data] = []
+    ///         for _ in 0..<1_000 { rates.append(try await strap.read(rate)) }
+    ///         return rates
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// An actor runs on it if its `unownedExecutor` is `executor.asUnownedSerialExecutor()`; the actor keeps the executor. All
+    /// that arrives from the bus waits while code runs here, for every manager on this bus: compute and block elsewhere.
+    /// In a simulator with virtual time the code runs when that time is driven.
+    public var executor: any TaskExecutor & SerialExecutor { session.executor }
+
     // MARK: Peripherals
 
     /// The discovered peripherals that have not expired, in the order of their discovery.

@@ -393,7 +393,16 @@ final class CentralSession: ManagerSession {
     }
 }
 
-extension Orders: OrderQueue {}
+extension Orders: OrderQueue {
+    var areCalls: Bool {
+        pending.allSatisfy { order in
+            switch order.action {
+            case .limit, .read, .write: true
+            default: false
+            }
+        }
+    }
+}
 
 /// The restored state of a central manager, as values and objects.
 struct RestoredCentral: Sendable {

@@ -121,7 +121,7 @@ final class PeripheralRun: Sendable {
         guard !run.isInsideItsLike else { return (run, session.failed(PeripheralError.runInsideRun)) }
         let future = Future<T>()
         let result = Locked<Result<T, any Error>?>(nil)
-        let task = Task(executorPreference: session.loop.taskExecutor) {
+        let task = Task(executorPreference: session.executor.inherited) {
             let ended: Result<T, any Error>
             do {
                 try await run.turn.future.value

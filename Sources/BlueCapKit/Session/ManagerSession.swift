@@ -150,6 +150,12 @@ struct StateStreams {
 protocol OrderQueue {
     associatedtype Order
     var pending: [Order] { get set }
+    /// Whether the pending orders only send calls to BlueZ and limit their time: then no promise is completed by them.
+    var areCalls: Bool { get }
+}
+
+extension OrderQueue {
+    var areCalls: Bool { false }
 }
 
 extension Array: OrderQueue {
@@ -161,6 +167,7 @@ extension Array: OrderQueue {
 
 extension ManagerSession {
     var loop: any EventLoop { client.loop }
+    var executor: LoopExecutor { client.executor }
 
     // MARK: State
 
@@ -272,14 +279,31 @@ extension ManagerSession {
 
     // MARK: Deciding
 
-    /// Makes `decision` under the lock. The loop performs the orders that it adds.
+    /// Makes `decision` under the lock. The loop performs the orders that it adds. Calls to BlueZ are sent inside this
+    /// function if the loop sleeps, which saves waking it: its next wake-up is the reply.
     func decide(_ decision: (inout Core) -> Void) {
         tryAgain()
-        let mustWake = core.withLock { core in
+        let (mustWake, areCalls) = core.withLock { core in
             decision(&core)
-            return core.shell.mustWake()
+            return (core.shell.mustWake(), core.shell.orders.areCalls)
         }
-        if mustWake { loop.post { self.drain() } }
+        guard mustWake, !(areCalls && loop.performIfIdle(sendCalls)) else { return }
+        loop.post { self.drain() }
+    }
+
+    /// Performs the pending orders as far as they are calls; the rest is for the loop's own thread. On the loop.
+    private func sendCalls() {
+        var orders: [Core.Orders.Order] = []
+        repeat {
+            orders.removeAll(keepingCapacity: true)
+            let isForLoop = core.withLock { core in
+                let isForLoop = !core.shell.orders.pending.isEmpty && !core.shell.orders.areCalls
+                if !isForLoop { core.shell.take(into: &orders) }
+                return isForLoop
+            }
+            if isForLoop { loop.post { self.drain() } }
+            perform(orders)
+        } while !orders.isEmpty
     }
 
     /// Makes `decision` unless the manager has ended. Returns whether it was made.

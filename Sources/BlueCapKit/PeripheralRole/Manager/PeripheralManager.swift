@@ -109,6 +109,10 @@ public final class PeripheralManager: Sendable {
     /// value is complete.
     public var capabilities: BluetoothCapabilities { session.capabilities }
 
+    /// The thread of the bus as an executor, as ``CentralManager/executor``: for tasks and actors that send many updates or
+    /// answer many requests.
+    public var executor: any TaskExecutor & SerialExecutor { session.executor }
+
     /// The values of ``capabilities``, as ``CentralManager/whenCapabilitiesChange()``.
     public func whenCapabilitiesChange() -> FutureStream<BluetoothCapabilities> { session.capabilityStream }
 
