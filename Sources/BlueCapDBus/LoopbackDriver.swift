@@ -1,3 +1,4 @@
+import BlueCapFutures
 import Foundation
 
 /// The part of a bus daemon that clients can observe: it names connections, records owners of names, and carries messages.
@@ -222,7 +223,7 @@ struct NameTable {
     /// The owner of each name, then the connections that wait for it.
     private var claims: [String: [Claim]] = [:]
 
-    var names: [String] { claims.keys.sorted() }
+    var names: [String] { claims.keys.ordered() }
 
     func owner(of name: String) -> String? { claims[name]?.first?.owner }
 

@@ -1,3 +1,4 @@
+import BlueCapFutures
 import CBlueCapDBus
 import BlueCapReactor
 
@@ -52,12 +53,12 @@ final class ObjectRegistry: @unchecked Sendable {
 
     /// The objects below the path, in the order in which they were exported.
     fileprivate func objects(below path: ObjectPath) -> [ExportedObject] {
-        entries.values.filter { $0.object?.path.isBelow(path) ?? false }.sorted { $0.number < $1.number }
+        entries.values.filter { $0.object?.path.isBelow(path) ?? false }.ordered { $0.number < $1.number }
             .compactMap(\.object)
     }
 
     fileprivate func children(of path: ObjectPath) -> [String] {
-        entries.keys.filter { $0.parent == path }.map { String($0.lastElement) }.sorted()
+        entries.keys.filter { $0.parent == path }.map { String($0.lastElement) }.ordered()
     }
 
     /// Calls the method that the message names, or replies with an error.

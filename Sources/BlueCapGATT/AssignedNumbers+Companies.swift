@@ -1,109 +1,110 @@
 extension AssignedNumbers {
     /// Companies by the identifier at the start of their manufacturer data.
-    static let companies: [UInt16: String] = [
-        0x0000: "Ericsson",
-        0x0001: "Nokia",
-        0x0002: "Intel",
-        0x0003: "IBM",
-        0x0004: "Toshiba",
-        0x0006: "Microsoft",
-        0x0008: "Motorola",
-        0x0009: "Infineon",
-        0x000D: "Texas Instruments",
-        0x000F: "Broadcom",
-        0x0013: "Atmel",
-        0x001D: "Qualcomm",
-        0x0025: "NXP",
-        0x0036: "Renesas",
-        0x003A: "Panasonic",
-        0x003F: "Bluetooth SIG",
-        0x0040: "Seiko Epson",
-        0x0046: "MediaTek",
-        0x0048: "Marvell",
-        0x004C: "Apple",
-        0x0055: "Plantronics",
-        0x0056: "Sony Ericsson",
-        0x0057: "Harman",
-        0x0059: "Nordic Semiconductor",
-        0x005D: "Realtek",
-        0x0065: "HP",
-        0x0067: "GN Netcom",
-        0x006B: "Polar",
-        0x0075: "Samsung",
-        0x0077: "Laird",
-        0x0078: "Nike",
-        0x0082: "Sennheiser",
-        0x0087: "Garmin",
-        0x008C: "Gimbal",
-        0x009E: "Bose",
-        0x009F: "Suunto",
-        0x00C3: "adidas",
-        0x00C4: "LG Electronics",
-        0x00CC: "Beats",
-        0x00CD: "Microchip",
-        0x00D0: "Dexcom",
-        0x00D1: "Polar",
-        0x00D2: "Dialog Semiconductor",
-        0x00D7: "Qualcomm",
-        0x00DC: "Procter & Gamble",
-        0x00E0: "Google",
-        0x0100: "TomTom",
-        0x0103: "Bang & Olufsen",
-        0x0118: "Radius Networks",
-        0x012D: "Sony",
-        0x0131: "Cypress",
-        0x0133: "Blue Maestro",
-        0x013C: "Murata",
-        0x015D: "Estimote",
-        0x0170: "Roche Diabetes Care",
-        0x0171: "Amazon",
-        0x018E: "Fitbit",
-        0x01AB: "Facebook",
-        0x01B5: "Nest",
-        0x01D1: "August Home",
-        0x01DA: "Logitech",
-        0x01DD: "Philips",
-        0x01F1: "Zebra",
-        0x01F9: "Medtronic",
-        0x01FC: "Wahoo Fitness",
-        0x01FD: "Kontakt.io",
-        0x020E: "Omron Healthcare",
-        0x0211: "Telink",
-        0x022B: "Tesla",
-        0x02A6: "Bosch",
-        0x02C5: "Lenovo",
-        0x02D5: "Omron",
-        0x02E1: "Victron Energy",
-        0x02E5: "Espressif",
-        0x02ED: "HTC",
-        0x02EE: "Citizen",
-        0x02F2: "GoPro",
-        0x02FF: "Silicon Laboratories",
-        0x0381: "Sharp",
-        0x038F: "Xiaomi",
-        0x0397: "LEGO",
-        0x03FF: "Withings",
-        0x041E: "Dell",
-        0x0499: "Ruuvi",
-        0x0553: "Nintendo",
-        0x055D: "Valve",
-        0x05A7: "Sonos",
-        0x05F1: "Linux Foundation",
-        0x0600: "iRobot",
-        0x060F: "Signify",
-        0x0611: "Beurer",
-        0x0639: "Minew",
-        0x0662: "Particle",
-        0x067C: "Tile",
-        0x072F: "OnePlus",
-        0x079A: "OPPO",
-        0x07C9: "Skullcandy",
-        0x07D0: "Tuya",
-        0x0819: "Hunter Douglas",
-        0x0837: "vivo",
-        0x0870: "Wyze",
-        0x08AA: "DJI",
-        0x0933: "SRAM",
-        0xFFFF: "(tests)",
-    ]
+    static let companies = names(
+        """
+        0000 Ericsson
+        0001 Nokia
+        0002 Intel
+        0003 IBM
+        0004 Toshiba
+        0006 Microsoft
+        0008 Motorola
+        0009 Infineon
+        000D Texas Instruments
+        000F Broadcom
+        0013 Atmel
+        001D Qualcomm
+        0025 NXP
+        0036 Renesas
+        003A Panasonic
+        003F Bluetooth SIG
+        0040 Seiko Epson
+        0046 MediaTek
+        0048 Marvell
+        004C Apple
+        0055 Plantronics
+        0056 Sony Ericsson
+        0057 Harman
+        0059 Nordic Semiconductor
+        005D Realtek
+        0065 HP
+        0067 GN Netcom
+        006B Polar
+        0075 Samsung
+        0077 Laird
+        0078 Nike
+        0082 Sennheiser
+        0087 Garmin
+        008C Gimbal
+        009E Bose
+        009F Suunto
+        00C3 adidas
+        00C4 LG Electronics
+        00CC Beats
+        00CD Microchip
+        00D0 Dexcom
+        00D1 Polar
+        00D2 Dialog Semiconductor
+        00D7 Qualcomm
+        00DC Procter & Gamble
+        00E0 Google
+        0100 TomTom
+        0103 Bang & Olufsen
+        0118 Radius Networks
+        012D Sony
+        0131 Cypress
+        0133 Blue Maestro
+        013C Murata
+        015D Estimote
+        0170 Roche Diabetes Care
+        0171 Amazon
+        018E Fitbit
+        01AB Facebook
+        01B5 Nest
+        01D1 August Home
+        01DA Logitech
+        01DD Philips
+        01F1 Zebra
+        01F9 Medtronic
+        01FC Wahoo Fitness
+        01FD Kontakt.io
+        020E Omron Healthcare
+        0211 Telink
+        022B Tesla
+        02A6 Bosch
+        02C5 Lenovo
+        02D5 Omron
+        02E1 Victron Energy
+        02E5 Espressif
+        02ED HTC
+        02EE Citizen
+        02F2 GoPro
+        02FF Silicon Laboratories
+        0381 Sharp
+        038F Xiaomi
+        0397 LEGO
+        03FF Withings
+        041E Dell
+        0499 Ruuvi
+        0553 Nintendo
+        055D Valve
+        05A7 Sonos
+        05F1 Linux Foundation
+        0600 iRobot
+        060F Signify
+        0611 Beurer
+        0639 Minew
+        0662 Particle
+        067C Tile
+        072F OnePlus
+        079A OPPO
+        07C9 Skullcandy
+        07D0 Tuya
+        0819 Hunter Douglas
+        0837 vivo
+        0870 Wyze
+        08AA DJI
+        0933 SRAM
+        FFFF (tests)
+        """)
 }

@@ -1,85 +1,86 @@
 extension AssignedNumbers {
     /// Services with a 16 bit UUID: the SIG's own, then some common ones that members of the SIG registered.
-    static let services: [UInt16: String] = [
-        0x1800: "Generic Access",
-        0x1801: "Generic Attribute",
-        0x1802: "Immediate Alert",
-        0x1803: "Link Loss",
-        0x1804: "Tx Power",
-        0x1805: "Current Time",
-        0x1806: "Reference Time Update",
-        0x1807: "Next DST Change",
-        0x1808: "Glucose",
-        0x1809: "Health Thermometer",
-        0x180A: "Device Information",
-        0x180D: "Heart Rate",
-        0x180E: "Phone Alert Status",
-        0x180F: "Battery",
-        0x1810: "Blood Pressure",
-        0x1811: "Alert Notification",
-        0x1812: "Human Interface Device",
-        0x1813: "Scan Parameters",
-        0x1814: "Running Speed and Cadence",
-        0x1815: "Automation IO",
-        0x1816: "Cycling Speed and Cadence",
-        0x1818: "Cycling Power",
-        0x1819: "Location and Navigation",
-        0x181A: "Environmental Sensing",
-        0x181B: "Body Composition",
-        0x181C: "User Data",
-        0x181D: "Weight Scale",
-        0x181E: "Bond Management",
-        0x181F: "Continuous Glucose Monitoring",
-        0x1820: "Internet Protocol Support",
-        0x1821: "Indoor Positioning",
-        0x1822: "Pulse Oximeter",
-        0x1823: "HTTP Proxy",
-        0x1824: "Transport Discovery",
-        0x1825: "Object Transfer",
-        0x1826: "Fitness Machine",
-        0x1827: "Mesh Provisioning",
-        0x1828: "Mesh Proxy",
-        0x1829: "Reconnection Configuration",
-        0x183A: "Insulin Delivery",
-        0x183B: "Binary Sensor",
-        0x183C: "Emergency Configuration",
-        0x183D: "Authorization Control",
-        0x183E: "Physical Activity Monitor",
-        0x183F: "Elapsed Time",
-        0x1840: "Generic Health Sensor",
-        0x1843: "Audio Input Control",
-        0x1844: "Volume Control",
-        0x1845: "Volume Offset Control",
-        0x1846: "Coordinated Set Identification",
-        0x1847: "Device Time",
-        0x1848: "Media Control",
-        0x1849: "Generic Media Control",
-        0x184A: "Constant Tone Extension",
-        0x184B: "Telephone Bearer",
-        0x184C: "Generic Telephone Bearer",
-        0x184D: "Microphone Control",
-        0x184E: "Audio Stream Control",
-        0x184F: "Broadcast Audio Scan",
-        0x1850: "Published Audio Capabilities",
-        0x1851: "Basic Audio Announcement",
-        0x1852: "Broadcast Audio Announcement",
-        0x1853: "Common Audio",
-        0x1854: "Hearing Access",
-        0x1855: "Telephony and Media Audio",
-        0x1856: "Public Broadcast Announcement",
-        0x1857: "Electronic Shelf Label",
-        0x1858: "Gaming Audio",
-        0x1859: "Mesh Proxy Solicitation",
+    static let services = names(
+        """
+        1800 Generic Access
+        1801 Generic Attribute
+        1802 Immediate Alert
+        1803 Link Loss
+        1804 Tx Power
+        1805 Current Time
+        1806 Reference Time Update
+        1807 Next DST Change
+        1808 Glucose
+        1809 Health Thermometer
+        180A Device Information
+        180D Heart Rate
+        180E Phone Alert Status
+        180F Battery
+        1810 Blood Pressure
+        1811 Alert Notification
+        1812 Human Interface Device
+        1813 Scan Parameters
+        1814 Running Speed and Cadence
+        1815 Automation IO
+        1816 Cycling Speed and Cadence
+        1818 Cycling Power
+        1819 Location and Navigation
+        181A Environmental Sensing
+        181B Body Composition
+        181C User Data
+        181D Weight Scale
+        181E Bond Management
+        181F Continuous Glucose Monitoring
+        1820 Internet Protocol Support
+        1821 Indoor Positioning
+        1822 Pulse Oximeter
+        1823 HTTP Proxy
+        1824 Transport Discovery
+        1825 Object Transfer
+        1826 Fitness Machine
+        1827 Mesh Provisioning
+        1828 Mesh Proxy
+        1829 Reconnection Configuration
+        183A Insulin Delivery
+        183B Binary Sensor
+        183C Emergency Configuration
+        183D Authorization Control
+        183E Physical Activity Monitor
+        183F Elapsed Time
+        1840 Generic Health Sensor
+        1843 Audio Input Control
+        1844 Volume Control
+        1845 Volume Offset Control
+        1846 Coordinated Set Identification
+        1847 Device Time
+        1848 Media Control
+        1849 Generic Media Control
+        184A Constant Tone Extension
+        184B Telephone Bearer
+        184C Generic Telephone Bearer
+        184D Microphone Control
+        184E Audio Stream Control
+        184F Broadcast Audio Scan
+        1850 Published Audio Capabilities
+        1851 Basic Audio Announcement
+        1852 Broadcast Audio Announcement
+        1853 Common Audio
+        1854 Hearing Access
+        1855 Telephony and Media Audio
+        1856 Public Broadcast Announcement
+        1857 Electronic Shelf Label
+        1858 Gaming Audio
+        1859 Mesh Proxy Solicitation
 
-        0xFD5A: "Samsung SmartTag",
-        0xFD6F: "Exposure Notification",
-        0xFE2C: "Google Fast Pair",
-        0xFE59: "Nordic Secure DFU",
-        0xFE95: "Xiaomi",
-        0xFEAA: "Eddystone",
-        0xFEED: "Tile",
-        0xFFF6: "Matter",
-    ]
+        FD5A Samsung SmartTag
+        FD6F Exposure Notification
+        FE2C Google Fast Pair
+        FE59 Nordic Secure DFU
+        FE95 Xiaomi
+        FEAA Eddystone
+        FEED Tile
+        FFF6 Matter
+        """)
 
     /// Common services of makers, which have a 128 bit UUID.
     static let vendorServices: [CBUUID: String] = [

@@ -1,4 +1,5 @@
 import BlueCapDBus
+import BlueCapFutures
 package import BlueCapGATT
 
 /// The filter of `Adapter1.SetDiscoveryFilter`: the devices that `bluetoothd` reports.
@@ -28,7 +29,7 @@ package struct DiscoveryFilter: Hashable, Sendable {
     package init(
         uuids: [CBUUID] = [], rssi: Int16? = nil, pattern: String? = nil, reportsDuplicateData: Bool = false
     ) {
-        self.uuids = Set(uuids).sorted(by: CBUUID.precedes)
+        self.uuids = Set(uuids).ordered(by: CBUUID.precedes)
         self.rssi = rssi.map { min(max($0, Self.rssiRange.lowerBound), Self.rssiRange.upperBound) }
         // An empty pattern means "any device" to BlueZ as well, but costs it a comparison per report.
         self.pattern = pattern?.isEmpty == true ? nil : pattern
@@ -46,7 +47,7 @@ package struct DiscoveryFilter: Hashable, Sendable {
             if union.uuids.isEmpty || filter.uuids.isEmpty {
                 union.uuids = []
             } else if union.uuids != filter.uuids {
-                union.uuids = Set(union.uuids).union(filter.uuids).sorted(by: CBUUID.precedes)
+                union.uuids = Set(union.uuids).union(filter.uuids).ordered(by: CBUUID.precedes)
             }
             if let a = union.rssi, let b = filter.rssi { union.rssi = min(a, b) } else { union.rssi = nil }
             if union.pattern != filter.pattern { union.pattern = nil }

@@ -1,4 +1,5 @@
 import BlueCapDBus
+import BlueCapFutures
 import BlueCapReactor
 
 /// One discovery session for each adapter, shared among any number of scans.
@@ -92,7 +93,7 @@ package final class SharedDiscovery: @unchecked Sendable {
     // MARK: The end of the client
 
     func stopAll() {
-        for id in scans.keys.sorted(by: { $0.rawValue < $1.rawValue }) { stop(id) }
+        for id in scans.keys.ordered(by: { $0.rawValue < $1.rawValue }) { stop(id) }
     }
 
     /// Whether no call and no timer is under way; if not, `completion` is called when one adapter's are done.

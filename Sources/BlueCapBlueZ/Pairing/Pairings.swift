@@ -1,4 +1,5 @@
 import BlueCapDBus
+import BlueCapFutures
 import BlueCapReactor
 
 /// The pairings of this process: one machine for each device, whatever the number of managers that wait for it; and the agent,
@@ -224,7 +225,7 @@ package final class Pairings: DaemonCallee, @unchecked Sendable {
 
     /// The requests that have not ended, in their order.
     private var exchanges: [Exchange] {
-        sessions.values.flatMap(\.exchanges.values).sorted { $0.request.number < $1.request.number }
+        sessions.values.flatMap(\.exchanges.values).ordered { $0.request.number < $1.request.number }
     }
 
     /// BlueZ asks about a device, so its link is up.
@@ -417,15 +418,24 @@ package final class Pairings: DaemonCallee, @unchecked Sendable {
         if let session = sessions[device] { run(session, event) }
     }
 
+    /// Short, because the compiler makes one of it for each closure: what does not depend on the event is in other functions.
     private func run(_ session: Session, _ event: (inout PairingMachine) -> [PairingMachine.Order]) {
         // A reply may come after the end of its session.
         guard sessions[session.device] === session else { return }
-        // What was answered on another thread comes before the event.
-        for (number, exchange) in session.exchanges.sorted(by: { $0.key < $1.key }) {
+        takeAnswers(of: session)
+        perform(event(&session.machine), session)
+        endIfIdle(session)
+    }
+
+    /// What was answered on another thread comes before the event.
+    private func takeAnswers(of session: Session) {
+        for (number, exchange) in session.exchanges.ordered(by: { $0.key < $1.key }) {
             guard let answer = exchange.request.takeAnswer() else { continue }
             perform(session.machine.answered(number, answer), session)
         }
-        perform(event(&session.machine), session)
+    }
+
+    private func endIfIdle(_ session: Session) {
         if session.machine.isIdle, sessions[session.device] === session {
             sessions[session.device] = nil
             endTurn(session)

@@ -1,4 +1,5 @@
 import BlueCapDBus
+import BlueCapFutures
 package import Foundation
 package import BlueCapGATT
 
@@ -106,7 +107,7 @@ enum AdvertisementTable {
         _ entries: @escaping @Sendable (AdvertisementData) -> [(Key, Data)],
         writeKey: @escaping @Sendable (inout MessageWriter, Key) -> Void
     ) -> InterfaceTable<Advertising>.Property {
-        optional(name, signature, { entries($0).sorted { $0.0 < $1.0 }.nonEmpty }) { writer, entries in
+        optional(name, signature, { entries($0).ordered { $0.0 < $1.0 }.nonEmpty }) { writer, entries in
             writer.dictionary(key: key, value: "v") { dictionary in
                 for (key, bytes) in entries {
                     dictionary.entry { entry in

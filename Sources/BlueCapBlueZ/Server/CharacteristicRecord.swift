@@ -1,4 +1,5 @@
 import BlueCapDBus
+import BlueCapFutures
 import Foundation
 import BlueCapGATT
 import Glibc
@@ -195,7 +196,7 @@ extension CharacteristicRecord {
 
     /// Closes the sockets that `bluetoothd` does not read although it replies to calls.
     func closeUnreadSockets() {
-        for (number, socket) in notifySockets.sorted(by: { $0.key < $1.key }) where socket.hasUnreadPackets {
+        for (number, socket) in notifySockets.ordered(by: { $0.key < $1.key }) where socket.hasUnreadPackets {
             notifySockets[number] = nil
             socket.close()
             change { $0.socketIsDead(number) }

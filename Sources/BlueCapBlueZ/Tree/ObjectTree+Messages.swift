@@ -1,4 +1,5 @@
 package import BlueCapDBus
+import BlueCapFutures
 import BlueCapGATT
 
 /// The interfaces that the tree follows.
@@ -188,7 +189,7 @@ extension ObjectTree {
 
     /// Adds attributes, each after the one that contains it, which has a lower handle: `GetManagedObjects` has no order.
     private mutating func read(_ unread: [UnreadAttribute], into changes: inout [Change]) {
-        for attribute in unread.sorted(by: { $0.path.key.handle < $1.path.key.handle }) {
+        for attribute in unread.ordered(by: { $0.path.key.handle < $1.path.key.handle }) {
             var properties = attribute.properties
             attributeAdded(attribute.path, &properties, into: &changes)
         }

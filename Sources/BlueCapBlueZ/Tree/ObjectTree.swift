@@ -1,3 +1,4 @@
+import BlueCapFutures
 import Foundation
 import BlueCapGATT
 
@@ -44,7 +45,7 @@ package struct ObjectTree: ~Copyable {
 
     /// The adapters, by number.
     package var adapterKeys: [ObjectKey] {
-        adapters.filter(\.value.isExported).map(\.key).sorted { $0.rawValue < $1.rawValue }
+        adapters.filter(\.value.isExported).map(\.key).ordered { $0.rawValue < $1.rawValue }
     }
 
     package subscript(adapter key: ObjectKey) -> Adapter1? {

@@ -104,15 +104,22 @@ public struct ServiceDataDecoder: AdvertisementDecoder {
             return weight(scale[11..<13], scale[1] & 0xFE | scale[0] & 1, scale[1] & 0b10 == 0 ? nil : scale[9..<11])
         }
         // The lowest signed and the highest unsigned number are "not known".
-        let celsius = bytes(0x2A6E, 2).map { Int16(littleEndian: $0) }.flatMap { $0 == .min ? nil : Double($0) / 100 }
-        let share = bytes(0x2A6F, 2).map { UInt16(littleEndian: $0) }.flatMap { $0 == .max ? nil : Double($0) / 100 }
+        let celsius = bytes(0x2A6E, 2).map { Int16(littleEndian: $0) }
+        let share = bytes(0x2A6F, 2).map { UInt16(littleEndian: $0) }
+        // Each with its type: the compiler otherwise takes a second for the types of one literal.
+        let temperature: Double? =
+            celsius.flatMap { $0 == .min ? nil : Double($0) / 100 }
+            ?? bytes(0x1809, 1).map { Double(Int8(littleEndian: $0)) }
+        let humidity: Double? =
+            share.flatMap { $0 == .max ? nil : Double($0) / 100 } ?? bytes(0x2A6F, 1).map { Double($0[0]) }
+        let tenths: UInt32? = bytes(0x2A6D, 4).map { UInt32(littleEndian: $0) }
+        let pressure: Double? = tenths.map { Double($0) / 1_000 }
+        let battery: Double? = (bytes(0x180F, 1) ?? bytes(0x2A19, 1)).map { Double($0[0]) }
         return SensorReading(
             "service_data",
             [
-                (.temperature, celsius ?? bytes(0x1809, 1).map { Double(Int8(littleEndian: $0)) }, "°C"),
-                (.humidity, share ?? bytes(0x2A6F, 1).map { Double($0[0]) }, "%"),
-                (.pressure, bytes(0x2A6D, 4).map { Double(UInt32(littleEndian: $0)) / 1_000 }, "hPa"),
-                (.battery, (bytes(0x180F, 1) ?? bytes(0x2A19, 1)).map { Double($0[0]) }, "%"),
+                (.temperature, temperature, "°C"), (.humidity, humidity, "%"), (.pressure, pressure, "hPa"),
+                (.battery, battery, "%"),
             ])
     }
 

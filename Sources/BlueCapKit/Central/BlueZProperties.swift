@@ -1,5 +1,6 @@
 import BlueCapBlueZ
 import BlueCapDBus
+import BlueCapFutures
 import BlueCapReactor
 package import Foundation
 
@@ -51,7 +52,7 @@ extension CentralManager {
     package func adapters() async throws -> [(name: String, properties: [BlueZValue.Entry])] {
         let keys = try await reply { $1(.success($0.withTree { AdapterChoice.candidates(in: $0) })) }
         var adapters: [(name: String, properties: [BlueZValue.Entry])] = []
-        for (candidate, key) in keys.sorted(by: { $0.key.name < $1.key.name }) {
+        for (candidate, key) in keys.ordered(by: { $0.key.name < $1.key.name }) {
             adapters.append((candidate.name, try await properties(of: key)))
         }
         return adapters

@@ -23,7 +23,7 @@ extension PairingSession {
             }
             return bonds
         }
-        return bonds.sorted { $0.address < $1.address }
+        return bonds.ordered { $0.address < $1.address }
     }
 
     /// Ends the link to the device of a bond, and removes the bond. Any thread.

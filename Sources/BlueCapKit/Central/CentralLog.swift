@@ -15,7 +15,8 @@ struct CentralLog: Sendable {
 
     /// Called before the order is executed, on the loop.
     func note(_ order: Order, of session: CentralSession) {
-        // `attribute`: that of an operation, whose names are added to the metadata.
+        // `attribute`: that of an operation, whose names are added to the metadata. Not inlined at each of the many messages.
+        @inline(never)
         func write(
             _ level: Logger.Level, _ message: Logger.Message, of attribute: AttributeKey? = nil,
             _ metadata: @autoclosure () -> ManagerLog.Metadata = []

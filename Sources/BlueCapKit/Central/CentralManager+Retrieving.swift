@@ -1,4 +1,5 @@
 import BlueCapBlueZ
+import BlueCapFutures
 public import Foundation
 public import BlueCapGATT
 import BlueCapReactor
@@ -19,7 +20,7 @@ extension CentralManager {
         let found = candidates { _, _ in true }.compactMap { candidate in
             (places[candidate.key.identifier] ?? places[candidate.address.identifier]).map { ($0, candidate) }
         }
-        return list(found.sorted { $0.0 < $1.0 }.map(\.1))
+        return list(found.ordered { $0.0 < $1.0 }.map(\.1))
     }
 
     /// Returns the peripherals that have a link to the adapter and one of these services, whichever program opened the
@@ -30,7 +31,7 @@ extension CentralManager {
             device.hasLink
                 && (services.isEmpty || device.uuids.contains(where: services.contains))
         }
-        return list(connected.sorted { $0.key < $1.key })
+        return list(connected.ordered { $0.key < $1.key })
     }
 
     /// Returns the peripherals that this manager has discovered or retrieved and that are still referenced, expired or

@@ -164,7 +164,7 @@ public final class CentralManager: Sendable {
     /// The discovered peripherals that have not expired, in the order of their discovery.
     public var peripherals: [Peripheral] {
         session.core.withLock { core in
-            core.state.peripherals.listed.sorted { $0.discoveredAt < $1.discoveredAt }
+            core.state.peripherals.listed.ordered { $0.discoveredAt < $1.discoveredAt }
                 .compactMap { listed in core.state.peripherals[objectOf: listed.key] }
         }
     }

@@ -1,4 +1,5 @@
 import BlueCapBlueZ
+import BlueCapFutures
 import Foundation
 import BlueCapReactor
 
@@ -358,7 +359,7 @@ struct CentralState {
     /// Replaces the reports of all devices of an adapter: a device that is not among them has no link either.
     mutating func statusesReplaced(_ all: [PeripheralKey: LinkStatus], into orders: inout Orders) {
         let known = peripherals.compactMap { key, record in record.use != nil || record.status != nil ? key : nil }
-        for key in Set(all.keys).union(known).sorted() {
+        for key in Set(all.keys).union(known).ordered() {
             statusChanged(all[key] ?? LinkStatus(), of: key, into: &orders)
         }
     }
@@ -407,7 +408,7 @@ struct CentralState {
     /// All peripherals that were listed and are still referenced, in the order of their discovery.
     var recordKeys: [PeripheralKey] {
         peripherals.compactMap { key, record in record.listing.map { (key: key, date: $0.discoveredAt) } }
-            .sorted { $0.date < $1.date }.map(\.key)
+            .ordered { $0.date < $1.date }.map(\.key)
     }
 
     // MARK: Restoration
@@ -421,7 +422,7 @@ struct CentralState {
     var kept: RestorationState {
         var kept = RestorationState(scan: scan(ranging: false)?.request)
         kept.connections = peripherals.used.compactMap { $0.use.state.kept(presentAddress(of: $0.key)) }
-            .sorted { $0.key.rawValue < $1.key.rawValue }
+            .ordered { $0.key.rawValue < $1.key.rawValue }
         kept.bonds = keptBonds
         return kept
     }

@@ -94,7 +94,7 @@ extension PairingSession {
 
     /// Rejects what the application has not answered.
     func rejectRequests(_ cause: PairingCause, where isMeant: (PairingPeer) -> Bool = { _ in true }) {
-        let open = core.withLock { $0.openRequests.values.sorted { $0.request.number < $1.request.number } }
+        let open = core.withLock { $0.openRequests.values.ordered { $0.request.number < $1.request.number } }
         for each in open where isMeant(each.peer) { each.request.answer(.reject(cause)) }
     }
 

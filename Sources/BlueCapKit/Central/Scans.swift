@@ -52,7 +52,7 @@ struct Scans {
         let outdated = scans.filter { $0.value.discovery.map { adapter != nil && $0.adapter != adapter } ?? false }
         for scan in outdated.keys { scans[scan]?.discovery = nil }
         endingCount += outdated.count
-        return outdated.sorted { $0.key < $1.key }.compactMap(\.value.discovery?.id)
+        return outdated.ordered { $0.key < $1.key }.compactMap(\.value.discovery?.id)
     }
 
     func isMissing(_ scan: ScanNumber) -> Bool { scans[scan]?.discovery == nil }

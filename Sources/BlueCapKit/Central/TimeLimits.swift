@@ -1,3 +1,4 @@
+import BlueCapFutures
 import BlueCapReactor
 
 /// The time limits of operations. Used on the loop only, and unchecked because of that.
@@ -41,7 +42,7 @@ final class TimeLimits: @unchecked Sendable {
         let past = limits.filter { $0.value.instant <= now }
         for id in past.keys { limits[id] = nil }
         exceeded(
-            past.sorted { ($0.value.instant, $0.key.rawValue) < ($1.value.instant, $1.key.rawValue) }
+            past.ordered { ($0.value.instant, $0.key.rawValue) < ($1.value.instant, $1.key.rawValue) }
                 .map { ($0.key, $0.value.peripheral) })
         guard let earliest = limits.values.lazy.map(\.instant).min() else { return }
         setTimer(to: earliest, after: max(0, earliest.seconds(since: now)))

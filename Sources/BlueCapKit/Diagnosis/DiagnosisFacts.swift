@@ -1,4 +1,5 @@
 import BlueCapBlueZ
+import BlueCapFutures
 import Foundation
 
 /// What ``BlueCapDiagnosis`` knows of a machine, before it draws conclusions.
@@ -87,7 +88,7 @@ extension DiagnosisFacts {
                 adapters.append(adapter)
             }
         }
-        adapters.sort { $0.name < $1.name }
+        adapters = adapters.ordered { $0.name < $1.name }
         // Without the adapter in use, another one has the version too.
         if capabilities == BluetoothCapabilities(), let other { capabilities = BluetoothCapabilities(other) }
         if session.configuration.busAddress == nil { machine = Machine(root: root) }
@@ -105,7 +106,7 @@ extension DiagnosisFacts.Machine {
             }
         }
         func names(in folder: String) -> [String] {
-            ((try? files.contentsOfDirectory(atPath: path(folder))) ?? []).sorted()
+            ((try? files.contentsOfDirectory(atPath: path(folder))) ?? []).ordered()
         }
         if let address = environment["DBUS_SYSTEM_BUS_ADDRESS"], !address.isEmpty { busAddress = address }
         let prefix = "unix:path="

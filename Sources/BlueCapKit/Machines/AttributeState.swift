@@ -1,4 +1,5 @@
 import BlueCapBlueZ
+import BlueCapFutures
 import Foundation
 import BlueCapGATT
 import BlueCapReactor
@@ -245,7 +246,7 @@ struct AttributeState {
             naming: exported.services.filter { !unexported.contains($0) }, empty: emptyServices)
         let change = discovery.event(.read(isWhole ? .whole : table.isEmpty ? .nothing : .some), into: &orders)
         if discovery.isReady {
-            let gone = missing.filter { table[$0]?.isPresent != true }.sorted()
+            let gone = missing.filter { table[$0]?.isPresent != true }.ordered()
             if !gone.isEmpty { orders.append(.release(gone)) }
             missing = []
             emptyServices = table.emptyServices

@@ -1,4 +1,5 @@
 import BlueCapBlueZ
+import BlueCapFutures
 import Foundation
 import BlueCapGATT
 
@@ -145,7 +146,7 @@ struct AttributeTable {
                 place(id, declaration)
             }
         }
-        let invalidated = before.filter { !records[$0.rawValue].isInTable }.sorted()
+        let invalidated = before.filter { !records[$0.rawValue].isInTable }.ordered()
         for id in invalidated { records[id.rawValue].isDiscovered = false }
         return (invalidated, isChanged || !invalidated.isEmpty)
     }

@@ -213,7 +213,7 @@ struct OperationLanes {
     /// respond to fail. BlueZ may still reply to them. Returns their attributes.
     mutating func refuse(_ error: PairingError, into orders: inout Orders) -> [AttributeID] {
         hasFailedToPair = true
-        return lanes.keys.sorted().compactMap { key in
+        return lanes.keys.ordered().compactMap { key in
             guard let lane = lanes[key], !lane.isSettled, let operation = lane.called, operation.request.hasResponse
             else { return nil }
             lanes[key]?.isSettled = true
@@ -224,7 +224,7 @@ struct OperationLanes {
 
     /// The pairing has ended: operations that waited for it are repeated, or have failed.
     mutating func secured(_ error: PairingError?, into orders: inout Orders) -> [Operation] {
-        lanes.keys.sorted().compactMap { key in
+        lanes.keys.ordered().compactMap { key in
             guard let lane = lanes[key], lane.phase == .securing, let operation = lane.head else { return nil }
             if let error, !lane.isSettled {
                 orders.append(.settle(operation.id, .failed(.characteristic(.pairingFailed(error)))))
@@ -253,8 +253,8 @@ struct OperationLanes {
     /// does not exist fail.
     mutating func open(where exists: (AttributeID) -> Bool, into orders: inout Orders) -> [Operation] {
         isOpen = true
-        for key in lanes.keys.sorted() where !exists(key) { fail(key, .invalidated, &orders) }
-        return lanes.keys.sorted().compactMap { key in
+        for key in lanes.keys.ordered() where !exists(key) { fail(key, .invalidated, &orders) }
+        return lanes.keys.ordered().compactMap { key in
             lanes[key]?.isHeld = false
             return advance(key)
         }
@@ -273,7 +273,7 @@ struct OperationLanes {
     ///   link.
     mutating func fail(_ failure: OperationFailure, keepsSecuring: Bool = false, into orders: inout Orders) {
         isOpen = false
-        for key in lanes.keys.sorted() { fail(key, failure, keepsSecuring: keepsSecuring, &orders) }
+        for key in lanes.keys.ordered() { fail(key, failure, keepsSecuring: keepsSecuring, &orders) }
     }
 
     private mutating func fail(

@@ -1,4 +1,5 @@
 import BlueCapBlueZ
+import BlueCapFutures
 import Foundation
 import BlueCapGATT
 
@@ -209,7 +210,7 @@ struct DiscoveryRequests {
             guard let name else { return true }
             if case .attribute(name) = entry.request { return true }
             return false
-        }.keys.sorted { $0.rawValue < $1.rawValue }
+        }.keys.ordered { $0.rawValue < $1.rawValue }
     }
 
     func failsWithLink(_ id: OperationID) -> Bool { entries[id]?.lifetime == .link }

@@ -1,4 +1,5 @@
 import BlueCapBlueZ
+import BlueCapFutures
 import Foundation
 
 /// The subscriptions to a peripheral's characteristics.
@@ -20,7 +21,7 @@ struct Subscriptions {
     /// Whether BlueZ is executing a request to begin.
     var isStarting: Bool { machines.values.contains(where: \.isStarting) }
 
-    private var ids: [AttributeID] { machines.keys.sorted() }
+    private var ids: [AttributeID] { machines.keys.ordered() }
 
     // MARK: Events
 

@@ -1,3 +1,4 @@
+import BlueCapFutures
 import Foundation
 import BlueCapGATT
 
@@ -38,7 +39,7 @@ struct RestorationState: KeptState {
 
         /// Returns the devices in ascending order; `nil` for none, so that the file does not mention them.
         static func list(_ keys: [PeripheralKey]) -> [Device]? {
-            keys.isEmpty ? nil : keys.sorted().map { Device(address: $0.address, addressType: $0.addressType) }
+            keys.isEmpty ? nil : keys.ordered().map { Device(address: $0.address, addressType: $0.addressType) }
         }
     }
 

@@ -1,11 +1,9 @@
 import Foundation
 
-/// The file of one restore identifier, and the right to write it.
+/// The state in the file of one restore identifier, and the right to write it.
 ///
-/// Every call may wait for the disk. A state is written completely to a second file, which then replaces the first one
-/// in a single step: after a crash, or without free space, the file contains the old state or the new one and never a
-/// part.
-final class StateStore<State: KeptState>: Sendable {
+/// Every call may wait for the disk.
+struct StateStore<State: KeptState>: Sendable {
     /// The result of reading the file.
     enum Opening: Equatable, Sendable {
         /// The kept state; an empty one if nothing was kept under this identifier.
@@ -14,13 +12,62 @@ final class StateStore<State: KeptState>: Sendable {
         case damaged(RestorationDamage, setAside: String)
     }
 
+    typealias Write = RestorationFile.Write
+
+    private let file: RestorationFile
+
+    /// Takes ownership of the state of this identifier.
+    ///
+    /// - Parameters:
+    ///   - place: The place of the file.
+    ///   - user: The owner of files that are trusted.
+    ///   - write: Writes to a file, as `write(2)` does.
+    init(
+        _ place: RestorationPlace, user: uid_t = geteuid(), write: @escaping Write = { Foundation.write($0, $1, $2) }
+    ) throws(StateProblem) {
+        file = try RestorationFile(place, user: user, write: write)
+    }
+
+    /// Returns what was kept. A file that is not a usable state, or may be another user's, is set aside.
+    ///
+    /// - Throws: ``StateProblem`` if the file cannot be read, or cannot be set aside: then it must not be written
+    ///   either.
+    func read() throws(StateProblem) -> Opening {
+        do {
+            if let data = try file.contents() { return .kept(try State(decoding: data, for: file.place.identifier)) }
+            return file.aside.map { .damaged(.distrusted($0.distrust), setAside: $0.path) } ?? .kept(State())
+        } catch let damage as RestorationDamage {
+            return .damaged(damage, setAside: try file.setAside())
+        } catch {
+            throw (error as? StateProblem) ?? file.problem("read", code: EIO)
+        }
+    }
+
+    /// Replaces the state in the file.
+    func keep(_ state: State) throws(StateProblem) {
+        let data: Data
+        do { data = try state.encoded(for: file.place.identifier) } catch {
+            throw file.problem("encode the state for", code: EINVAL)
+        }
+        try file.replace(with: data)
+    }
+
+    /// Removes the state.
+    func forget() throws(StateProblem) { try file.remove() }
+}
+
+/// The file of one restore identifier, and the right to write it.
+///
+/// A state is written completely to a second file, which then replaces the first one in a single step: after a crash, or
+/// without free space, the file contains the old state or the new one and never a part.
+final class RestorationFile: Sendable {
     /// A function with the signature of `write(2)`.
     typealias Write = @Sendable (Int32, UnsafeRawPointer?, Int) -> Int
 
     /// More than thousands of peripherals need; a larger file is not one of this library, and is not read into memory.
     private static var largestFile: Int { 16 << 20 }
 
-    private let place: RestorationPlace
+    let place: RestorationPlace
     private let user: uid_t
     private let write: Write
     /// The folder through which all files are accessed.
@@ -29,12 +76,8 @@ final class StateStore<State: KeptState>: Sendable {
     /// the process is killed.
     private let lock: FileHandle
 
-    /// Takes ownership of the state of this identifier.
-    ///
-    /// - Parameter user: The owner of files that are trusted.
-    init(
-        _ place: RestorationPlace, user: uid_t = geteuid(), write: @escaping Write = { Foundation.write($0, $1, $2) }
-    ) throws(StateProblem) {
+    /// Takes ownership of the file. Files of other owners than `user` are not trusted.
+    init(_ place: RestorationPlace, user: uid_t, write: @escaping Write) throws(StateProblem) {
         self.place = place
         self.user = user
         self.write = write
@@ -55,25 +98,19 @@ final class StateStore<State: KeptState>: Sendable {
 
     // MARK: Reading
 
-    /// Returns what was kept. A file that is not a usable state, or may be another user's, is set aside.
-    ///
-    /// - Throws: ``StateProblem`` if the file cannot be read, or cannot be set aside: then it must not be written
-    ///   either.
-    func read() throws(StateProblem) -> Opening {
-        do {
-            if let data = try contents() { return .kept(try State(decoding: data, for: place.identifier)) }
-            return folder.aside.map { .damaged(.distrusted($0.distrust), setAside: $0.path) } ?? .kept(State())
-        } catch let damage as RestorationDamage {
-            guard let aside = StateFolder.setAside(place.fileName, in: folder.descriptor) else {
-                throw problem("set aside", place.fileName)
-            }
-            return .damaged(damage, setAside: place.path(of: aside))
-        } catch {
-            throw (error as? StateProblem) ?? .system(step: "read", path: place.path(of: place.fileName), code: EIO)
+    /// The file that was set aside when the folder was opened.
+    var aside: (path: String, distrust: StateFolder.Distrust)? { folder.aside }
+
+    /// Moves the file to another name, and returns that path.
+    func setAside() throws(StateProblem) -> String {
+        guard let aside = StateFolder.setAside(place.fileName, in: folder.descriptor) else {
+            throw problem("set aside", place.fileName)
         }
+        return place.path(of: aside)
     }
 
-    private func contents() throws -> Data? {
+    /// Returns the bytes of the file; `nil` if it does not exist.
+    func contents() throws -> Data? {
         var status = stat()
         // Opened without blocking: a pipe in place of the file would never become ready.
         guard let file = folder.open(place.fileName, O_RDONLY | O_NONBLOCK) else {
@@ -98,12 +135,8 @@ final class StateStore<State: KeptState>: Sendable {
 
     // MARK: Writing
 
-    /// Replaces the state in the file.
-    func keep(_ state: State) throws(StateProblem) {
-        let data: Data
-        do { data = try state.encoded(for: place.identifier) } catch {
-            throw .system(step: "encode the state for", path: place.path(of: place.fileName), code: EINVAL)
-        }
+    /// Replaces the bytes of the file.
+    func replace(with data: Data) throws(StateProblem) {
         // Removes the draft of a writer that was killed.
         unlink(place.draftName)
         do throws(StateProblem) {
@@ -135,8 +168,8 @@ final class StateStore<State: KeptState>: Sendable {
         guard fsync(draft.fileDescriptor) == 0 else { throw problem("write", place.draftName) }
     }
 
-    /// Removes the state.
-    func forget() throws(StateProblem) {
+    /// Removes the file.
+    func remove() throws(StateProblem) {
         guard unlink(place.fileName) == 0 || errno == ENOENT else { throw problem("remove", place.fileName) }
         syncFolder()
     }
@@ -147,6 +180,11 @@ final class StateStore<State: KeptState>: Sendable {
     /// Makes the new name durable. Some file systems cannot do that, and the error is ignored.
     private func syncFolder() {
         if let folder = folder.open(".", O_RDONLY | O_DIRECTORY) { fsync(folder.fileDescriptor) }
+    }
+
+    /// Returns the error `code`, for the file.
+    func problem(_ step: String, code: Int32) -> StateProblem {
+        .system(step: step, path: place.path(of: place.fileName), code: code)
     }
 
     /// Returns the present error of the system, for a file of this name.

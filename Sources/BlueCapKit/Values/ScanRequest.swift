@@ -1,4 +1,5 @@
 import BlueCapBlueZ
+import BlueCapFutures
 import Foundation
 import BlueCapGATT
 
@@ -36,7 +37,7 @@ struct ScanRequest: Equatable, Encodable {
     init(services: [CBUUID]?, options: ScanOptions, wantsReports: Bool = false) throws(CentralManagerError) {
         do { try options.check() } catch { throw .invalidOption("The scan's \(error.property) \(error.reason).") }
         // As in Core Bluetooth, an empty list means the same as no list: every peripheral.
-        self.services = services.flatMap { $0.isEmpty ? nil : Set($0).sorted(by: CBUUID.precedes) }
+        self.services = services.flatMap { $0.isEmpty ? nil : Set($0).ordered(by: CBUUID.precedes) }
         allowsDuplicates = options.allowsDuplicates
         rssiThreshold = options.rssiThreshold
         if let text = options.pattern, !text.isEmpty { pattern = Self.normalized(text) }

@@ -1,3 +1,4 @@
+import BlueCapFutures
 import Foundation
 import BlueCapGATT
 
@@ -132,7 +133,7 @@ extension PeripheralRestorationState.Advertisement: Codable {
         func decodeData<Key>(_ key: CodingKeys, _ name: (String) -> Key?, _ problem: String) throws -> [Key: Data] {
             let entries: [String: Data] = try decode(key) ?? [:]
             var data: [Key: Data] = [:]
-            for (text, value) in entries.sorted(by: { $0.key < $1.key }) {
+            for (text, value) in entries.ordered(by: { $0.key < $1.key }) {
                 guard let name = name(text) else { throw RestorationDamage.unreadable("\"\(text)\" is no \(problem).") }
                 data[name] = value
             }

@@ -210,6 +210,6 @@ struct CentralRequests {
     /// Returns the replies that were not sent, in the sequence of their requests, and the streams.
     mutating func close() -> (answers: [ServerAnswer], streams: [StreamPromise<Request>]) {
         defer { (streams, answers) = ([:], [:]) }
-        return (answers.sorted { $0.key < $1.key }.map(\.value), [false, true].compactMap { streams[$0] })
+        return (answers.ordered { $0.key < $1.key }.map(\.value), [false, true].compactMap { streams[$0] })
     }
 }
