@@ -211,15 +211,6 @@ extension Message {
         return written(cdbus_message_new_call(destination, path.rawValue, interface, member), body: body)
     }
 
-    /// Returns a method call with literal names and a path that is known to be well-formed, without checks and copies.
-    package static func call(
-        destination: StaticString, wellFormedPath path: UnsafePointer<CChar>, interface: StaticString,
-        member: StaticString, body: (inout MessageWriter) -> Void = { _ in }
-    ) -> Message {
-        written(
-            cdbus_message_new_call(destination.cString, path, interface.cString, member.cString), body: body)
-    }
-
     /// Returns a signal. Traps if the interface or the member is not well-formed.
     package static func signal(
         path: ObjectPath, interface: String, member: String, body: (inout MessageWriter) -> Void = { _ in }
@@ -286,7 +277,7 @@ extension Message {
         Message(owning: Message.required(cdbus_message_copy(pointer)), descriptors, isComplete: isComplete)
     }
 
-    private static func written(
+    fileprivate static func written(
         _ pointer: OpaquePointer?, body: (inout MessageWriter) -> Void = { _ in }
     ) -> Message {
         let pointer = required(pointer)
@@ -312,6 +303,30 @@ extension Message {
     private static func requireReceived(_ call: Message) {
         precondition(
             call.kind == .call && call.serial != 0, "Only a call that was received can be answered; this is \(call).")
+    }
+}
+
+/// The method calls that differ only in their paths, and in what is appended to their bodies. Copying it takes a quarter of the
+/// time of creating a message.
+package struct CallTemplate: Sendable {
+    /// A call without a path, which cannot be sent.
+    private let message: Message
+
+    /// Creates the template. The names must be well-formed.
+    package init(
+        destination: StaticString, interface: StaticString, member: StaticString,
+        body: (inout MessageWriter) -> Void = { _ in }
+    ) {
+        message = .written(
+            cdbus_message_new_call(destination.cString, "/", interface.cString, member.cString), body: body)
+        requireMemory(cdbus_message_set_path(message.pointer, nil))
+    }
+
+    /// Returns a call of the object at a path that is known to be well-formed.
+    package func call(_ path: UnsafePointer<CChar>, body: (inout MessageWriter) -> Void = { _ in }) -> Message {
+        let copy = cdbus_message_copy(message.pointer)
+        requireMemory(copy != nil && cdbus_message_set_path(copy, path))
+        return .written(copy, body: body)
     }
 }
 

@@ -10,7 +10,8 @@ import BlueCapReactor
 extension DaemonLink {
     /// Reads a characteristic or a descriptor; see ``BlueZClient/readValue(_:offset:timeout:completion:)``.
     func readValue(_ key: AttributeKey, offset: Int = 0, timeout: Double, completion: @escaping BlueZCompletion<Data>) {
-        call(key, "ReadValue", timeout: timeout, body: { writer in writer.options { $0.offset(offset) } }) {
+        let method: AttributeMethod = offset == 0 ? .readWholeValue : .readValue
+        call(key, method, timeout: timeout, body: { if offset > 0 { $0.options { $0.offset(offset) } } }) {
             [self] result in
             let data = Result { () throws(DBusError) in
                 let reply = try result.get()
@@ -33,7 +34,7 @@ extension DaemonLink {
     ) {
         let isCharacteristic = objects.kind(of: key) == .characteristic
         call(
-            key, "WriteValue", timeout: timeout,
+            key, .writeValue, timeout: timeout,
             body: { writer in
                 writer.bytes(value)
                 writer.options { options in
@@ -50,7 +51,7 @@ extension DaemonLink {
     /// Turns notifications on; they come by a socket, past the bus. BlueZ refuses with `notPermitted` ("Notify acquired") or
     /// `inProgress` if a process has them already.
     package func acquireNotify(_ key: AttributeKey, completion: @escaping BlueZCompletion<AcquiredSocket>) {
-        acquire(key, "AcquireNotify", DaemonLink.attributeTimeout, completion)
+        acquire(key, .acquireNotify, DaemonLink.attributeTimeout, completion)
     }
 
     /// Gets a socket for writing without response, past the bus.
@@ -58,42 +59,62 @@ extension DaemonLink {
         _ key: AttributeKey, timeout: Double = DaemonLink.attributeTimeout,
         completion: @escaping BlueZCompletion<AcquiredSocket>
     ) {
-        acquire(key, "AcquireWrite", timeout, completion)
+        acquire(key, .acquireWrite, timeout, completion)
     }
 
     /// For calls that make one or two requests to the peer, which has 30 seconds for each.
     package static let attributeTimeout = 35.0
 
     private func acquire(
-        _ key: AttributeKey, _ member: StaticString, _ timeout: Double,
+        _ key: AttributeKey, _ method: AttributeMethod, _ timeout: Double,
         _ completion: @escaping BlueZCompletion<AcquiredSocket>
     ) {
         let loop = loop
-        call(key, member, timeout: timeout, body: { writer in writer.options { _ in } }) { result in
+        call(key, method, timeout: timeout) { result in
             let socket = Result { () throws(DBusError) in
-                try AcquiredSocket(try result.get(), to: "\(member)", loop: loop)
+                try AcquiredSocket(try result.get(), to: "\(method.member)", loop: loop)
             }
             completion(socket.mapError(BlueZError.init))
         }
     }
 
     func call(
-        _ key: AttributeKey, _ member: StaticString, timeout: Double, body: (inout MessageWriter) -> Void = { _ in },
+        _ key: AttributeKey, _ method: AttributeMethod, timeout: Double, body: (inout MessageWriter) -> Void = { _ in },
         completion: @escaping Connection.Completion
     ) {
         requireLoop()
         guard let connection else { return loop.post { completion(.failure(.closed)) } }
-        let message = objects.withPath(of: key) { path, kind in
-            Message.call(
-                destination: BlueZName.owner, wellFormedPath: path, interface: kind.table.interface, member: member,
-                body: body)
-        }
+        let message = objects.withPath(of: key) { path, kind in method[kind].call(path, body: body) }
         guard let message else {
             let error = BlueZError.noSuchObject
             return loop.post { completion(.failure(DBusError(name: error.name, message: error.message))) }
         }
         connection.call(message, timeout: timeout, completion: completion)
     }
+}
+
+/// A method of attributes, with the calls of it on the interface of each kind.
+struct AttributeMethod: Sendable {
+    let member: StaticString
+    private let calls: [CallTemplate]
+
+    private init(_ member: StaticString, body: (inout MessageWriter) -> Void = { _ in }) {
+        self.member = member
+        calls = AttributeKind.allCases.map {
+            CallTemplate(destination: "org.bluez", interface: $0.table.interface, member: member, body: body)
+        }
+    }
+
+    subscript(kind: AttributeKind) -> CallTemplate { calls[Int(kind.rawValue)] }
+
+    static let readValue = AttributeMethod("ReadValue")
+    /// `ReadValue` without options.
+    static let readWholeValue = AttributeMethod("ReadValue") { $0.options { _ in } }
+    static let writeValue = AttributeMethod("WriteValue")
+    static let startNotify = AttributeMethod("StartNotify")
+    static let stopNotify = AttributeMethod("StopNotify")
+    static let acquireNotify = AttributeMethod("AcquireNotify") { $0.options { _ in } }
+    static let acquireWrite = AttributeMethod("AcquireWrite") { $0.options { _ in } }
 }
 
 extension Result<Message, DBusError> {

@@ -131,7 +131,7 @@ package final class SharedNotifications: @unchecked Sendable {
         let key = entry.key
         switch effect {
         case .start(let number):
-            daemon.call(key, "StartNotify", timeout: DaemonLink.attributeTimeout) { [self] result in
+            daemon.call(key, .startNotify, timeout: DaemonLink.attributeTimeout) { [self] result in
                 let isNotifying = daemon.objects.attribute(key)?.isNotifying ?? false
                 replied(entry) { $0.started(number, result.done.failure, isNotifying: isNotifying, into: &$1) }
             }
@@ -140,7 +140,7 @@ package final class SharedNotifications: @unchecked Sendable {
             // The peer may notify until its link has ended.
             connector.afterDisconnection(of: key.device) { [self] in
                 guard entry.machine.isStopping(number) else { return }
-                daemon.call(key, "StopNotify", timeout: DaemonLink.attributeTimeout) { [self] result in
+                daemon.call(key, .stopNotify, timeout: DaemonLink.attributeTimeout) { [self] result in
                     replied(entry) { $0.stopped(number, result.done.failure, into: &$1) }
                 }
             }
