@@ -1,4 +1,4 @@
-import BlueCapDBus
+package import BlueCapDBus
 package import Foundation
 package import BlueCapGATT
 import BlueCapReactor
@@ -9,28 +9,29 @@ import BlueCapReactor
 /// in order, and their time passes.
 extension DaemonLink {
     /// Reads a characteristic or a descriptor; see ``BlueZClient/readValue(_:offset:timeout:completion:)``.
-    func readValue(_ key: AttributeKey, offset: Int = 0, timeout: Double, completion: @escaping BlueZCompletion<Data>) {
-        let method: AttributeMethod = offset == 0 ? .readWholeValue : .readValue
-        call(key, method, timeout: timeout, body: { if offset > 0 { $0.options { $0.offset(offset) } } }) {
-            [self] result in
-            let data = Result { () throws(DBusError) in
-                let reply = try result.get()
-                var reader = reply.reader
-                // BlueZ's signal about the value comes before the reply, usually with the same bytes.
-                guard let data = reader.data(like: offset == 0 ? objects.value(of: key) : nil) else {
-                    throw .unexpected(reply, to: "ReadValue", instead: "ay")
-                }
-                return data
-            }
-            completion(data.mapError(BlueZError.init))
-        }
+    func readValue(_ key: AttributeKey, offset: Int, timeout: Double, completion: @escaping Connection.Completion) {
+        if offset == 0 { return call(key, .readWholeValue, timeout: timeout, completion: completion) }
+        call(key, .readValue, timeout: timeout, body: { $0.options { $0.offset(offset) } }, completion: completion)
     }
 
-    /// Writes a characteristic or a descriptor. Without response, success means that `bluetoothd` has queued the value, of at
+    /// Returns the value in a reply to ``readValue(_:offset:timeout:completion:)``.
+    func value(
+        in reply: Result<Message, DBusError>, of key: AttributeKey, offset: Int
+    ) -> Result<Data, BlueZError> {
+        let data = reply.flatMap { message -> Result<Data, DBusError> in
+            var reader = message.reader
+            // BlueZ's signal about the value comes before the reply, usually with the same bytes.
+            let data = reader.data(like: offset == 0 ? objects.value(of: key) : nil)
+            return data.map { .success($0) } ?? .failure(.unexpected(message, to: "ReadValue", instead: "ay"))
+        }
+        return data.mapError(BlueZError.init)
+    }
+
+    /// Writes a characteristic or a descriptor; of the reply only success counts (`done`). Without response, success means that `bluetoothd` has queued the value, of at
     /// most MTU - 3 bytes; with one, a value that does not fit into one packet is sent in parts.
     package func writeValue(
         _ key: AttributeKey, _ value: Data, type: CBCharacteristicWriteType, offset: Int = 0, timeout: Double,
-        completion: @escaping BlueZCompletion<Void>
+        completion: @escaping Connection.Completion
     ) {
         let isCharacteristic = objects.kind(of: key) == .characteristic
         call(
@@ -45,7 +46,7 @@ extension DaemonLink {
                         $0.string(static: type == .withResponse ? "request" : "command")
                     }
                 }
-            }, completion: { completion($0.done) })
+            }, completion: completion)
     }
 
     /// Turns notifications on; they come by a socket, past the bus. BlueZ refuses with `notPermitted` ("Notify acquired") or
@@ -119,7 +120,7 @@ struct AttributeMethod: Sendable {
 
 extension Result<Message, DBusError> {
     /// A reply of which only success counts.
-    var done: Result<Void, BlueZError> { map { _ in }.mapError(BlueZError.init) }
+    package var done: Result<Void, BlueZError> { map { _ in }.mapError(BlueZError.init) }
 }
 
 extension MessageWriter {

@@ -194,14 +194,15 @@ final class CentralSession: ManagerSession {
             decide(key) { $0.attributes.tableRead(exported, link: link, into: &$1) }
         case .read(let id, let handle, let offset, let limit):
             guard let attribute = subject.key(of: handle) else { return replied(id, of: key, .failure(.noSuchObject)) }
-            client.readValue(attribute, offset: offset, timeout: limit) { [reference] result in
-                reference.session?.replied(id, of: key, result.map { $0 })
+            client.readValue(attribute, offset: offset, timeout: limit) { [client, reference] reply in
+                let value = client.readEnded(attribute, offset: offset, reply)
+                reference.session?.replied(id, of: key, value.map { $0 })
             }
         case .write(let id, let handle, let data, let type, let offset, let limit):
             guard let attribute = subject.key(of: handle) else { return replied(id, of: key, .failure(.noSuchObject)) }
             client.daemon.writeValue(attribute, data, type: type, offset: offset, timeout: limit) {
-                [reference] result in
-                reference.session?.replied(id, of: key, result.map { nil })
+                [reference] reply in
+                reference.session?.replied(id, of: key, reply.done.map { nil })
             }
         case .release(let ids): releaseAttributes(ids, of: key)
         case .servicesChanged:
