@@ -19,7 +19,8 @@ struct CallTable<Request, Completion> {
 
     private let limit: Int
     private var calls = TimerQueue<Call>()
-    private var numberOfSerial: [UInt32: UInt64] = [:]
+    /// The calls that are sent and have no reply, in the order in which they were sent and most replies come.
+    private var sent: [(serial: UInt32, number: UInt64)] = []
     private var waiting = Ring<UInt64>()
 
     init(limit: Int) {
@@ -27,7 +28,7 @@ struct CallTable<Request, Completion> {
     }
 
     /// The number of calls that are sent and have no reply.
-    var inFlight: Int { numberOfSerial.count }
+    var inFlight: Int { sent.count }
     /// The number of pending calls, sent or not.
     var count: Int { calls.count }
 
@@ -51,7 +52,7 @@ struct CallTable<Request, Completion> {
 
     mutating func sent(_ number: UInt64, serial: UInt32) {
         calls[number]?.stage = .sent(serial: serial)
-        numberOfSerial[serial] = number
+        sent.append((serial, number))
     }
 
     /// Removes a call that could not be sent.
@@ -61,15 +62,15 @@ struct CallTable<Request, Completion> {
 
     /// Removes the call to which a reply has arrived; nil if it timed out before.
     mutating func answered(serial: UInt32) -> Completion? {
-        guard let number = numberOfSerial.removeValue(forKey: serial) else { return nil }
-        return calls.cancel(number)?.completion
+        guard let index = sent.firstIndex(where: { $0.serial == serial }) else { return nil }
+        return calls.cancel(sent.remove(at: index).number)?.completion
     }
 
     /// Removes the calls that time out, in the order of their deadlines.
     mutating func expire(at now: Instant) -> [Completion] {
         var expired: [Completion] = []
         while let call = calls.popDue(at: now) {
-            if case .sent(let serial) = call.stage { numberOfSerial[serial] = nil }
+            if case .sent(let serial) = call.stage { sent.removeAll { $0.serial == serial } }
             expired.append(call.completion)
         }
         return expired
@@ -78,7 +79,7 @@ struct CallTable<Request, Completion> {
     /// Removes all calls, in the order in which they were added.
     mutating func removeAll() -> [Completion] {
         waiting.removeAll()
-        numberOfSerial = [:]
+        sent = []
         return calls.removeAll().map(\.completion)
     }
 }

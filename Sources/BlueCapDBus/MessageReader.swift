@@ -8,6 +8,7 @@ import BlueCapReactor
 /// another type, or `skip`. No message from another peer makes these methods trap.
 ///
 /// A `MessageParser` has validated the bytes (D-Bus specification, "Marshaling"), so that no step is checked again.
+@usableFromInline
 package struct MessageReader {
     /// The owner of the bytes and of the signature.
     let message: Message
@@ -31,7 +32,7 @@ package struct MessageReader {
     package var isAtEnd: Bool { types == typesEnd }
 
     /// The type of the elements, if the next value is an array; else `.end`.
-    package var elementType: ArgumentType { isAt("a") ? ArgumentType(signatureCode: types[1]) : .end }
+    @usableFromInline package var elementType: ArgumentType { isAt("a") ? ArgumentType(signatureCode: types[1]) : .end }
 
     /// The signature of the next value, empty at the end.
     package var signature: String {
@@ -370,6 +371,7 @@ extension MessageReader {
 }
 
 /// The type of one value in a message: its code in signatures.
+@usableFromInline
 package struct ArgumentType: Hashable, Sendable, CustomStringConvertible {
     package let rawValue: UInt8
 
@@ -388,7 +390,7 @@ package struct ArgumentType: Hashable, Sendable, CustomStringConvertible {
     package static let int64 = ArgumentType("x")
     package static let uint64 = ArgumentType("t")
     package static let double = ArgumentType("d")
-    package static let string = ArgumentType("s")
+    @usableFromInline package static let string = ArgumentType("s")
     package static let objectPath = ArgumentType("o")
     package static let signature = ArgumentType("g")
     package static let descriptor = ArgumentType("h")
@@ -407,7 +409,7 @@ package struct ArgumentType: Hashable, Sendable, CustomStringConvertible {
             }
     }
 
-    package var description: String {
+    @usableFromInline package var description: String {
         self == .end ? "end" : String(Unicode.Scalar(rawValue))
     }
 

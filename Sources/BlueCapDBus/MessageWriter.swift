@@ -146,6 +146,6 @@ package struct MessageWriter {
     }
 }
 
-private func requireMemory(_ succeeded: Bool) {
+func requireMemory(_ succeeded: Bool) {
     precondition(succeeded, "The system has no memory left for a D-Bus message.")
 }

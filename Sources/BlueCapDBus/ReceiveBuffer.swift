@@ -36,6 +36,8 @@ struct ReceiveBuffer {
     private var taken = 0
     /// The descriptors that no message has taken, with the number of bytes received with and before each.
     private var descriptors: [(owned: OwnedDescriptor, received: Int)] = []
+    /// A message whose object the next one uses, without memory.
+    private var spare: Message?
 
     /// Takes the next message; nil if there is no complete one.
     mutating func next() throws(DBusError) -> Message? {
@@ -56,7 +58,7 @@ struct ReceiveBuffer {
             }
             return nil
         }
-        let message = try Message(received: first, length, of: slab) { count throws(MalformedMessage) in
+        let contents = try ReceivedMessage(first, length, of: slab) { count throws(MalformedMessage) in
             guard count <= descriptors.count else {
                 throw MalformedMessage("\(count - descriptors.count) of its file descriptors have not arrived")
             }
@@ -67,7 +69,16 @@ struct ReceiveBuffer {
         taken += length
         // Those that arrived with this message or before, and that none has named, are closed.
         if !descriptors.isEmpty { descriptors.removeAll { $0.received <= taken } }
+        guard contents.descriptors.isEmpty, let message = spare.take() else { return Message(contents) }
+        message.become(contents)
         return message
+    }
+
+    /// Takes back a message that the caller has handled: if nothing else retains it, the next one uses its object.
+    mutating func recycle(_ message: inout Message) {
+        guard isKnownUniquelyReferenced(&message), message.descriptors.isEmpty else { return }
+        message.releaseMemory()
+        spare = message
     }
 
     /// Reads what has arrived, once; returns whether something has.

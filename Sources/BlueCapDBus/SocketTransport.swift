@@ -152,10 +152,11 @@ final class SocketTransport: Transport, @unchecked Sendable {
         var sinceRead = 4
         do throws(DBusError) {
             while count < batchLimit, connection != nil {
-                if let message = try inbox?.next() {
+                if var message = try inbox?.next() {
                     count += 1
                     sinceRead += 1
                     receiver?.received(message)
+                    inbox?.recycle(&message)
                 } else {
                     guard let socket else { throw DBusError.lost }
                     guard sinceRead >= 4, try inbox?.receive(from: socket) == true else { break }

@@ -35,11 +35,12 @@ enum Handler<T> {
     }
 }
 
-/// The handlers of a future: nearly always none or one, and then there is no array.
+/// The handlers of a future: nearly always none, one, or one for each outcome, and then there is no array.
 @usableFromInline
 enum Handlers<T> {
     case none
     case one(Handler<T>)
+    case two(Handler<T>, Handler<T>)
     case many([Handler<T>])
 
     @inlinable
@@ -51,6 +52,7 @@ enum Handlers<T> {
         switch self {
         case .none: []
         case .one(let handler): [handler]
+        case .two(let first, let second): [first, second]
         case .many(let handlers): handlers
         }
     }
@@ -61,7 +63,9 @@ enum Handlers<T> {
             handlers.append(handler)
             self = .many(handlers)
         } else if case .one(let first) = self {
-            self = .many([first, handler])
+            self = .two(first, handler)
+        } else if case .two(let first, let second) = self {
+            self = .many([first, second, handler])
         } else {
             self = .one(handler)
         }
@@ -74,6 +78,9 @@ enum Handlers<T> {
             break
         case .one(let handler):
             handler(outcome)
+        case .two(let first, let second):
+            first(outcome)
+            second(outcome)
         case .many(let handlers):
             Self.call(handlers, outcome)
         }
@@ -95,9 +102,8 @@ enum Handlers<T> {
 
     /// These handlers without those that were cancelled.
     func withoutSpent() -> Handlers<T> {
-        guard case .many(let handlers) = self else { return self }
         var rest = Handlers<T>.none
-        for handler in handlers {
+        for handler in all {
             if case .cancellable(let cancellable) = handler, cancellable.isSpent { continue }
             rest.append(handler)
         }

@@ -1,4 +1,4 @@
-package import Glibc
+public import Glibc
 
 /// State that can only be accessed in `withLock`.
 ///
@@ -8,6 +8,7 @@ package import Glibc
 /// `body` must not run code that it does not know. Documentation/Architecture.md has the order in which locks are taken.
 // `@unchecked`: the state is accessed only while the mutex is held. Both are parts of one object, so their addresses do not
 // change.
+@usableFromInline
 package struct Locked<State>: @unchecked Sendable {
     @usableFromInline let storage: ManagedBuffer<State, pthread_mutex_t>
 
@@ -29,7 +30,8 @@ package struct Locked<State>: @unchecked Sendable {
     }
 
     /// Runs `body` with the state, which no other thread accesses until `body` has returned.
-    // Inlinable, so that `body` becomes a part of its caller, in which the types are known.
+    // Inlinable, so that `body` becomes a part of its caller, in which the types are known. The type must be usable from inline
+    // code for that: else the optimizer leaves this function generic in other modules.
     @inlinable
     package func withLock<R, E: Error>(_ body: (inout State) throws(E) -> R) throws(E) -> R {
         try storage.withUnsafeMutablePointers { state, mutex throws(E) in

@@ -2,8 +2,9 @@ package import Foundation
 import BlueCapFutures
 
 /// A point on one loop's clock, which never goes back: nanoseconds since that loop's own origin.
+@usableFromInline
 package struct Instant: Comparable, Hashable, Sendable {
-    package let nanoseconds: UInt64
+    @usableFromInline package let nanoseconds: UInt64
 
     package static let origin = Instant(nanoseconds: 0)
     package static let distantFuture = Instant(nanoseconds: .max)
@@ -23,6 +24,7 @@ package struct Instant: Comparable, Hashable, Sendable {
         return TimeInterval(nanoseconds - earlier.nanoseconds) / 1e9
     }
 
+    @inlinable
     package static func < (left: Instant, right: Instant) -> Bool {
         left.nanoseconds < right.nanoseconds
     }

@@ -3,8 +3,9 @@
 /// A pure value without a clock or a thread: a binary heap from which any entry can be removed. A cancelled entry leaves
 /// it at once, so that the time-outs of a million calls with replies take no memory.
 ///
-/// Inlinable, so that it is compiled with the type of the values: looking types up at run time would cost more than
-/// everything else.
+/// Usable from inline code, so that it is compiled with the type of the values: looking types up at run time would cost more
+/// than everything else.
+@usableFromInline
 package struct TimerQueue<Value> {
     @usableFromInline
     struct Entry {

@@ -33,6 +33,9 @@ cdbus_message *cdbus_message_new_signal(const char *path, const char *interface,
 
 cdbus_message *cdbus_message_new(int type) { return ours(dbus_message_new(type)); }
 cdbus_message *cdbus_message_copy(cdbus_message *message) { return ours(dbus_message_copy(real(message))); }
+bool cdbus_message_set_path(cdbus_message *message, const char *path) {
+    return dbus_message_set_path(real(message), path);
+}
 void cdbus_message_unref(cdbus_message *message) { dbus_message_unref(real(message)); }
 
 int cdbus_message_type(cdbus_message *message) { return dbus_message_get_type(real(message)); }

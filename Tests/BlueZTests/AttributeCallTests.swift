@@ -11,7 +11,7 @@ import XCTest
 private struct Notes: Sendable {
     let results = Locked<[String]>([])
 
-    func callAsFunction<T>(_ name: String = "") -> @Sendable (Result<T, BlueZError>) -> Void {
+    func callAsFunction<T, Failure>(_ name: String = "") -> @Sendable (Result<T, Failure>) -> Void {
         { [results] result in
             results.withLock { list in
                 switch result {
@@ -21,6 +21,15 @@ private struct Notes: Sendable {
                 }
             }
         }
+    }
+}
+
+extension BlueZClient {
+    /// Reads a value and ends the read.
+    fileprivate func value(
+        _ key: AttributeKey, offset: Int = 0, timeout: Double, completion: @escaping BlueZCompletion<Data>
+    ) {
+        readValue(key, offset: offset, timeout: timeout) { [self] in completion(readEnded(key, offset: offset, $0)) }
     }
 }
 
@@ -78,8 +87,8 @@ final class AttributeCallTests: XCTestCase {
     func testAReadGivesTheBytesOfTheAnswer() {
         daemon.bodies["ReadValue"] = { $0.bytes([7, 8]) }
         onLoop { [client, characteristic, descriptor, note] in
-            client.readValue(characteristic, timeout: 5, completion: note("a"))
-            client.readValue(descriptor, offset: 3, timeout: 5, completion: note("b"))
+            client.value(characteristic, timeout: 5, completion: note("a"))
+            client.value(descriptor, offset: 3, timeout: 5, completion: note("b"))
         }
         XCTAssertEqual(results, ["a[7, 8]", "b[7, 8]"])
         XCTAssertEqual(
@@ -108,7 +117,7 @@ final class AttributeCallTests: XCTestCase {
         ]
         let code = Locked<UInt8?>(nil)
         onLoop { [client, characteristic] in
-            client.readValue(characteristic, timeout: 5) { result in
+            client.value(characteristic, timeout: 5) { result in
                 if case .failure(let error) = result { code.withLock { $0 = error.attCode } }
             }
         }
@@ -119,7 +128,7 @@ final class AttributeCallTests: XCTestCase {
         daemon.bodies["ReadValue"] = { $0.string("seven") }
         daemon.bodies["AcquireNotify"] = { $0.uint16(23) }
         onLoop { [client, characteristic, note] in
-            client.readValue(characteristic, timeout: 5, completion: note())
+            client.value(characteristic, timeout: 5, completion: note())
             client.daemon.acquireNotify(characteristic, completion: note())
         }
         XCTAssertEqual(results.count, 2)
@@ -128,7 +137,7 @@ final class AttributeCallTests: XCTestCase {
 
     func testASilentDaemonCostsAReadItsTimeAndNoMore() {
         daemon.silent = ["ReadValue"]
-        onLoop { [client, characteristic, note] in client.readValue(characteristic, timeout: 5, completion: note()) }
+        onLoop { [client, characteristic, note] in client.value(characteristic, timeout: 5, completion: note()) }
         XCTAssertEqual(results, [])
         daemon.loop.advance(by: 5)
         XCTAssertEqual(results, ["org.freedesktop.DBus.Error.NoReply: No answer came in time."])
@@ -139,7 +148,7 @@ final class AttributeCallTests: XCTestCase {
     func testWhatIsNotInTheTreeFailsSoonAndNeverInsideTheCall() {
         onLoop { [client, device, note] in
             let absent = AttributeKey(device: device, handle: 0x99)
-            client.readValue(absent, timeout: 5, completion: note("read "))
+            client.value(absent, timeout: 5, completion: note("read "))
             let notified: BlueZCompletion<Void> = note("notify ")
             client.notifications.subscribe(absent, overSocket: false, mayPair: false, for: client) {
                 if case .failed(let error) = $0 { notified(.failure(error)) }
@@ -156,7 +165,7 @@ final class AttributeCallTests: XCTestCase {
     func testADaemonThatDiesFailsWhatIsPendingOnce() {
         daemon.silent = ["ReadValue", "Connect"]
         onLoop { [client, characteristic, device, note] in
-            client.readValue(characteristic, timeout: 5, completion: note("read "))
+            client.value(characteristic, timeout: 5, completion: note("read "))
             client.connector.connect(device, completion: note("connect "))
         }
         daemon.vanish()
@@ -180,7 +189,7 @@ final class AttributeCallTests: XCTestCase {
         daemon.silent = ["ReadValue"]
         daemon.bodies["ReadValue"] = { $0.bytes([1]) }
         onLoop { [client, characteristic, note] in
-            for number in 0..<150 { client.readValue(characteristic, timeout: 60, completion: note("\(number) ")) }
+            for number in 0..<150 { client.value(characteristic, timeout: 60, completion: note("\(number) ")) }
         }
         XCTAssertEqual(daemon.count("ReadValue"), 100)
         daemon.answerLate("ReadValue")

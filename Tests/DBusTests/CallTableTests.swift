@@ -33,6 +33,26 @@ final class CallTableTests: XCTestCase {
         XCTAssertNil(table.nextDeadline)
     }
 
+    func testAnswersInAnyOrderFindTheirCalls() {
+        table = CallTable(limit: 100)
+        // The serials of a connection begin again after the largest number.
+        serial = .max - 50
+        for number in 0..<100 { table.add("\(number)", completion: "\(number)", deadline: at(1)) }
+        while let (number, _) = table.next() {
+            serial = serial == .max ? 1 : serial + 1
+            table.sent(number, serial: serial)
+        }
+        XCTAssertEqual(table.inFlight, 100)
+        for serial in UInt32(1)...50 { XCTAssertEqual(table.answered(serial: serial), "\(serial + 49)") }
+        for number in (0..<50).reversed() {
+            let serial = UInt32.max - 49 + UInt32(number)
+            XCTAssertEqual(table.answered(serial: serial), "\(number)")
+            XCTAssertNil(table.answered(serial: serial))
+        }
+        XCTAssertEqual(table.inFlight, 0)
+        XCTAssertEqual(table.count, 0)
+    }
+
     func testTheLateAnswerOfACallThatTimedOutFindsNothing() {
         table.add("slow?", completion: "slow", deadline: at(1))
         _ = sendAll()

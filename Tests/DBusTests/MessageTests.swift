@@ -26,6 +26,38 @@ final class MessageTests: XCTestCase {
         XCTAssertFalse(call.isSignal(interface: "org.bluez.Adapter1", member: "StartDiscovery"))
     }
 
+    func testCallsOfATemplateDifferInPathAndBody() {
+        let template = CallTemplate(
+            destination: "org.bluez", interface: "org.bluez.GattCharacteristic1", member: "WriteValue")
+        let paths = ["/", "/a", "/org/bluez/hci0/dev_AA_BB_CC_DD_EE_FF/service0028/char002a"]
+        for (number, path) in zip(UInt8(0)..., paths) {
+            let body: (inout MessageWriter) -> Void = { writer in
+                writer.bytes([number])
+                writer.options { $0.entry("offset", variant: "q") { $0.uint16(7) } }
+            }
+            let expected = Message.call(
+                destination: "org.bluez", path: ObjectPath(stringLiteral: path),
+                interface: "org.bluez.GattCharacteristic1", member: "WriteValue", body: body)
+            let call = template.call(path, body: body)
+            XCTAssertEqual("\(call)", "\(expected)")
+            XCTAssertEqual(call.signature, "aya{sv}")
+            XCTAssertEqual(call.serial, 0)
+            XCTAssertFalse(call.expectsNoReply)
+        }
+    }
+
+    func testCallsOfATemplateHaveItsBody() {
+        let template = CallTemplate(
+            destination: "org.bluez", interface: "org.bluez.GattCharacteristic1", member: "ReadValue"
+        ) { $0.options { _ in } }
+        for path in ["/a", "/b/c"] {
+            let call = template.call(path)
+            XCTAssertEqual(call.path?.rawValue, path)
+            XCTAssertEqual(call.signature, "a{sv}")
+            XCTAssertTrue(call.isCall(interface: "org.bluez.GattCharacteristic1", member: "ReadValue"))
+        }
+    }
+
     func testHeadersAreComparedInPlace() {
         let message = signal()
 

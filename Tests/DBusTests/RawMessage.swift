@@ -158,7 +158,8 @@ func parsed(_ bytes: [UInt8]) throws -> Message? {
     guard length <= bytes.count else { return nil }
     let slab = Slab(capacity: length)
     memcpy(slab.start, bytes, length)
-    return try Message(received: slab.start, length, of: slab) { count throws(MalformedMessage) in
-        throw MalformedMessage("\(count) of its file descriptors have not arrived")
-    }
+    return Message(
+        try ReceivedMessage(slab.start, length, of: slab) { count throws(MalformedMessage) in
+            throw MalformedMessage("\(count) of its file descriptors have not arrived")
+        })
 }

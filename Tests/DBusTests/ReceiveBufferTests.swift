@@ -75,6 +75,42 @@ final class ReceiveBufferTests: XCTestCase {
         XCTAssertEqual(kept.map(text), (0..<50).map { "\($0) \($0)" })
     }
 
+    func testAHandledMessageBecomesTheNextOneUnlessItIsKept() throws {
+        var kept: [Message] = []
+        var seen: [String?] = []
+        var objects: Set<ObjectIdentifier> = []
+        for round in 0..<100 {
+            send(signal("\(round)"))
+            XCTAssertTrue(try buffer.receive(from: ours))
+            var message = try XCTUnwrap(try buffer.next())
+            seen.append(text(message))
+            objects.insert(ObjectIdentifier(message))
+            if round % 10 == 0 { kept.append(message) }
+            buffer.recycle(&message)
+        }
+        XCTAssertEqual(seen, (0..<100).map { "\($0)" })
+        XCTAssertEqual(kept.map(text), (0..<10).map { "\($0 * 10)" })
+        XCTAssertLessThanOrEqual(objects.count, 11)
+    }
+
+    func testTheDescriptorsOfAHandledMessageAreClosed() throws {
+        var ends: [Int32] = [-1, -1]
+        XCTAssertEqual(pipe(&ends), 0)
+        defer { close(ends[0]) }
+        XCTAssertEqual(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0)
+        send(signal("with one", descriptors: 1), [ends[1]])
+        close(ends[1])
+        XCTAssertTrue(try buffer.receive(from: ours))
+        do {
+            var message = try XCTUnwrap(try buffer.next())
+            XCTAssertEqual(message.descriptors.count, 1)
+            buffer.recycle(&message)
+        }
+        // Nothing can be written any more: the end of the pipe.
+        var byte: UInt8 = 0
+        XCTAssertEqual(read(ends[0], &byte, 1), 0)
+    }
+
     func testAMillionEmptyMessagesAreRead() throws {
         var empty = RawMessage()
         empty.type = 9

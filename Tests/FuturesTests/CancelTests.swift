@@ -88,6 +88,21 @@ final class CancelTests: XCTestCase {
         XCTAssertEqual(seen.all, ["other token", "no token"])
     }
 
+    func testEitherOfTwoHandlersCanBeCancelled() {
+        for cancelled in 0..<2 {
+            let promise = Promise<Int>()
+            let seen = Recorder<Int>()
+            let tokens = [CancelToken(), CancelToken()]
+            for (number, token) in tokens.enumerated() {
+                promise.future.onSuccess(context: immediate, cancelToken: token) { _ in seen(number) }
+            }
+            XCTAssertTrue(promise.future.cancel(tokens[cancelled]))
+            XCTAssertFalse(promise.future.cancel(tokens[cancelled]))
+            promise.success(1)
+            XCTAssertEqual(seen.all, [1 - cancelled])
+        }
+    }
+
     func testACancelledCombinatorNeverCompletes() {
         let promise = Promise<Int>()
         let token = CancelToken()

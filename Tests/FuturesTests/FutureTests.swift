@@ -15,6 +15,16 @@ final class FutureTests: XCTestCase {
         XCTAssertEqual(seen.all, ["first 7", "second 7", "late 7"])
     }
 
+    func testAnyNumberOfHandlersRunsInItsOrder() {
+        for count in 0...5 {
+            let promise = Promise<Int>()
+            let seen = Recorder<Int>()
+            for number in 0..<count { promise.future.onSuccess(context: immediate) { seen($0 + number) } }
+            promise.success(10)
+            XCTAssertEqual(seen.all, Array(10..<10 + count))
+        }
+    }
+
     func testAPromiseCompletesOnce() {
         let promise = Promise<Int>()
         XCTAssertFalse(promise.completed)

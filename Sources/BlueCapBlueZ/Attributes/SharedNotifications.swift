@@ -58,8 +58,8 @@ package final class SharedNotifications: @unchecked Sendable {
     private let daemon: DaemonLink
     private let connector: Connector
     private var entries: [AttributeKey: Entry] = [:]
-    /// How many reads of each characteristic are under way, of all managers of this process.
-    private var reads: [AttributeKey: Int] = [:]
+    /// The characteristics of the reads that are under way, of all managers of this process, in the order in which they began.
+    private var reads: [AttributeKey] = []
     /// Those with values that are not delivered.
     private var full: [Entry] = []
     /// The reports that follow these values.
@@ -131,7 +131,7 @@ package final class SharedNotifications: @unchecked Sendable {
         let key = entry.key
         switch effect {
         case .start(let number):
-            daemon.call(key, "StartNotify", timeout: DaemonLink.attributeTimeout) { [self] result in
+            daemon.call(key, .startNotify, timeout: DaemonLink.attributeTimeout) { [self] result in
                 let isNotifying = daemon.objects.attribute(key)?.isNotifying ?? false
                 replied(entry) { $0.started(number, result.done.failure, isNotifying: isNotifying, into: &$1) }
             }
@@ -140,7 +140,7 @@ package final class SharedNotifications: @unchecked Sendable {
             // The peer may notify until its link has ended.
             connector.afterDisconnection(of: key.device) { [self] in
                 guard entry.machine.isStopping(number) else { return }
-                daemon.call(key, "StopNotify", timeout: DaemonLink.attributeTimeout) { [self] result in
+                daemon.call(key, .stopNotify, timeout: DaemonLink.attributeTimeout) { [self] result in
                     replied(entry) { $0.stopped(number, result.done.failure, into: &$1) }
                 }
             }
@@ -216,19 +216,19 @@ package final class SharedNotifications: @unchecked Sendable {
     private func signalled(_ value: Data?, _ entry: Entry) -> Bool {
         guard let value, entry.machine.passesSignals else { return false }
         let wasEmpty = entry.gate.batch.isEmpty
-        entry.gate.signalled(value, isReading: !reads.isEmpty && reads[entry.key] != nil)
+        entry.gate.signalled(value, isReading: reads.contains(entry.key))
         if wasEmpty, !entry.gate.batch.isEmpty { full.append(entry) }
         return true
     }
 
     /// A read of this process begins.
-    func readBegan(_ key: AttributeKey) { reads[key, default: 0] += 1 }
+    func readBegan(_ key: AttributeKey) { reads.append(key) }
 
     /// It has ended. Called after the change with its value, and before the reader's completion.
     func readEnded(_ key: AttributeKey, offset: Int, reply: Data?) {
-        if let count = reads[key] { reads[key] = count > 1 ? count - 1 : nil }
+        if let index = reads.firstIndex(of: key) { reads.remove(at: index) }
         guard let entry = entries[key], entry.gate.isHolding else { return }
-        entry.gate.readEnded(reply, offset: offset, isLast: reads[key] == nil)
+        entry.gate.readEnded(reply, offset: offset, isLast: !reads.contains(key))
         full.append(entry)
         flush()
         entry.dismissLeaving()

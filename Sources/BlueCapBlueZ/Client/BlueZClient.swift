@@ -1,4 +1,4 @@
-import BlueCapDBus
+package import BlueCapDBus
 package import Foundation
 import BlueCapFutures
 package import BlueCapReactor
@@ -229,16 +229,23 @@ extension BlueZClient: DaemonLinkHandler {
 extension BlueZClient {
     /// Reads a characteristic or a descriptor from the peer. BlueZ signals the value as a change too, before it replies.
     ///
-    /// - Parameter timeout: In seconds. The peer has 30 (Core Specification, Vol 3, Part F, 3.3.3).
+    /// `completion` first passes the reply to ``readEnded(_:offset:_:)``, which returns the value. If this method did so, it
+    /// would allocate a second closure for each read. The peer has 30 seconds for its response (Core Specification, Vol 3,
+    /// Part F, 3.3.3).
     package func readValue(
-        _ key: AttributeKey, offset: Int = 0, timeout: Double,
-        completion: @escaping BlueZCompletion<Data>
+        _ key: AttributeKey, offset: Int = 0, timeout: Double, completion: @escaping Connection.Completion
     ) {
         notifications.readBegan(key)
-        daemon.readValue(key, offset: offset, timeout: timeout) { [notifications] value in
-            notifications.readEnded(key, offset: offset, reply: try? value.get())
-            completion(value)
-        }
+        daemon.readValue(key, offset: offset, timeout: timeout, completion: completion)
+    }
+
+    /// Returns the value in the reply to a read, and delivers the notified values that have waited for it.
+    package func readEnded(
+        _ key: AttributeKey, offset: Int = 0, _ reply: Result<Message, DBusError>
+    ) -> Result<Data, BlueZError> {
+        let value = daemon.value(in: reply, of: key, offset: offset)
+        notifications.readEnded(key, offset: offset, reply: try? value.get())
+        return value
     }
 
     /// Ends a device's link and makes `bluetoothd` forget the device, with its bond. Requests of the agent about the device end

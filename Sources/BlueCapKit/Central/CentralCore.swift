@@ -13,7 +13,7 @@ struct CentralCore: SessionCore {
     var streams = ManagerStreams()
     var openRequests: [AgentRequest.ID: PairingRequest] = [:]
     /// The operations that have not been settled.
-    var completions: [OperationID: CentralSession.Completion] = [:]
+    var completions = KeyedTable<OperationID, CentralSession.Completion>()
     private var lastOperation: UInt64 = 0
     /// The state that an earlier process has saved, until it is reported.
     var restored: RestorationState?

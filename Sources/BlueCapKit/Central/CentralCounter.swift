@@ -42,7 +42,7 @@ struct CentralCounter {
 
     private var counts = CentralStatistics()
     private var scans: [ScanNumber: Instant] = [:]
-    private var transfers: [OperationID: (isRead: Bool, began: Instant)] = [:]
+    private var transfers = KeyedTable<OperationID, (isRead: Bool, began: Instant)>()
 
     static func statistics(of core: borrowing CentralCore, at now: Instant) -> CentralStatistics {
         var statistics = core.counter.counts
@@ -61,7 +61,7 @@ struct CentralCounter {
         of key: PeripheralKey, in core: inout CentralCore, at now: Instant
     ) -> PeripheralStatistics {
         var statistics = core.state.peripherals.use(of: key)?.counter.statistics(at: now) ?? PeripheralStatistics()
-        statistics.operationsPending = core.completions.values.count { $0.peripheral == key }
+        statistics.operationsPending = core.completions.count { $0.peripheral == key }
         return statistics
     }
 
@@ -106,7 +106,7 @@ struct CentralCounter {
         case .read(let id, _, _, _): if transfers[id] == nil { transfers[id] = (true, now()) }
         case .write(let id, _, _, _, _, _): if transfers[id] == nil { transfers[id] = (false, now()) }
         case .settle(let id, let outcome):
-            let transfer = transfers.removeValue(forKey: id)
+            let transfer = transfers.remove(id)
             if case .failed(let failure) = outcome {
                 count(use) { $0.failures.add(failure) }
             } else if let transfer {

@@ -132,13 +132,16 @@ final class CentralSession: ManagerSession {
     private func perform(_ order: Order) {
         let subject = order.subject
         let key = subject.peripheral
-        core.withLock { $0.counter.count(order, of: $0.state.peripherals.use(of: key), by: loop) }
+        let completion = core.withLock { core -> Completion? in
+            core.counter.count(order, of: core.state.peripherals.use(of: key), by: loop)
+            return if case .settle(let id, _) = order.action { core.completions.remove(id) } else { nil }
+        }
         switch order.action {
         case .startTimer(let timer, let seconds): start(TimerKey(peripheral: key, timer: timer), after: seconds)
         case .cancelTimer(let timer): cancel(TimerKey(peripheral: key, timer: timer))
         case .limit(let id, let seconds): limits.add(id, of: key, seconds: seconds)
         case .settle(let id, let outcome):
-            guard let completion = core.withLock({ $0.completions.removeValue(forKey: id) }) else { return }
+            guard let completion else { return }
             if completion.hasLimit { limits.remove(id) }
             if let queue { queue.async { completion.settle(outcome) } } else { completion.settle(outcome) }
 
@@ -194,14 +197,15 @@ final class CentralSession: ManagerSession {
             decide(key) { $0.attributes.tableRead(exported, link: link, into: &$1) }
         case .read(let id, let handle, let offset, let limit):
             guard let attribute = subject.key(of: handle) else { return replied(id, of: key, .failure(.noSuchObject)) }
-            client.readValue(attribute, offset: offset, timeout: limit) { [reference] result in
-                reference.session?.replied(id, of: key, result.map { $0 })
+            client.readValue(attribute, offset: offset, timeout: limit) { [client, reference] reply in
+                let value = client.readEnded(attribute, offset: offset, reply)
+                reference.session?.replied(id, of: key, value.map { $0 })
             }
         case .write(let id, let handle, let data, let type, let offset, let limit):
             guard let attribute = subject.key(of: handle) else { return replied(id, of: key, .failure(.noSuchObject)) }
             client.daemon.writeValue(attribute, data, type: type, offset: offset, timeout: limit) {
-                [reference] result in
-                reference.session?.replied(id, of: key, result.map { nil })
+                [reference] reply in
+                reference.session?.replied(id, of: key, reply.done.map { nil })
             }
         case .release(let ids): releaseAttributes(ids, of: key)
         case .servicesChanged:

@@ -7,7 +7,7 @@ import BlueCapReactor
 /// A peripheral is *listed* from its first report until it expires or is evicted in favour of a new one. Its listing stays
 /// until its `Peripheral` is released (``release(_:)``).
 struct PeripheralTable {
-    private var records = KeyedTable<PeripheralRecord>()
+    private var records = KeyedTable<PeripheralKey, PeripheralRecord>()
     private(set) var listedCount = 0
     /// The largest number of listed peripherals.
     let capacity: Int

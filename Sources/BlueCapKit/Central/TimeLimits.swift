@@ -10,7 +10,7 @@ final class TimeLimits: @unchecked Sendable {
 
     private let loop: any EventLoop
     private let exceeded: @Sendable (Operations) -> Void
-    private var limits: [OperationID: (peripheral: PeripheralKey, instant: Instant)] = [:]
+    private var limits = KeyedTable<OperationID, (peripheral: PeripheralKey, instant: Instant)>()
     /// The timer, and when it fires; `nil` if it is not set.
     private var alarm: (timer: TimerID, instant: Instant)?
 
@@ -25,7 +25,7 @@ final class TimeLimits: @unchecked Sendable {
         setTimer(to: instant, after: seconds)
     }
 
-    func remove(_ id: OperationID) { if !limits.isEmpty { limits[id] = nil } }
+    func remove(_ id: OperationID) { limits[id] = nil }
 
     /// Sets the timer, unless it fires earlier anyway.
     private func setTimer(to instant: Instant, after seconds: Double) {
@@ -39,12 +39,14 @@ final class TimeLimits: @unchecked Sendable {
     private func fired() {
         let now = loop.now
         alarm = nil
-        let past = limits.filter { $0.value.instant <= now }
-        for id in past.keys { limits[id] = nil }
+        let past = limits.compactMap { id, limit in
+            limit.instant <= now ? (id: id, peripheral: limit.peripheral, instant: limit.instant) : nil
+        }
+        for limit in past { limits[limit.id] = nil }
         exceeded(
-            past.ordered { ($0.value.instant, $0.key.rawValue) < ($1.value.instant, $1.key.rawValue) }
-                .map { ($0.key, $0.value.peripheral) })
-        guard let earliest = limits.values.lazy.map(\.instant).min() else { return }
+            past.ordered { ($0.instant, $0.id.rawValue) < ($1.instant, $1.id.rawValue) }
+                .map { ($0.id, $0.peripheral) })
+        guard let earliest = limits.compactMap({ _, limit in limit.instant }).min() else { return }
         setTimer(to: earliest, after: max(0, earliest.seconds(since: now)))
     }
 }

@@ -67,18 +67,18 @@ struct OperationLanes {
     var hasFailedToPair = false
     /// Whether an operation that lacks security waits for a pairing, and does not fail, unless the device is paired.
     var pairsOnDemand: Bool { pairsForOperations && !hasFailedToPair }
-    private var lanes: [AttributeID: Lane] = [:]
+    private var lanes = KeyedTable<AttributeID, Lane>()
     /// The lanes of all operations that are not settled.
-    private var places: [OperationID: AttributeID] = [:]
+    private var places = KeyedTable<OperationID, AttributeID>()
 
     /// Whether nothing waits and nothing is in flight.
     var isIdle: Bool { lanes.isEmpty }
 
     /// Whether an operation waits for a pairing.
-    var isSecuring: Bool { lanes.values.contains(where: \.isSecuring) }
+    var isSecuring: Bool { lanes.count { $0.isSecuring } > 0 }
 
     /// Whether BlueZ is executing an operation.
-    var isBusy: Bool { lanes.values.contains { $0.called != nil && !$0.isSettled } }
+    var isBusy: Bool { lanes.count { $0.called != nil && !$0.isSettled } > 0 }
 
     /// The number of lanes with operations, each of which has at most one in flight.
     var count: Int { lanes.count }
@@ -92,21 +92,35 @@ struct OperationLanes {
 
     mutating func submit(_ operation: Operation, lane: AttributeID) -> Operation? {
         places[operation.id] = lane
-        guard isOpen, lanes[lane] == nil else {
-            lanes[lane, default: Lane()].waiting.append(operation)
-            return advance(lane)
-        }
-        lanes[lane] = Lane(head: operation)
-        return operation
+        if isOpen, lanes.insert(Lane(head: operation), lane) { return operation }
+        change(lane) { $0.waiting.append(operation) }
+        return advance(lane)
     }
+
+    /// Changes a lane, which is made if there is none.
+    private mutating func change(_ key: AttributeID, _ body: (inout Lane) -> Void) {
+        lanes.insert(Lane(), key)
+        lanes.update(key, body)
+    }
+
+    /// Takes a lane out of the table while it changes: changing it in place several times would cost more. `put` follows.
+    private mutating func take(_ key: AttributeID) -> Lane? {
+        lanes.update(key) { lane in
+            var taken = Lane()
+            swap(&taken, &lane)
+            return taken
+        }
+    }
+
+    private mutating func put(_ lane: Lane, _ key: AttributeID) { lanes[key] = lane.isIdle ? nil : lane }
 
     /// Settles an operation that has exceeded its time limit, or is withdrawn. The first one of a lane leaves it when BlueZ has
     /// replied, or when its pause is over. BlueZ cannot take an operation back, so the one that it is executing is withdrawn only
     /// if it is a transfer, of which nothing more is written.
     /// - Returns: Whether there is such an operation that was not settled.
     mutating func end(_ id: OperationID, _ failure: OperationFailure, into orders: inout Orders) -> Bool {
-        guard let key = places[id], var lane = lanes.removeValue(forKey: key) else { return false }
-        defer { if !lane.isIdle { lanes[key] = lane } }
+        guard let key = places[id], var lane = take(key) else { return false }
+        defer { put(lane, key) }
         let operation: Operation
         if let head = lane.head, head.id == id {
             guard !lane.isSettled else { return false }
@@ -132,9 +146,8 @@ struct OperationLanes {
     mutating func replied(
         _ id: OperationID, _ result: Result<Order.Outcome, OperationFailure>, into orders: inout Orders
     ) -> Operation? {
-        // The lane is removed from its dictionary while it changes: changing it in place several times would cost more.
-        guard let key = places[id], var lane = lanes.removeValue(forKey: key) else { return nil }
-        defer { if !lane.isIdle { lanes[key] = lane } }
+        guard let key = places[id], var lane = take(key) else { return nil }
+        defer { put(lane, key) }
         guard let operation = lane.called, operation.id == id else { return nil }
         switch result {
         case _ where lane.isSettled: break
@@ -236,8 +249,8 @@ struct OperationLanes {
 
     /// Sends the next operation of a lane, if that is possible.
     private mutating func advance(_ key: AttributeID) -> Operation? {
-        guard var lane = lanes.removeValue(forKey: key) else { return nil }
-        defer { if !lane.isIdle { lanes[key] = lane } }
+        guard var lane = take(key) else { return nil }
+        defer { put(lane, key) }
         return start(&lane)
     }
 
@@ -264,9 +277,9 @@ struct OperationLanes {
     mutating func close() { isOpen = false }
 
     /// Sends no more operations of a lane, because its characteristic may no longer exist.
-    mutating func hold(_ key: AttributeID) { lanes[key, default: Lane()].isHeld = true }
+    mutating func hold(_ key: AttributeID) { change(key) { $0.isHeld = true } }
 
-    func isHeld(_ key: AttributeID) -> Bool { lanes[key]?.isHeld == true }
+    func isHeld(_ key: AttributeID) -> Bool { lanes.read(key) { $0.isHeld } == true }
 
     /// Fails all operations after the link is lost, and ignores late replies of BlueZ.
     /// - Parameter keepsSecuring: Whether operations that wait for a pairing continue to wait: the pairing makes a new
@@ -279,7 +292,7 @@ struct OperationLanes {
     private mutating func fail(
         _ key: AttributeID, _ failure: OperationFailure, keepsSecuring: Bool = false, _ orders: inout Orders
     ) {
-        guard var lane = lanes.removeValue(forKey: key) else { return }
+        guard var lane = lanes.remove(key) else { return }
         var failed: [Operation] = []
         if let head = lane.head, !keepsSecuring || !lane.isSecuring {
             if lane.phase == .refused { orders.append(.cancelTimer(.retry(key))) }
@@ -305,16 +318,22 @@ struct OperationLanes {
 
     /// Returns the operation with this id, if it is in flight and not settled.
     func inFlight(_ id: OperationID) -> Operation? {
-        guard let key = places[id], lanes[key]?.isSettled == false else { return nil }
-        return called(id)?.operation
+        guard let key = places[id] else { return nil }
+        return lanes.read(key) { lane in
+            guard let operation = lane.called, operation.id == id, !lane.isSettled else { return nil }
+            return operation
+        }
     }
 
     /// Returns the operation with this id, if BlueZ has not replied to it, and its lane.
     func called(_ id: OperationID) -> (operation: Operation, lane: AttributeID)? {
-        guard let key = places[id], let operation = lanes[key]?.called, operation.id == id else { return nil }
-        return (operation, key)
+        guard let key = places[id] else { return nil }
+        return lanes.read(key) { lane in
+            guard let operation = lane.called, operation.id == id else { return nil }
+            return (operation, key)
+        }
     }
 
     /// Whether BlueZ is executing a part of this transfer.
-    func isTransferring(_ id: OperationID) -> Bool { places[id].flatMap { lanes[$0]?.transfer } != nil }
+    func isTransferring(_ id: OperationID) -> Bool { places[id].flatMap { lanes.read($0) { $0.transfer } } != nil }
 }

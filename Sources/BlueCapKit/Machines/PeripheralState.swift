@@ -7,7 +7,11 @@ struct OperationID: Hashable, Sendable {
     let rawValue: UInt64
 
     /// An operation without a caller.
-    static let none = OperationID(rawValue: .max)
+    static let none = OperationID(rawValue: 0)
+}
+
+extension OperationID: TableKey {
+    var number: UInt64 { rawValue }
 }
 
 /// Why an operation failed, as one of the documented errors.

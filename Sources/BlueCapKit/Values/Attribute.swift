@@ -12,6 +12,10 @@ public struct AttributeID: Hashable, Comparable, Sendable {
     public static func < (left: AttributeID, right: AttributeID) -> Bool { left.rawValue < right.rawValue }
 }
 
+extension AttributeID: TableKey {
+    var number: UInt64 { UInt64(rawValue) }
+}
+
 /// The position of an attribute on the peripheral: the number that BlueZ gives it.
 ///
 /// Numbers up to 0xFFFF are those in BlueZ's object paths, which are ATT handles. Higher numbers are attributes that

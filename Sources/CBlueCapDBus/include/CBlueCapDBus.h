@@ -35,6 +35,8 @@ cdbus_message *cdbus_message_new_call(
 cdbus_message *cdbus_message_new_signal(const char *path, const char *interface, const char *member);
 cdbus_message *cdbus_message_new(int type);
 cdbus_message *cdbus_message_copy(cdbus_message *message);
+/// A null path removes that of the message. False means out of memory.
+bool cdbus_message_set_path(cdbus_message *message, const char *path);
 void cdbus_message_unref(cdbus_message *message);
 
 int cdbus_message_type(cdbus_message *message);
