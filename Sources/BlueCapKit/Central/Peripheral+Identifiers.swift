@@ -48,7 +48,7 @@ extension Peripheral {
     }
 
     /// Finds the characteristic and applies `operation` to it, within the remaining time.
-    private func with<T>(
+    private func with<T: Sendable>(
         _ identifier: CharacteristicIdentifier, for use: CBCharacteristicProperties, _ timeout: TimeInterval,
         _ operation: @escaping @Sendable (Characteristic, TimeInterval) throws -> Future<T>
     ) -> Future<T> {
@@ -139,15 +139,32 @@ struct AttributeSearch: Sendable {
     }
 
     /// Finds the attribute and applies `operation` to its object, within the remaining time.
-    func apply<Object: AttributeObject & Sendable, T>(
+    func apply<Object: AttributeObject & Sendable, T: Sendable>(
         missing error: any Error, _ operation: @escaping @Sendable (Object, TimeInterval) throws -> Future<T>
     ) -> Future<T> {
-        found().flatMap(context: ImmediateContext()) { [self] id in
+        // The operation is called at once if its object is known: a search ends on the loop, which would have to be woken.
+        if let name = try? name.get(), let object: Object = peripheral.known(name) {
+            do { return try applied(operation, to: object) } catch { return session.failed(error) }
+        }
+        session.decide(peripheral.key) { state, _ in state.attributes.searches += 1 }
+        let found = found()
+        let result = found.flatMap(context: ImmediateContext()) { [self] id in
             let found: [Object] = peripheral.objects { $0[id]?.isPresent == true ? [id] : [] }
             guard let object = found.first else { throw error }
-            try withdrawal?.proceed()
-            return try Withdrawal.$current.withValue(withdrawal) { try operation(object, remaining) }
+            return try applied(operation, to: object)
         }
+        // After the operation has begun: later ones come after it.
+        found.onComplete(context: ImmediateContext()) { [session, peripheral] _ in
+            session.decideIfUsed(peripheral.key) { state, _ in state.attributes.searches -= 1 }
+        }
+        return result
+    }
+
+    private func applied<Object, T>(
+        _ operation: (Object, TimeInterval) throws -> Future<T>, to object: Object
+    ) throws -> Future<T> {
+        try withdrawal?.proceed()
+        return try Withdrawal.$current.withValue(withdrawal) { try operation(object, remaining) }
     }
 
     /// - Parameter outlivesLinks: Whether it waits for the next link, now or after a loss, and does not fail.

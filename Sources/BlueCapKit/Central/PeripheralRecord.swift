@@ -312,4 +312,12 @@ extension Peripheral {
     func objects<Object: AttributeObject>(_ ids: (borrowing AttributeTable) -> [AttributeID]) -> [Object] {
         session.use(of: key) { $0.objects(of: self, ids) } ?? []
     }
+
+    /// The object with this name, if the attributes of the link are known and no search for one is under way.
+    func known<Object: AttributeObject>(_ name: AttributeName) -> Object? {
+        session.use(of: key) { use in
+            let objects: [Object]? = use.state.attributes.known(name).map { id in use.objects(of: self) { _ in [id] } }
+            return objects?.first
+        }
+    }
 }

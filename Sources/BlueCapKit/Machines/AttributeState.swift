@@ -44,6 +44,8 @@ struct AttributeState {
     private var spoiled: Set<AttributeID> = []
     /// Whether no operation of this link gets a response any more.
     private(set) var isLinkDead = false
+    /// How many searches by name are under way, with the operation that each begins at its end.
+    var searches = 0
     /// Why the last link ended. What is requested before the next link fails with it too, unless the application has ended
     /// the link.
     private(set) var linkFailure = OperationFailure.linkLost
@@ -332,6 +334,13 @@ struct AttributeState {
     }
 
     // MARK: Requests of the application
+
+    /// The attribute with this name, if a search would find it at once and no search is under way, so that the operations keep
+    /// the order of the calls.
+    func known(_ name: AttributeName) -> AttributeID? {
+        guard searches == 0, discovery.hasLink, discovery.isReady else { return nil }
+        return try? table.find(name).get()
+    }
 
     /// Starts a request that needs the services: it is settled when they are known, or when it is known that they
     /// cannot be.
