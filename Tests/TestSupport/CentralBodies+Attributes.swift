@@ -127,7 +127,7 @@ extension CentralBodies {
         let service = ServiceIdentifier(uuid: StagePeripheral.kitchen.services[0].uuid)
         let request = CharacteristicIdentifier(uuid: "B0000103-0000-4000-8000-00805F9B34FB", service: service)
         let recorder = Recorder(manager.executor)
-        let read = Future<[Data]>()
+        let read = Future<([Data], count: Int)>()
         Task(executorPreference: manager.executor) {
             do {
                 read.success(
@@ -138,15 +138,15 @@ extension CentralBodies {
                             values.append(try await connected.read(request))
                             await recorder.record()
                         }
-                        return values
+                        return (values, await recorder.count)
                     })
             } catch {
                 read.failure(error)
             }
         }
-        XCTAssertEqual(try outcome(of: read), (UInt8(1)...20).map { Data([$0]) })
-        let count = Future { await recorder.count }
-        XCTAssertEqual(try outcome(of: count), 20)
+        let (values, count) = try outcome(of: read)
+        XCTAssertEqual(values, (UInt8(1)...20).map { Data([$0]) })
+        XCTAssertEqual(count, 20)
         end(manager)
     }
 

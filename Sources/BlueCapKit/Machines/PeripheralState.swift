@@ -7,7 +7,7 @@ struct OperationID: Hashable, Sendable {
     let rawValue: UInt64
 
     /// An operation without a caller.
-    static let none = OperationID(rawValue: 0)
+    static let none = OperationID(rawValue: .max)
 }
 
 extension OperationID: TableKey {

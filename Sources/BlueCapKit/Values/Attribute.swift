@@ -13,7 +13,7 @@ public struct AttributeID: Hashable, Comparable, Sendable {
 }
 
 extension AttributeID: TableKey {
-    var number: UInt64 { UInt64(rawValue) }
+    var number: UInt64 { UInt64(truncatingIfNeeded: rawValue) }
 }
 
 /// The position of an attribute on the peripheral: the number that BlueZ gives it.
