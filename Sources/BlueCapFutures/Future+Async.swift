@@ -43,7 +43,7 @@ extension Future where T: Sendable {
     public convenience init(
         priority: TaskPriority? = nil,
         cancelToken: CancelToken = .uncancellable,
-        operation: @escaping @Sendable () async throws -> T
+        operation: @escaping @Sendable @concurrent () async throws -> T
     ) {
         self.init()
         let task = Task(priority: priority) {

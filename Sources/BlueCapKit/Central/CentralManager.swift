@@ -145,11 +145,12 @@ public final class CentralManager: Sendable {
     /// has read the reply, and sends its next call at once:
     ///
     /// ```swift
-    /// let rates = try await withTaskExecutorPreference(manager.executor) {
-    ///     try await peripheral.run(timeout: .seconds(60)) { strap in
-    ///         var rates: [Data] = []
-    ///         for _ in 0..<1_000 { rates.append(try await strap.read(rate)) }
-    ///         return rates
+    /// let level = CharacteristicIdentifier(uuid: "2A19", service: ServiceIdentifier(uuid: "180F"))
+    /// let levels = try await withTaskExecutorPreference(manager.executor) {
+    ///     try await peripheral.run(timeout: .seconds(60)) { connected in
+    ///         var levels: [Data] = []
+    ///         for _ in 0..<1_000 { levels.append(try await connected.read(level)) }
+    ///         return levels
     ///     }
     /// }
     /// ```

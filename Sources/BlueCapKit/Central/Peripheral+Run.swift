@@ -19,7 +19,7 @@ extension Peripheral {
     @discardableResult
     public func run<T: Sendable>(
         timeout: TimeInterval = .infinity, cancelToken: CancelToken = .uncancellable,
-        _ work: @escaping @Sendable (ConnectedPeripheral) async throws -> T
+        _ work: @escaping @Sendable @concurrent (ConnectedPeripheral) async throws -> T
     ) -> Future<T> {
         let (run, future) = PeripheralRun.begin(self, timeout, work)
         future.whenCancelled(cancelToken) { run.cancel() }
@@ -58,7 +58,7 @@ extension Peripheral {
     ///   ``PeripheralError/connectionTimeout`` and ``PeripheralError/connectionFailed(_:)`` if there was no link and none could
     ///   be made; ``PeripheralError/runTimeout`` if the time limit is exceeded later; and `CancellationError`.
     public func run<T: Sendable>(
-        timeout: Duration? = nil, _ work: @escaping @Sendable (ConnectedPeripheral) async throws -> T
+        timeout: Duration? = nil, _ work: @escaping @Sendable @concurrent (ConnectedPeripheral) async throws -> T
     ) async throws -> T {
         try Task.checkCancellation()
         let (run, future) = PeripheralRun.begin(self, timeout.seconds, work)
@@ -110,7 +110,7 @@ final class PeripheralRun: Sendable {
     /// once, possibly before the work has ended.
     static func begin<T: Sendable>(
         _ peripheral: Peripheral, _ timeout: TimeInterval,
-        _ work: @escaping @Sendable (ConnectedPeripheral) async throws -> T
+        _ work: @escaping @Sendable @concurrent (ConnectedPeripheral) async throws -> T
     ) -> (run: PeripheralRun, future: Future<T>) {
         let (session, key) = (peripheral.session, peripheral.key)
         let run = PeripheralRun(session.core.withLock { $0.makeOperation() }, of: peripheral)

@@ -46,7 +46,7 @@ extension Peripheral {
     /// Executes `work` when it is first in the peripheral's queue and there is a link.
     @_disfavoredOverload
     public func run<T: Sendable>(
-        timeout: TimeInterval, _ work: @escaping @Sendable (ConnectedPeripheral) async throws -> T
+        timeout: TimeInterval, _ work: @escaping @Sendable @concurrent (ConnectedPeripheral) async throws -> T
     ) async throws -> T {
         try await run(timeout: Duration(seconds: timeout), work)
     }
