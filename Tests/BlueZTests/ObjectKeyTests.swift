@@ -36,6 +36,7 @@ final class ObjectKeyTests: RandomTestCase {
 
     func testTheTableFindsWhatIsInItAndNothingElse() {
         var table = SlotTable()
+        var keys: [UInt64] = []
         var reference: [ObjectKey: Int] = [:]
         var random = TestRandom(self)
         for step in 0..<20_000 {
@@ -44,19 +45,20 @@ final class ObjectKeyTests: RandomTestCase {
                     String(format: "/org/bluez/hci0/dev_C0_00_00_00_%02X_%02X", random.next() % 4, random.next() % 256))
             else { return XCTFail("no key") }
             if random.next() % 3 == 0 {
-                table.remove(key.rawValue)
+                table.remove(key.rawValue) { keys[$0] }
                 reference[key] = nil
             } else {
-                table.insert(key.rawValue, slot: step)
+                table.insert(key.rawValue, slot: step) { keys[$0] }
                 reference[key] = step
             }
+            keys.append(key.rawValue)
         }
         XCTAssertEqual(table.count, reference.count)
         for low in 0..<1024 {
             guard let key = key(String(format: "/org/bluez/hci0/dev_C0_00_00_00_%02X_%02X", low >> 8, low & 255)) else {
                 return XCTFail("no key")
             }
-            XCTAssertEqual(table.slot(of: key.rawValue), reference[key])
+            XCTAssertEqual(table.slot(of: key.rawValue) { keys[$0] }, reference[key])
         }
     }
 }

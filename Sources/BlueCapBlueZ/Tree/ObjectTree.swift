@@ -8,8 +8,9 @@ import BlueCapGATT
 package struct ObjectTree: ~Copyable {
     struct DeviceEntry {
         var device: Device1
-        var key: ObjectKey
+        // In the space that the alignment of the device leaves.
         var isLive = true
+        let key: ObjectKey
         /// In the order of their handles.
         var attributes: [GattAttribute] = []
     }
@@ -64,7 +65,7 @@ package struct ObjectTree: ~Copyable {
     /// Reads a device in place, also a removed one until ``sweep()``. `nil` if there is none.
     @discardableResult
     package func read<R>(_ key: ObjectKey, _ body: (borrowing Device1) -> R?) -> R? {
-        guard let slot = slots.slot(of: key.rawValue) else { return nil }
+        guard let slot = place(of: key) else { return nil }
         return devices.withUnsafeBufferPointer { body($0[slot].device) }
     }
 
@@ -79,16 +80,19 @@ package struct ObjectTree: ~Copyable {
 
     // MARK: Places
 
-    func slot(of key: ObjectKey) -> Int? { slots.slot(of: key.rawValue).flatMap { devices[$0].isLive ? $0 : nil } }
+    func slot(of key: ObjectKey) -> Int? { place(of: key).flatMap { devices[$0].isLive ? $0 : nil } }
+
+    /// The place of a device, also of a removed one until ``sweep()``.
+    private func place(of key: ObjectKey) -> Int? { slots.slot(of: key.rawValue) { devices[$0].key.rawValue } }
 
     /// - Returns: The device's place.
     mutating func insertDevice(_ key: ObjectKey, _ device: Device1) -> Int {
         let entry = DeviceEntry(device: device, key: key)
         // The place of a device that has returned before it was swept, or a free one.
-        let slot = slots.slot(of: key.rawValue) ?? freeSlots.popLast() ?? devices.count
+        let slot = place(of: key) ?? freeSlots.popLast() ?? devices.count
         if slot < devices.count { devices[slot] = entry } else { devices.append(entry) }
         removedSlots.removeAll { $0 == slot }
-        slots.insert(key.rawValue, slot: slot)
+        slots.insert(key.rawValue, slot: slot) { devices[$0].key.rawValue }
         return slot
     }
 
@@ -106,7 +110,7 @@ package struct ObjectTree: ~Copyable {
     package mutating func sweep() {
         removedValues = [:]
         for slot in removedSlots {
-            slots.remove(devices[slot].key.rawValue)
+            slots.remove(devices[slot].key.rawValue) { devices[$0].key.rawValue }
             devices[slot].device = Device1(address: BluetoothAddress(rawValue: 0))
         }
         freeSlots += removedSlots

@@ -35,21 +35,25 @@ struct KeyedTable<Value> {
     var keys: [PeripheralKey] { entries.map(\.key) }
 
     subscript(key: PeripheralKey) -> Value? {
-        get { slots.slot(of: key.rawValue).map { entries[$0].value } }
+        get { slot(of: key).map { entries[$0].value } }
         set {
             guard let newValue else { return remove(key) }
-            if let slot = slots.slot(of: key.rawValue) {
+            if let slot = slot(of: key) {
                 entries[slot].value = newValue
             } else {
-                slots.insert(key.rawValue, slot: entries.count)
+                slots.insert(key.rawValue, slot: entries.count) { entries[$0].key.rawValue }
                 entries.append(Entry(key: key, value: newValue))
             }
         }
     }
 
+    private func slot(of key: PeripheralKey) -> Int? {
+        slots.slot(of: key.rawValue) { entries[$0].key.rawValue }
+    }
+
     /// Reads or changes a value in place; returns `nil` if there is none. A copy would retain and release a dozen references.
     mutating func update<R>(_ key: PeripheralKey, _ change: (inout Value) -> R) -> R? {
-        guard let slot = slots.slot(of: key.rawValue) else { return nil }
+        guard let slot = slot(of: key) else { return nil }
         return change(&entries[slot].value)
     }
 
@@ -61,11 +65,11 @@ struct KeyedTable<Value> {
     }
 
     private mutating func remove(_ key: PeripheralKey) {
-        guard let slot = slots.slot(of: key.rawValue), let last = entries.last else { return }
-        slots.remove(key.rawValue)
+        guard let slot = slot(of: key), let last = entries.last else { return }
+        slots.remove(key.rawValue) { entries[$0].key.rawValue }
         if last.key != key {
+            slots.insert(last.key.rawValue, slot: slot) { entries[$0].key.rawValue }
             entries[slot] = last
-            slots.insert(last.key.rawValue, slot: slot)
         }
         entries.removeLast()
     }
