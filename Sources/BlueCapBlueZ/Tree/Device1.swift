@@ -3,9 +3,20 @@ package import BlueCapGATT
 
 /// `org.bluez.Device1`: the properties of a remote device.
 ///
-/// Kept small, 72 bytes without its data, because there may be ten thousand devices.
+/// Kept small, 70 bytes without its data, because there may be ten thousand devices. The smallest fields are the last ones,
+/// so that another field of what contains a device takes no space.
 package struct Device1: Equatable, Sendable {
-    /// The properties that have a value. The first fields are those that each report changes.
+    /// Empty when ``name`` is `nil`.
+    var rawName = ""
+    package internal(set) var address: BluetoothAddress
+    /// The services that the device advertises, or has after its services were resolved.
+    package internal(set) var uuids: [CBUUID] = []
+    package internal(set) var advertisingData = PackedData<UInt8>()
+    package internal(set) var serviceData = PackedData<CBUUID>()
+
+    // From here on, what each report changes.
+    package internal(set) var manufacturerData = PackedData<UInt16>()
+    /// The properties that have a value.
     package internal(set) var fields: Fields = []
     /// The Boolean properties that are true.
     var truths: Fields = []
@@ -13,15 +24,6 @@ package struct Device1: Equatable, Sendable {
     var rawTxPower: Int16 = Device1.unknownPower
     var rawAdvertisingFlags: UInt8 = 0
     package internal(set) var addressType = BluetoothAddress.AddressType.public
-    package internal(set) var manufacturerData = PackedData<UInt16>()
-    package internal(set) var serviceData = PackedData<CBUUID>()
-    package internal(set) var advertisingData = PackedData<UInt8>()
-
-    /// The services that the device advertises, or has after its services were resolved.
-    package internal(set) var uuids: [CBUUID] = []
-    package internal(set) var address: BluetoothAddress
-    /// Empty when ``name`` is `nil`.
-    var rawName = ""
 
     /// The value of the specification and of `bluetoothd` for a power that is not known.
     static let unknownPower: Int16 = 127

@@ -4,7 +4,16 @@ import BlueCapFutures
 import BlueCapReactor
 
 /// All that a manager has of one peripheral. The manager's only table by peripheral, ``PeripheralTable``, contains records.
+///
+/// Kept small, 88 bytes, because there may be ten thousand peripherals: what few of them have is an object, and the small
+/// fields are together.
 struct PeripheralRecord {
+    /// A status that few peripherals have.
+    private final class KnownStatus: Sendable {
+        let status: LinkStatus
+        init(_ status: LinkStatus) { self.status = status }
+    }
+
     /// The values that a device had when BlueZ removed it.
     final class LastValues: Sendable {
         let device: Device1
@@ -23,13 +32,15 @@ struct PeripheralRecord {
         /// When it was first reported.
         let discoveredAt: Date
         var lastReceived: Instant
-        /// Smoothed seconds between sightings; 0 until there have been two.
-        private(set) var interval: TimeInterval = 0
-        /// The scan that reported it last.
-        var reportedBy: ScanNumber?
         /// The averages of its beacons, if they are ranged.
         var track: BeaconTrack?
+        private var smoothedInterval: Float = 0
+        /// The scan that reported it last.
+        var reportedBy: ScanNumber?
         var isListed = false
+
+        /// Smoothed seconds between sightings; 0 until there have been two.
+        var interval: TimeInterval { TimeInterval(smoothedInterval) }
 
         /// `nil` if there is no device.
         init?(device: ObjectKey?, discoveredAt: Date, lastReceived: Instant) {
@@ -76,21 +87,25 @@ struct PeripheralRecord {
             lastReceived = now
             // A long pause (another scan, a peripheral out of range) is not an interval.
             guard gap > 0, gap < 4 * patience else { return }
-            interval = interval == 0 ? gap : interval * 0.75 + gap * 0.25
+            smoothedInterval = Float(interval == 0 ? gap : interval * 0.75 + gap * 0.25)
         }
     }
 
     /// `nil` before the peripheral is listed for the first time.
     var listing: Listing?
+    /// Whether this manager has made its bond.
+    var isBondOurs = false
     /// The object, referenced strongly while the peripheral is listed.
     var object = ObjectReference<Peripheral>()
     /// What BlueZ has reported of a peripheral that the application has not used, if it has a link, with any program, or a
     /// pairing.
-    var status: LinkStatus?
+    var status: LinkStatus? {
+        get { knownStatus?.status }
+        set { knownStatus = newValue.map { KnownStatus($0) } }
+    }
+    private var knownStatus: KnownStatus?
     /// `nil` until the application uses the peripheral.
     var use: PeripheralUse?
-    /// Whether this manager has made its bond.
-    var isBondOurs = false
 
     /// Whether it neither expires nor can be evicted, because it is connected or being connected.
     var isInUse: Bool { use?.state.isInUse ?? false }

@@ -93,11 +93,11 @@ struct PeripheralTable {
         }
     }
 
-    /// The listed peripherals that may leave the list, with when each was last received and how long it may be silent.
-    private var idle: [(key: PeripheralKey, lastReceived: Instant, patience: TimeInterval)] {
+    /// Returns what `body` returns for the listed peripherals that may leave the list.
+    private func idle<R>(_ body: (PeripheralKey, borrowing PeripheralRecord.Listing) -> R?) -> [R] {
         compactMap { key, record in
-            guard let listing = record.listing, listing.isListed, !record.isInUse else { return nil }
-            return (key, listing.lastReceived, listing.patience)
+            guard record.listing?.isListed == true, !record.isInUse else { return nil }
+            return body(key, record.listing!)
         }
     }
 
@@ -123,7 +123,8 @@ struct PeripheralTable {
         guard listedCount > capacity else { return [] }
         // An eighth is evicted at once: finding the longest silent peripherals reads all records, so it must not happen
         // each time.
-        return idle.filter { $0.key != key }.sorted { $0.lastReceived < $1.lastReceived }
+        return idle { $0 == key ? nil : (key: $0, lastReceived: $1.lastReceived) }
+            .sorted { $0.lastReceived < $1.lastReceived }
             .prefix(max(1, capacity / 8))
             .map(\.key)
             .filter { unlist($0) }
@@ -143,7 +144,7 @@ struct PeripheralTable {
 
     /// Returns the listed peripherals that have been silent for too long.
     func silent(at now: Instant) -> [PeripheralKey] {
-        idle.filter { now.seconds(since: $0.lastReceived) >= $0.patience }.map(\.key)
+        idle { now.seconds(since: $1.lastReceived) >= $1.patience ? $0 : nil }
     }
 
     /// Removes what belongs to the object of a peripheral, which was released. A listed peripheral keeps its listing.
