@@ -179,6 +179,9 @@ bench-bus: dependencies-build dependencies-bench python ## Compare our scanner a
 bench-counts: dependencies-build dependencies-bench ## Count instructions and allocations of an event: THAN=another build of Benchmarks
 	Benchmarks/bench-counts $(if $(THAN),--than $(THAN))
 
+bench-growth: dependencies-build dependencies-bench ## Measure an event with 100 to 100,000 devices, a notification with 1 to 100 connected peripherals
+	Benchmarks/bench-growth
+
 bench-screen: $(TOOL) ## Measure the full-screen program with 1,000 peripherals: its processor time in a minute
 	Benchmarks/bench-screen $(TOOL)
 
@@ -220,5 +223,5 @@ help:
 	@echo "BlueCap for Linux. What to make:"
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: build-optimized run run-example install uninstall gateway-install gateway-uninstall deb deb-arm64 deb-test consumer-test check-api test test-fast explore radio-test radio-test-all radio-self-test lint test-optimized test-tsan test-asan test-arm64 test-service gateway gateway-test gateway-soak gateway-scale soak coverage bench-bus bench-counts bench-screen bench-futures format \
+.PHONY: build-optimized run run-example install uninstall gateway-install gateway-uninstall deb deb-arm64 deb-test consumer-test check-api test test-fast explore radio-test radio-test-all radio-self-test lint test-optimized test-tsan test-asan test-arm64 test-service gateway gateway-test gateway-soak gateway-scale soak coverage bench-bus bench-counts bench-growth bench-screen bench-futures format \
     docs docs-open picture python clean help

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import select
 import subprocess
 import sys
@@ -94,6 +95,53 @@ class Process:
         self.child.wait()
         self.child.stdin.close()
         self.child.stdout.close()
+
+
+ALLOCATORS = {"malloc", "calloc", "realloc", "posix_memalign"}
+
+
+class Counted(Process):
+    """A program of ours under valgrind's callgrind, which counts its instructions and allocations, in a folder of this run."""
+
+    def __init__(self, program: pathlib.Path, mode: list[str], bus: "Bus", directory: pathlib.Path, *options: str):
+        # Valgrind 3.19 ends itself at the debug information that Swift writes.
+        stripped = directory / program.name
+        subprocess.run(["strip", "--strip-debug", "-o", stripped, program], check=True)
+        self.counts = directory / "counts"
+        self.dumps = 0
+        valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={self.counts}", "--quiet", *options]
+        with open(directory / "valgrind", "wb") as said:
+            super().__init__(program.name, [*valgrind, str(stripped), *mode],
+                             {"DBUS_SYSTEM_BUS_ADDRESS": bus.address}, said)
+
+    def count(self) -> None:
+        """Counts from now on, if its options have --instr-atstart=no."""
+        self.control("-i", "on")
+
+    def counted(self) -> tuple[int, int]:
+        """The instructions and allocations since the last call, or since the counting began."""
+        self.settled_cpu()
+        self.control("-d")
+        self.dumps += 1
+        return read_counts(pathlib.Path(f"{self.counts}.{self.dumps}").read_text())
+
+    def control(self, *words: str) -> None:
+        subprocess.run(["callgrind_control", *words, str(self.child.pid)], check=True, capture_output=True)
+
+
+def read_counts(text: str) -> tuple[int, int]:
+    """The instructions and allocations that a file of callgrind has. A name is written once, and has a number from then on."""
+    names, called, allocations = {}, "", 0
+    for match in re.finditer(r"^c?fn=\((\d+)\)(?: (.+))?$|^calls=(\d+) ", text, re.MULTILINE):
+        number, name, calls = match.groups()
+        if number:
+            if name:
+                names[number] = name
+            called = names[number]
+        elif called in ALLOCATORS:
+            allocations += int(calls)
+    instructions = re.search(r"^(?:summary|totals): (\d+)", text, re.MULTILINE)
+    return int(instructions[1]), allocations
 
 
 class Bus:

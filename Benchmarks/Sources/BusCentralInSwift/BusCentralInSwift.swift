@@ -1,8 +1,8 @@
 // Our central, through the public API, under the same rules as the others: see BusCentralInC/main.c.
 //
-//     BusCentralInSwift notify|acquire|read|resolve immediate|default
+//     BusCentralInSwift notify|acquire|read|resolve [PERIPHERALS] immediate|default
 //
-// Handlers run on that context. The bus is the one that DBUS_SYSTEM_BUS_ADDRESS names.
+// Handlers run on that context. With several peripherals, `notify` subscribes to each; the others use one. The bus is the one that DBUS_SYSTEM_BUS_ADDRESS names.
 
 import BlueCapKit
 import Foundation
@@ -16,10 +16,11 @@ struct BusCentralInSwift {
             switch words.last {
             case "immediate": ImmediateContext()
             case "default": QueueContext.futuresDefault
-            default: fail("usage: BusCentralInSwift notify|acquire|read|resolve immediate|default")
+            default: fail("usage: BusCentralInSwift notify|acquire|read|resolve [PERIPHERALS] immediate|default")
             }
         guard let mode = words.first.flatMap(Mode.init) else { fail("no such mode") }
-        let central = Central(mode: mode, context: context)
+        let count = words.count > 2 ? words.dropFirst().first.flatMap { Int($0) } ?? 1 : 1
+        let central = Central(mode: mode, context: context, count: count)
         central.start()
         while let line = readLine() {
             let numbers = line.split(separator: " ").dropFirst().compactMap { Int($0) }
@@ -37,10 +38,15 @@ enum Mode: String {
 final class Central: @unchecked Sendable {
     private let mode: Mode
     private let context: any ExecutionContext
+    /// How many peripherals are connected, and how many of them are not subscribed to yet.
+    private let count: Int
+    private var unsubscribed: Int
     private let manager = CentralManager()
     private var peripheral: Peripheral?
     private var characteristics: [Characteristic] = []
     private let received = Atomic<Int>(0)
+    /// The peripherals whose last notification has arrived.
+    private let ended = Atomic<Int>(0)
 
     private var latencies: [Double] = []
     private var total = 0
@@ -48,27 +54,29 @@ final class Central: @unchecked Sendable {
     private var startedAt = 0.0
     private var begin = 0.0
 
-    init(mode: Mode, context: any ExecutionContext) {
+    init(mode: Mode, context: any ExecutionContext, count: Int) {
         self.mode = mode
         self.context = context
+        (self.count, unsubscribed) = (count, count)
     }
 
     func start() {
         manager.whenStateChanges().onSuccess(context: context) { [self] state in
             guard state == .poweredOn, peripheral == nil else { return }
-            let identifier = BluetoothAddress(rawValue: 0xC098_E500_0001).identifier(type: .random)
-            guard let found = manager.retrievePeripherals(withIdentifiers: [identifier]).first else {
-                fail("the device is not there")
+            let identifiers = (1...UInt64(count)).map {
+                BluetoothAddress(rawValue: 0xC098_E500_0000 + $0).identifier(type: .random)
             }
-            peripheral = found
+            let found = manager.retrievePeripherals(withIdentifiers: identifiers)
+            guard found.count == count else { fail("a device is not there") }
+            peripheral = found[0]
             if mode == .resolve { return say("ready") }
-            connect(found)
+            for peripheral in found { connect(peripheral) }
         }
     }
 
     private func connect(_ peripheral: Peripheral) {
         begin = now()
-        let events = peripheral.connect(connectionTimeout: 10)
+        let events = peripheral.connect(connectionTimeout: 60)
         events.onSuccess(context: context) { [self] peripheral, event in
             switch event {
             case .connect: discover(peripheral)
@@ -109,7 +117,8 @@ final class Central: @unchecked Sendable {
             let values: FutureStream<Data> = characteristic.receiveNotificationUpdates(capacity: 0)
             values.onSuccess(context: context) { [self] in note($0) }
             values.onFailure(context: context) { fail("\($0)") }
-            say("ready")
+            unsubscribed -= 1
+            if unsubscribed == 0 { say("ready") }
         }
         started.onFailure(context: context) { fail("\($0)") }
     }
@@ -120,6 +129,8 @@ final class Central: @unchecked Sendable {
             received.add(1, ordering: .relaxed)
             return
         }
+        guard ended.add(1, ordering: .relaxed).newValue == count else { return }
+        ended.store(0, ordering: .relaxed)
         say("received \(received.exchange(0, ordering: .relaxed))")
     }
 

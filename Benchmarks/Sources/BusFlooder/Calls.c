@@ -134,7 +134,10 @@ DBusHandlerResult answer_call(DBusConnection *connection, DBusMessage *call, voi
     } else if (dbus_message_is_method_call(call, "org.bluez.Adapter1", "StopDiscovery")) {
         set_discovering(connection, call, room, FALSE);
     } else {
-        return peripheral_answer(connection, call, &room->peripheral);
+        for (size_t i = 0; i < room->connectable; i++) {
+            if (peripheral_answer(connection, call, &room->peripherals[i])) return DBUS_HANDLER_RESULT_HANDLED;
+        }
+        return DBUS_HANDLER_RESULT_NOT_YET_HANDLED;
     }
     return DBUS_HANDLER_RESULT_HANDLED;
 }

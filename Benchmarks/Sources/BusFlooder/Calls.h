@@ -12,8 +12,9 @@ struct room {
     struct adapter adapter;
     struct device *devices;
     size_t announced;
-    /// The one device that can be connected, if any.
-    struct peripheral peripheral;
+    /// The devices that can be connected: so many of the first ones.
+    struct peripheral *peripherals;
+    size_t connectable;
 };
 
 /// A libdbus filter; `data` is the room.

@@ -55,7 +55,7 @@ static void append_message(struct flood *flood, size_t index, DBusMessage *messa
     if (!dbus_message_marshal(message, &bytes, &length)) die("out of memory");
     if (flood->bytes == NULL) {
         flood->message_length = (size_t)length;
-        flood->bytes = malloc((size_t)length * (flood->devices + 1));
+        flood->bytes = malloc((size_t)length * (flood->devices + flood->sentinels));
         if (flood->bytes == NULL) die("out of memory");
     }
     if ((size_t)length != flood->message_length) die("signals of different lengths in one flood");
@@ -71,7 +71,7 @@ static void append(struct flood *flood, size_t index, builder build, const struc
 
 static struct flood make(
     const struct device *devices, size_t count, size_t total, const struct device *sentinel, builder build) {
-    struct flood flood = {.devices = count, .total = total};
+    struct flood flood = {.devices = count, .sentinels = 1, .total = total};
     for (size_t i = 0; i < count; i++) append(&flood, i, build, &devices[i]);
     append(&flood, count, build, sentinel);
     return flood;
@@ -96,11 +96,15 @@ struct flood flood_updates(const struct device *devices, size_t count, size_t to
     return flood;
 }
 
-struct flood flood_of_one(DBusMessage *message, const void *mark, size_t mark_length, size_t total) {
-    struct flood flood = {.devices = BATCH, .total = total};
-    for (size_t i = 0; i <= BATCH; i++) append_message(&flood, i, message);
+struct flood flood_of(DBusMessage **messages, size_t count, const void *mark, size_t mark_length, size_t total) {
+    // As many of each that a write has a whole batch.
+    struct flood flood = {.devices = BATCH * count, .sentinels = count, .total = total};
+    const size_t signals = flood.devices + flood.sentinels;
+    for (size_t i = 0; i < signals; i++) append_message(&flood, i, messages[i % count]);
     flood.number_offset = offset_of(&flood, mark, mark_length);
-    memset(flood.bytes + BATCH * flood.message_length + flood.number_offset, 0xFF, mark_length);
+    for (size_t i = flood.devices; i < signals; i++) {
+        memset(flood.bytes + i * flood.message_length + flood.number_offset, 0xFF, mark_length);
+    }
     return flood;
 }
 
@@ -149,7 +153,8 @@ void flood_send(struct flood *flood, DBusConnection *connection) {
         sent += count;
     }
     if (flood->rssi_offset != 0) touch(flood, flood->devices, (uint32_t)flood->total);
-    write_all(descriptor, flood->bytes + flood->devices * flood->message_length, flood->message_length);
+    write_all(
+        descriptor, flood->bytes + flood->devices * flood->message_length, flood->sentinels * flood->message_length);
 }
 
 void flood_free(struct flood *flood) {

@@ -8,11 +8,11 @@
 
 #include "Properties.h"
 
-/// Signals of one length, back to back in wire form, the sentinel's last.
+/// Signals of one length, back to back in wire form, the sentinels last.
 struct flood {
     uint8_t *bytes;
     size_t message_length;
-    size_t devices;
+    size_t devices, sentinels;
     size_t total;
     /// Where RSSI and the manufacturer's bytes stand within each message; updates change both, as a real radio would.
     size_t rssi_offset, manufacturer_offset;
@@ -26,8 +26,9 @@ struct flood flood_discovery(const struct device *devices, size_t count, const s
 /// PropertiesChanged with RSSI and ManufacturerData, `total` of them round robin over the devices, then the sentinel's.
 struct flood flood_updates(const struct device *devices, size_t count, size_t total, const struct device *sentinel);
 
-/// One signal again and again, with its number where `mark` stands now; the sentinel's number is all ones.
-struct flood flood_of_one(DBusMessage *message, const void *mark, size_t mark_length, size_t total);
+/// Signals round robin again and again, with their numbers where `mark` stands now. Last of all is one of each whose number
+/// is all ones.
+struct flood flood_of(DBusMessage **messages, size_t count, const void *mark, size_t mark_length, size_t total);
 
 /// Writes everything, however little the descriptor takes at a time.
 void write_all(int descriptor, const uint8_t *bytes, size_t length);

@@ -286,9 +286,10 @@ static void set_notifying(DBusConnection *connection, DBusMessage *call, dbus_bo
     answer(connection, call);
 }
 
-DBusHandlerResult peripheral_answer(DBusConnection *connection, DBusMessage *call, struct peripheral *peripheral) {
-    if (peripheral->device == NULL) return DBUS_HANDLER_RESULT_NOT_YET_HANDLED;
+dbus_bool_t peripheral_answer(DBusConnection *connection, DBusMessage *call, struct peripheral *peripheral) {
     struct device *device = peripheral->device;
+    // The paths of all devices have one length.
+    if (strncmp(dbus_message_get_path(call), device->path, strlen(device->path)) != 0) return FALSE;
     if (dbus_message_is_method_call(call, "org.bluez.Device1", "Connect")) {
         post(connection, device_flag(device, "Connected", TRUE));
         answer(connection, call);
@@ -311,21 +312,23 @@ DBusHandlerResult peripheral_answer(DBusConnection *connection, DBusMessage *cal
     } else if (dbus_message_is_method_call(call, "org.bluez.GattCharacteristic1", "StopNotify")) {
         set_notifying(connection, call, FALSE);
     } else {
-        return DBUS_HANDLER_RESULT_NOT_YET_HANDLED;
+        return FALSE;
     }
-    return DBUS_HANDLER_RESULT_HANDLED;
+    return TRUE;
 }
 
 // Notifications
 
-struct flood flood_notifications(const struct peripheral *peripheral, size_t size, size_t total) {
+struct flood flood_notifications(const struct peripheral *peripherals, size_t count, size_t size, size_t total) {
     uint8_t value[LONGEST_VALUE] = {0xA5, 0x5A, 0xA5, 0x5A};
-    const struct attribute first = attribute_at(peripheral, 0, 1);
-    if (size < sizeof(uint32_t) || size > sizeof value) return (struct flood){0};
+    if (count == 0 || size < sizeof(uint32_t) || size > sizeof value) return (struct flood){0};
     for (size_t i = sizeof(uint32_t); i < size; i++) value[i] = (uint8_t)i;
-    DBusMessage *message = value_changed(first.path, value, size);
-    const struct flood flood = flood_of_one(message, value, sizeof(uint32_t), total);
-    dbus_message_unref(message);
+    DBusMessage **messages = malloc(count * sizeof *messages);
+    if (messages == NULL) abort();
+    for (size_t i = 0; i < count; i++) messages[i] = value_changed(attribute_at(&peripherals[i], 0, 1).path, value, size);
+    const struct flood flood = flood_of(messages, count, value, sizeof(uint32_t), total);
+    for (size_t i = 0; i < count; i++) dbus_message_unref(messages[i]);
+    free(messages);
     return flood;
 }
 

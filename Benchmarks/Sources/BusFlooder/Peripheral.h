@@ -27,11 +27,11 @@ struct peripheral {
 /// So many services with so many characteristics each, every one readable and with notifications.
 void peripheral_make(struct peripheral *peripheral, struct device *device, size_t services, size_t characteristics);
 
-/// Answers a call to the device or to one of its attributes.
-DBusHandlerResult peripheral_answer(DBusConnection *connection, DBusMessage *call, struct peripheral *peripheral);
+/// Answers a call to the device or to one of its attributes; false: it is another call.
+dbus_bool_t peripheral_answer(DBusConnection *connection, DBusMessage *call, struct peripheral *peripheral);
 
-/// Changes of the first characteristic's value, numbered in their first four bytes; the last has all ones there.
-struct flood flood_notifications(const struct peripheral *peripheral, size_t size, size_t total);
+/// Changes of the first characteristics' values, numbered in their first four bytes; the last of each has all ones there.
+struct flood flood_notifications(const struct peripheral *peripherals, size_t count, size_t size, size_t total);
 
 /// The same through the acquired socket, as fast as the other side reads. -1: nobody has acquired it.
 int peripheral_send_packets(const struct peripheral *peripheral, size_t size, size_t total);

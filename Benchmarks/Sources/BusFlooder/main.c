@@ -1,12 +1,15 @@
 // A pretend bluetoothd that floods its bus, driven line by line through standard input:
 //
-//     discover N     prepares InterfacesAdded for N devices and a sentinel; answers "prepared"
+//     discover N F   prepares InterfacesAdded for N devices and a sentinel, after the first F; answers "prepared"
 //     update U D     prepares U updates round robin over the first D devices, and the sentinel's; answers "prepared"
 //     go             sends what was prepared; answers "sent N"
-//     peripheral S C announces a device with S services of C characteristics each that can be connected; answers "ready"
-//     notify N SIZE  prepares N notifications of the first characteristic, and the sentinel; answers "prepared"
+//     peripheral S C D announces D devices with S services of C characteristics each that can be connected; answers
+//                    "ready"
+//     notify N SIZE  prepares N notifications of the first characteristics, round robin over those devices, and a
+//                    sentinel of each; answers "prepared"
 //     packets N SIZE the same through the socket that was acquired; answers "prepared"
 //
+// F is 0 and D is 1 where they are not given.
 // It owns org.bluez on the bus given as its argument, says "ready" then, and ends with its standard input.
 
 #include <poll.h>
@@ -47,15 +50,23 @@ static DBusConnection *own_bluez(const char *address) {
     return connection;
 }
 
-static void prepare_discovery(size_t count) {
-    if (count == 0) die("discover: at least one device");
-    room.devices = realloc(room.devices, count * sizeof *room.devices);
+/// Makes devices after the first ones.
+static void make_devices(size_t count, size_t first) {
+    if (count == 0 || first > room.announced) die("at least one device, after those that there are");
+    room.announced = first + count;
+    room.devices = realloc(room.devices, room.announced * sizeof *room.devices);
     if (room.devices == NULL) die("out of memory");
-    for (size_t i = 0; i < count; i++) device_make(&room.devices[i], (uint32_t)i + 1);
+    for (size_t i = first; i < room.announced; i++) device_make(&room.devices[i], (uint32_t)i + 1);
     device_make_sentinel(&sentinel);
+    // Another strength each time: a device that is added again without a change is no event.
+    static int16_t strength = -40;
+    sentinel.rssi = strength--;
+}
+
+static void prepare_discovery(size_t count, size_t first) {
+    make_devices(count, first);
     flood_free(&prepared);
-    prepared = flood_discovery(room.devices, count, &sentinel);
-    room.announced = count;
+    prepared = flood_discovery(room.devices + first, count, &sentinel);
 }
 
 static void prepare_updates(size_t total, size_t count) {
@@ -64,15 +75,16 @@ static void prepare_updates(size_t total, size_t count) {
     prepared = flood_updates(room.devices, count, total, &sentinel);
 }
 
-static void prepare_peripheral(DBusConnection *connection, size_t services, size_t characteristics) {
-    room.devices = realloc(room.devices, sizeof *room.devices);
-    if (room.devices == NULL) die("out of memory");
-    device_make(&room.devices[0], 1);
-    room.devices[0].is_paired = TRUE;
-    device_make_sentinel(&sentinel);
-    room.announced = 1;
-    peripheral_make(&room.peripheral, room.devices, services, characteristics);
-    struct flood announcement = flood_discovery(room.devices, 1, &sentinel);
+static void prepare_peripherals(DBusConnection *connection, size_t services, size_t characteristics, size_t count) {
+    make_devices(count, 0);
+    room.peripherals = realloc(room.peripherals, count * sizeof *room.peripherals);
+    if (room.peripherals == NULL) die("out of memory");
+    room.connectable = count;
+    for (size_t i = 0; i < count; i++) {
+        room.devices[i].is_paired = TRUE;
+        peripheral_make(&room.peripherals[i], &room.devices[i], services, characteristics);
+    }
+    struct flood announcement = flood_discovery(room.devices, count, &sentinel);
     flood_send(&announcement, connection);
     flood_free(&announcement);
 }
@@ -80,13 +92,15 @@ static void prepare_peripheral(DBusConnection *connection, size_t services, size
 static void prepare_notifications(size_t total, size_t size) {
     flood_free(&prepared);
     packets = 0;
-    prepared = flood_notifications(&room.peripheral, size, total);
-    if (prepared.bytes == NULL) die("notify: a size of 4 to 512");
+    prepared = flood_notifications(room.peripherals, room.connectable, size, total);
+    if (prepared.bytes == NULL) die("notify: a size of 4 to 512, and a peripheral");
 }
 
 static void go(DBusConnection *connection) {
     if (packets > 0) {
-        if (peripheral_send_packets(&room.peripheral, packet_size, packets) < 0) die("nobody has acquired a socket");
+        if (room.connectable == 0 || peripheral_send_packets(room.peripherals, packet_size, packets) < 0) {
+            die("nobody has acquired a socket");
+        }
         printf("sent %zu\n", packets);
     } else {
         flood_send(&prepared, connection);
@@ -96,15 +110,15 @@ static void go(DBusConnection *connection) {
 }
 
 static void obey(const char *command, DBusConnection *connection) {
-    size_t first = 0, second = 0;
-    if (sscanf(command, "discover %zu", &first) == 1) {
-        prepare_discovery(first);
+    size_t first = 0, second = 0, third = 1;
+    if (sscanf(command, "discover %zu %zu", &first, &second) >= 1) {
+        prepare_discovery(first, second);
         say("prepared");
     } else if (sscanf(command, "update %zu %zu", &first, &second) == 2) {
         prepare_updates(first, second);
         say("prepared");
-    } else if (sscanf(command, "peripheral %zu %zu", &first, &second) == 2) {
-        prepare_peripheral(connection, first, second);
+    } else if (sscanf(command, "peripheral %zu %zu %zu", &first, &second, &third) >= 2) {
+        prepare_peripherals(connection, first, second, third);
         say("ready");
     } else if (sscanf(command, "notify %zu %zu", &first, &second) == 2) {
         prepare_notifications(first, second);

@@ -1,10 +1,11 @@
 // Our scanner, through the public API, under the same rules as the others: see BusScannerInC/main.c.
 //
-//     BusScannerInSwift immediate|default [advertisements]
+//     BusScannerInSwift immediate|default [advertisements] [growth]
 //
 // An event is an element of the stream. Of each, the handler reads the address and the strength, and with
-// `advertisements` the manufacturer data in Core Bluetooth's form as well, as a decoder of beacons would. The bus is the
-// one that DBUS_SYSTEM_BUS_ADDRESS names.
+// `advertisements` the manufacturer data in Core Bluetooth's form as well, as a decoder of beacons would. With `growth`
+// the manager remembers up to a million peripherals, and their number, which takes time for each, is not reported. The
+// bus is the one that DBUS_SYSTEM_BUS_ADDRESS names.
 
 import BlueCapKit
 import Foundation
@@ -12,7 +13,12 @@ import Synchronization
 
 @main
 struct BusScannerInSwift {
-    private static let manager = CentralManager()
+    private static let growth = CommandLine.arguments.contains("growth")
+    private static let manager: CentralManager = {
+        do {
+            return try CentralManager(configuration: .init(maximumPeripherals: growth ? 1_000_000 : 16_384))
+        } catch { fail("\(error)") }
+    }()
     private static let sentinel = BluetoothAddress(rawValue: 0xFFFF_FFFF_FFFF)
     private static let received = Atomic<Int>(0)
     /// What was read goes here, so that no reading can be left out as useless.
@@ -24,7 +30,7 @@ struct BusScannerInSwift {
             switch words.popFirst() {
             case "immediate": ImmediateContext()
             case "default": QueueContext.futuresDefault
-            default: fail("usage: BusScannerInSwift immediate|default [advertisements]")
+            default: fail("usage: BusScannerInSwift immediate|default [advertisements] [growth]")
             }
         let readsAdvertisements = words.first == "advertisements"
 
@@ -51,7 +57,8 @@ struct BusScannerInSwift {
             received.add(1, ordering: .relaxed)
             return
         }
-        say("received \(received.exchange(0, ordering: .relaxed)) devices \(manager.peripherals.count)")
+        let devices = growth ? "" : " devices \(manager.peripherals.count)"
+        say("received \(received.exchange(0, ordering: .relaxed))\(devices)")
     }
 
     private static func say(_ line: String) {
