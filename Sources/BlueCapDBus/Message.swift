@@ -23,6 +23,7 @@ package final class Message: @unchecked Sendable {
     /// Whether all descriptors could be added. If the process has no free descriptor, the message is not sent.
     let isComplete: Bool
     let descriptors: [OwnedDescriptor]
+    // These two change only while nothing else retains the message, so the runtime need not check the accesses.
     /// The memory of a received message.
     @exclusivity(unchecked) private var slab: Slab?
     @exclusivity(unchecked) private var receivedHeader: MessageHeader
