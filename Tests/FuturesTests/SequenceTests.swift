@@ -25,6 +25,13 @@ final class SequenceTests: XCTestCase {
         XCTAssertEqual([Future<Int>]().firstCompleted().result?.error as? FuturesError, .noSuchElement)
     }
 
+    func testOrderedElementsAreSortedAndEqualOnesKeepTheirOrder() {
+        XCTAssertEqual([3, 1, 2].ordered(), [1, 2, 3])
+        XCTAssertEqual([Int]().ordered(), [])
+        let words = (0..<200).map { (key: $0 * 7 % 5, place: $0) }.ordered { $0.key < $1.key }
+        for (word, next) in zip(words, words.dropFirst()) { XCTAssert((word.key, word.place) < (next.key, next.place)) }
+    }
+
     func testAFoldCombinesInTheOrderOfTheSequence() {
         let promises = (0..<4).map { _ in Promise<Int>() }
         let folded = promises.map(\.future).fold(context: immediate, initial: "") { $0 + "\($1)" }

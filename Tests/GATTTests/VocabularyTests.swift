@@ -54,5 +54,20 @@ final class AssignedNumbersTests: XCTestCase {
         XCTAssertEqual(AssignedNumbers.appearanceName(0x00C1), "Watch")
         XCTAssertEqual(AssignedNumbers.appearanceName(0x03C2), "Mouse")
         XCTAssertNil(AssignedNumbers.appearanceName(0))
+        XCTAssertEqual(AssignedNumbers.appearanceName(0x0A40), "Hearing Aid")
+    }
+
+    func testEveryLineOfTheTablesIsFound() {
+        func count(_ name: (CBUUID) -> String?) -> Int {
+            (0...0xFFFF as ClosedRange<UInt32>).count { name(CBUUID($0)) != nil }
+        }
+        XCTAssertEqual(count(AssignedNumbers.serviceName), 77)
+        XCTAssertEqual(count(AssignedNumbers.descriptorName), 18)
+        XCTAssertEqual(count(AssignedNumbers.characteristicName), 8)
+        XCTAssertEqual((0...0xFFFF as ClosedRange<UInt16>).count { AssignedNumbers.companyName($0) != nil }, 104)
+        // 51 categories of 64 appearances; the eight with their own names belong to one of them.
+        XCTAssertEqual((0...0xFFFF as ClosedRange<UInt16>).count { AssignedNumbers.appearanceName($0) != nil }, 51 * 64)
+        XCTAssertEqual(AssignedNumbers.descriptorName(CBUUID(0x2911)), "Valid Range and Accuracy")
+        XCTAssertEqual(AssignedNumbers.characteristicName(CBUUID(0x2A05)), "Service Changed")
     }
 }
