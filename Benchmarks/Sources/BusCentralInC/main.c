@@ -1,11 +1,12 @@
 // The floor: a central on libdbus alone, that decodes only what a central needs and keeps it by path.
 //
-//     BusCentralInC BUS-ADDRESS notify|acquire|read|resolve [threaded]
+//     BusCentralInC BUS-ADDRESS notify|acquire|read|write|resolve [threaded]
 //
 // It connects the one device, waits for its services and says "ready" (`resolve` says so at once). Then
 //
 //     notify, acquire   says "received N" at the sentinel, the values before it counted: by signals, or by the socket
-//     read              at "go N W" reads N times, of W characteristics at once: "took N SECONDS MEDIAN P99" (microseconds)
+//     read, write       at "go N W" reads or writes N times, W characteristics at once: "took N SECONDS MEDIAN P99"
+//                       (microseconds)
 //     resolve           at "go N" connects, waits for all services and disconnects N times: the same
 
 #include <dbus/dbus.h>
@@ -25,7 +26,7 @@ static DBusConnection *bus;
 static size_t received;
 static int is_resolved;
 
-/// Reads of one characteristic, one after the other.
+/// Reads or writes of one characteristic, one after the other.
 struct lane {
     const char *path;
     double start;
@@ -33,6 +34,7 @@ struct lane {
 
 static double *latencies;
 static size_t to_send, answered, total;
+static int is_writing;
 
 static void die(const char *reason) {
     fprintf(stderr, "BusCentralInC: %s\n", reason);
@@ -171,7 +173,26 @@ static DBusMessage *attribute_call(const char *path, const char *member) {
     DBusMessageIter body, options;
     if (strcmp(member, "StartNotify") == 0) return message;
     dbus_message_iter_init_append(message, &body);
+    const int writes = strcmp(member, "WriteValue") == 0;
+    if (writes) {
+        static const uint8_t value[20];
+        const uint8_t *start = value;
+        DBusMessageIter bytes;
+        dbus_message_iter_open_container(&body, DBUS_TYPE_ARRAY, "y", &bytes);
+        dbus_message_iter_append_fixed_array(&bytes, DBUS_TYPE_BYTE, &start, sizeof value);
+        dbus_message_iter_close_container(&body, &bytes);
+    }
     dbus_message_iter_open_container(&body, DBUS_TYPE_ARRAY, "{sv}", &options);
+    if (writes) {
+        const char *name = "type", *type = "request";
+        DBusMessageIter entry, variant;
+        dbus_message_iter_open_container(&options, DBUS_TYPE_DICT_ENTRY, NULL, &entry);
+        dbus_message_iter_append_basic(&entry, DBUS_TYPE_STRING, &name);
+        dbus_message_iter_open_container(&entry, DBUS_TYPE_VARIANT, "s", &variant);
+        dbus_message_iter_append_basic(&variant, DBUS_TYPE_STRING, &type);
+        dbus_message_iter_close_container(&entry, &variant);
+        dbus_message_iter_close_container(&options, &entry);
+    }
     dbus_message_iter_close_container(&body, &options);
     return message;
 }
@@ -208,43 +229,44 @@ static void report(double seconds) {
     free(latencies);
 }
 
-static void read_next(struct lane *lane);
+static void send_next(struct lane *lane);
 
-static void read_answered(DBusPendingCall *pending, void *data) {
+static void call_answered(DBusPendingCall *pending, void *data) {
     struct lane *const lane = data;
     DBusMessage *reply = dbus_pending_call_steal_reply(pending);
     const uint8_t *bytes = NULL;
     int length = 0;
     latencies[answered++] = now() - lane->start;
-    if (!dbus_message_get_args(
-            reply, NULL, DBUS_TYPE_ARRAY, DBUS_TYPE_BYTE, &bytes, &length, DBUS_TYPE_INVALID)) {
-        die("a read was refused");
+    if (is_writing ? dbus_message_get_type(reply) != DBUS_MESSAGE_TYPE_METHOD_RETURN
+                   : !dbus_message_get_args(
+                         reply, NULL, DBUS_TYPE_ARRAY, DBUS_TYPE_BYTE, &bytes, &length, DBUS_TYPE_INVALID)) {
+        die("a call was refused");
     }
     dbus_message_unref(reply);
     dbus_pending_call_unref(pending);
-    read_next(lane);
+    send_next(lane);
 }
 
-static void read_next(struct lane *lane) {
+static void send_next(struct lane *lane) {
     if (to_send == 0) return;
     to_send--;
-    DBusMessage *message = attribute_call(lane->path, "ReadValue");
+    DBusMessage *message = attribute_call(lane->path, is_writing ? "WriteValue" : "ReadValue");
     DBusPendingCall *pending = NULL;
     lane->start = now();
     if (!dbus_connection_send_with_reply(bus, message, &pending, 10000) || pending == NULL) die("out of memory");
-    dbus_pending_call_set_notify(pending, read_answered, lane, NULL);
+    dbus_pending_call_set_notify(pending, call_answered, lane, NULL);
     dbus_message_unref(message);
 }
 
-static void measure_reads(size_t width) {
+static void measure_calls(size_t width) {
     static struct lane lanes[ATTRIBUTES];
-    if (width > characteristic_count()) die("more reads under way than characteristics");
+    if (width > characteristic_count()) die("more calls under way than characteristics");
     to_send = total;
     answered = 0;
     const double start = now();
     for (size_t i = 0; i < width; i++) {
         lanes[i].path = attribute_characteristic(i)->path;
-        read_next(&lanes[i]);
+        send_next(&lanes[i]);
     }
     while (answered < total) turn();
     report(now() - start);
@@ -264,14 +286,14 @@ static void measure_connections(void) {
     report(now() - start);
 }
 
-static void obey(int is_reading) {
+static void obey(int is_calling) {
     char line[64];
     while (fgets(line, sizeof line, stdin) != NULL) {
         size_t width = 1;
         if (sscanf(line, "go %zu %zu", &total, &width) < 1) die("not a command");
         latencies = calloc(total, sizeof *latencies);
         if (latencies == NULL) die("out of memory");
-        if (is_reading) measure_reads(width); else measure_connections();
+        if (is_calling) measure_calls(width); else measure_connections();
     }
 }
 
@@ -295,7 +317,7 @@ static void *sleep_for_ever(void *nothing) {
 }
 
 int main(int count, char **arguments) {
-    if (count < 3) die("usage: BusCentralInC BUS-ADDRESS notify|acquire|read|resolve [threaded]");
+    if (count < 3) die("usage: BusCentralInC BUS-ADDRESS notify|acquire|read|write|resolve [threaded]");
     const char *mode = arguments[2];
     pthread_t thread;
     // See BusScannerInC: what glibc's locks cost in a process with more than one thread.
@@ -321,7 +343,8 @@ int main(int count, char **arguments) {
     }
     puts("ready");
     fflush(stdout);
-    if (strcmp(mode, "notify") != 0) obey(strcmp(mode, "read") == 0);
+    is_writing = strcmp(mode, "write") == 0;
+    if (strcmp(mode, "notify") != 0) obey(is_writing || strcmp(mode, "read") == 0);
     while (strcmp(mode, "notify") == 0) turn();
     return 0;
 }

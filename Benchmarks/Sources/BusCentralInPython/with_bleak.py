@@ -30,18 +30,21 @@ def attributes(client: BleakClient) -> int:
     return sum(1 + len(service.characteristics) for service in client.services)
 
 
-async def read(client: BleakClient, characteristics: list, total: int) -> None:
+async def call(client: BleakClient, characteristics: list, total: int, *, writes: bool) -> None:
     latencies: list[float] = []
     left = iter(range(total))
 
-    async def reader(characteristic) -> None:
+    async def caller(characteristic) -> None:
         for _ in left:
             start = time.monotonic()
-            await client.read_gatt_char(characteristic)
+            if writes:
+                await client.write_gatt_char(characteristic, bytes(20), response=True)
+            else:
+                await client.read_gatt_char(characteristic)
             latencies.append(time.monotonic() - start)
 
     start = time.monotonic()
-    await asyncio.gather(*map(reader, characteristics))
+    await asyncio.gather(*map(caller, characteristics))
     report(latencies, time.monotonic() - start)
 
 
@@ -82,8 +85,8 @@ async def main(mode: str) -> None:
     loop = asyncio.get_running_loop()
     while line := await loop.run_in_executor(None, sys.stdin.readline):
         _, total, *width = line.split()
-        if mode == "read":
-            await read(client, characteristics[: int(width[0])], int(total))
+        if mode in ("read", "write"):
+            await call(client, characteristics[: int(width[0])], int(total), writes=mode == "write")
         else:
             await connect(client, int(total))
 

@@ -1,8 +1,8 @@
 // Our central, through the public API, under the same rules as the others: see BusCentralInC/main.c.
 //
-//     BusCentralInSwift notify|acquire|read|resolve [PERIPHERALS] immediate|default
+//     BusCentralInSwift notify|acquire|read|write|resolve [PERIPHERALS] immediate|default|async|executor
 //
-// Handlers run on that context. With several peripherals, `notify` subscribes to each; the others use one. The bus is the one that DBUS_SYSTEM_BUS_ADDRESS names.
+// Handlers run on that context. With `async` and `executor` a task reads or writes, in a run, on Swift's threads or on the manager's executor. With several peripherals, `notify` subscribes to each; the others use one. The bus is the one that DBUS_SYSTEM_BUS_ADDRESS names.
 
 import BlueCapKit
 import Foundation
@@ -14,13 +14,17 @@ struct BusCentralInSwift {
         let words = CommandLine.arguments.dropFirst()
         let context: any ExecutionContext =
             switch words.last {
-            case "immediate": ImmediateContext()
+            case "immediate", "async", "executor": ImmediateContext()
             case "default": QueueContext.futuresDefault
-            default: fail("usage: BusCentralInSwift notify|acquire|read|resolve [PERIPHERALS] immediate|default")
+            default:
+                fail(
+                    "usage: BusCentralInSwift notify|acquire|read|write|resolve [PERIPHERALS] "
+                        + "immediate|default|async|executor")
             }
         guard let mode = words.first.flatMap(Mode.init) else { fail("no such mode") }
         let count = words.count > 2 ? words.dropFirst().first.flatMap { Int($0) } ?? 1 : 1
-        let central = Central(mode: mode, context: context, count: count)
+        let task = words.last.flatMap(TaskPlace.init)
+        let central = Central(mode: mode, context: context, task: task, count: count)
         central.start()
         while let line = readLine() {
             let numbers = line.split(separator: " ").dropFirst().compactMap { Int($0) }
@@ -31,13 +35,19 @@ struct BusCentralInSwift {
 }
 
 enum Mode: String {
-    case notify, acquire, read, resolve
+    case notify, acquire, read, write, resolve
+}
+
+/// Where a task calls, if one does.
+enum TaskPlace: String {
+    case async, executor
 }
 
 /// One at a time is what the driver asks, and handlers come one after another: no lock is needed, and none is measured.
 final class Central: @unchecked Sendable {
     private let mode: Mode
     private let context: any ExecutionContext
+    private let task: TaskPlace?
     /// How many peripherals are connected, and how many of them are not subscribed to yet.
     private let count: Int
     private var unsubscribed: Int
@@ -48,15 +58,17 @@ final class Central: @unchecked Sendable {
     /// The peripherals whose last notification has arrived.
     private let ended = Atomic<Int>(0)
 
+    private static let value = Data(count: 20)
     private var latencies: [Double] = []
     private var total = 0
     private var unsent = 0
     private var startedAt = 0.0
     private var begin = 0.0
 
-    init(mode: Mode, context: any ExecutionContext, count: Int) {
+    init(mode: Mode, context: any ExecutionContext, task: TaskPlace?, count: Int) {
         self.mode = mode
         self.context = context
+        self.task = task
         (self.count, unsubscribed) = (count, count)
     }
 
@@ -107,7 +119,7 @@ final class Central: @unchecked Sendable {
         switch mode {
         case .notify: subscribe(found[0], over: .signals)
         case .acquire: subscribe(found[0], over: .socket)
-        case .read, .resolve: say("ready")
+        case .read, .write, .resolve: say("ready")
         }
     }
 
@@ -142,26 +154,52 @@ final class Central: @unchecked Sendable {
         latencies.reserveCapacity(total)
         unsent = total
         startedAt = now()
-        if mode == .read {
+        if let task, let peripheral, mode != .resolve {
+            call(total, of: peripheral, on: task == .executor ? manager.executor : nil)
+        } else if mode == .read || mode == .write {
             // On their context, like all that follows.
-            context.execute { [self] in for characteristic in characteristics.prefix(width) { readNext(characteristic) }
+            context.execute { [self] in for characteristic in characteristics.prefix(width) { callNext(characteristic) }
             }
         } else if let peripheral {
             connect(peripheral)
         }
     }
 
-    private func readNext(_ characteristic: Characteristic) {
+    private func callNext(_ characteristic: Characteristic) {
         guard unsent > 0 else { return }
         unsent -= 1
         let sent = now()
-        let answer: Future<Characteristic> = characteristic.read(timeout: 10)
+        let answer: Future<Characteristic> =
+            mode == .read ? characteristic.read(timeout: 10) : characteristic.write(data: Self.value, timeout: 10)
         answer.onSuccess(context: context) { [self] characteristic in
-            guard characteristic.dataValue?.count == 20 else { fail("a value of another length") }
+            guard mode == .write || characteristic.dataValue?.count == 20 else { fail("a value of another length") }
             latencies.append(now() - sent)
-            if latencies.count == total { report() } else { readNext(characteristic) }
+            if latencies.count == total { report() } else { callNext(characteristic) }
         }
         answer.onFailure(context: context) { fail("\($0)") }
+    }
+
+    /// Reads or writes the first characteristic in a task, one call after another.
+    private func call(_ total: Int, of peripheral: Peripheral, on executor: (any TaskExecutor)?) {
+        guard let first = characteristics.first, let service = first.service else { fail("no characteristic") }
+        let identifier = CharacteristicIdentifier(uuid: first.uuid, service: ServiceIdentifier(uuid: service.uuid))
+        Task(executorPreference: executor) { [self] in
+            do {
+                try await peripheral.run(timeout: .seconds(600)) { [self] connected in
+                    for _ in 0..<total {
+                        let sent = now()
+                        switch mode {
+                        case .write: try await connected.write(Self.value, to: identifier)
+                        default: _ = try await connected.read(identifier) as Data
+                        }
+                        latencies.append(now() - sent)
+                    }
+                }
+                report()
+            } catch {
+                fail("\(error)")
+            }
+        }
     }
 
     private func cycleEnded() {

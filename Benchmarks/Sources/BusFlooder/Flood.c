@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /// How many messages go to the kernel in one write.
@@ -138,16 +139,27 @@ void write_all(int descriptor, const uint8_t *bytes, size_t length) {
     }
 }
 
-void flood_send(struct flood *flood, DBusConnection *connection) {
+void flood_send(struct flood *flood, DBusConnection *connection, size_t rate) {
     int descriptor = -1;
     // Nothing of libdbus's own may stand half written: from here to the end its socket is ours.
     dbus_connection_flush(connection);
     if (!dbus_connection_get_unix_fd(connection, &descriptor)) die("the bus has no socket");
+    struct timespec next;
+    clock_gettime(CLOCK_MONOTONIC, &next);
     for (size_t sent = 0; sent < flood->total;) {
         const size_t first = sent % flood->devices;
         size_t count = flood->devices - first;
         if (count > BATCH) count = BATCH;
         if (count > flood->total - sent) count = flood->total - sent;
+        if (rate > 0) {
+            count = 1;
+            next.tv_nsec += (long)(1000000000 / rate);
+            if (next.tv_nsec >= 1000000000) {
+                next.tv_sec++;
+                next.tv_nsec -= 1000000000;
+            }
+            clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+        }
         for (size_t i = 0; i < count; i++) touch(flood, first + i, (uint32_t)(sent + i));
         write_all(descriptor, flood->bytes + first * flood->message_length, count * flood->message_length);
         sent += count;

@@ -33,7 +33,8 @@ struct flood flood_of(DBusMessage **messages, size_t count, const void *mark, si
 /// Writes everything, however little the descriptor takes at a time.
 void write_all(int descriptor, const uint8_t *bytes, size_t length);
 
-/// Sends it all, as fast as the bus takes it. The bus stops reading when too much is under way, so nothing is lost.
-void flood_send(struct flood *flood, DBusConnection *connection);
+/// Sends it all, `rate` signals a second, or with 0 as fast as the bus takes it. The bus stops reading when too much is under
+/// way, so nothing is lost.
+void flood_send(struct flood *flood, DBusConnection *connection, size_t rate);
 
 void flood_free(struct flood *flood);

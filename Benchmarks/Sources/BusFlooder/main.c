@@ -2,14 +2,14 @@
 //
 //     discover N F   prepares InterfacesAdded for N devices and a sentinel, after the first F; answers "prepared"
 //     update U D     prepares U updates round robin over the first D devices, and the sentinel's; answers "prepared"
-//     go             sends what was prepared; answers "sent N"
+//     go R           sends what was prepared, R signals a second; answers "sent N"
 //     peripheral S C D announces D devices with S services of C characteristics each that can be connected; answers
 //                    "ready"
 //     notify N SIZE  prepares N notifications of the first characteristics, round robin over those devices, and a
 //                    sentinel of each; answers "prepared"
 //     packets N SIZE the same through the socket that was acquired; answers "prepared"
 //
-// F is 0 and D is 1 where they are not given.
+// F is 0 and D is 1 where they are not given. Without R, or with 0, the bus takes as many as it can.
 // It owns org.bluez on the bus given as its argument, says "ready" then, and ends with its standard input.
 
 #include <poll.h>
@@ -85,7 +85,7 @@ static void prepare_peripherals(DBusConnection *connection, size_t services, siz
         peripheral_make(&room.peripherals[i], &room.devices[i], services, characteristics);
     }
     struct flood announcement = flood_discovery(room.devices, count, &sentinel);
-    flood_send(&announcement, connection);
+    flood_send(&announcement, connection, 0);
     flood_free(&announcement);
 }
 
@@ -96,14 +96,14 @@ static void prepare_notifications(size_t total, size_t size) {
     if (prepared.bytes == NULL) die("notify: a size of 4 to 512, and a peripheral");
 }
 
-static void go(DBusConnection *connection) {
+static void go(DBusConnection *connection, size_t rate) {
     if (packets > 0) {
         if (room.connectable == 0 || peripheral_send_packets(room.peripherals, packet_size, packets) < 0) {
             die("nobody has acquired a socket");
         }
         printf("sent %zu\n", packets);
     } else {
-        flood_send(&prepared, connection);
+        flood_send(&prepared, connection, rate);
         printf("sent %zu\n", prepared.total);
     }
     fflush(stdout);
@@ -126,7 +126,7 @@ static void obey(const char *command, DBusConnection *connection) {
     } else if (sscanf(command, "packets %zu %zu", &packets, &packet_size) == 2) {
         say("prepared");
     } else if (strncmp(command, "go", 2) == 0 && (packets > 0 || prepared.bytes != NULL)) {
-        go(connection);
+        go(connection, sscanf(command, "go %zu", &first) == 1 ? first : 0);
     } else {
         die("not a command, or nothing prepared");
     }
