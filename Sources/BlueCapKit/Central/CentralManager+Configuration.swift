@@ -46,7 +46,7 @@ extension CentralManager {
         ///
         /// The metadata has `adapter`, `peripheral` (its address), `service`, `characteristic` and `operation`, where there
         /// is one. Values of characteristics, passkeys and keys are never logged. The handler is called on the thread that
-        /// communicates with the bus, and must return quickly.
+        /// communicates with the bus, or inside a read or a write on the thread that makes it, and must return quickly.
         public var logger: Logger?
 
         /// Creates a configuration; each property has its default unless it is given. The manager checks the values.
