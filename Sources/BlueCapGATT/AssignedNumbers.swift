@@ -21,7 +21,8 @@ public enum AssignedNumbers {
     }
 
     /// Returns the names that the lines of `text` give to hexadecimal numbers. A dictionary literal of so many entries takes the
-    /// compiler as long as a file of code.
+    /// compiler as long as a file of code. Like such a literal with a number twice, a line in another form traps: the texts are
+    /// those of this module, and a test reads each.
     static func names(_ text: StaticString) -> [UInt32: String] {
         Dictionary(
             uniqueKeysWithValues: text.description.split(separator: "\n").map { line in

@@ -101,8 +101,8 @@ package protocol EventLoop: AnyObject, Sendable {
     func post(_ work: @escaping @Sendable () -> Void)
 
     /// Runs the work inside this call, on the calling thread and as a part of the loop, if the loop sleeps and nothing waits
-    /// for it. Returns whether it has run. Any thread but the loop's. The work must not run code of an application, which may
-    /// hold locks when it calls, and must be short: the loop waits for it.
+    /// for it. Returns whether it has run. Any thread; false on the loop itself. The work must not run code of an application,
+    /// which may hold locks when it calls, and must be short: the loop waits for it.
     func performIfIdle(_ work: () -> Void) -> Bool
 
     /// Runs the work on the loop once, that many seconds from now. Any thread.

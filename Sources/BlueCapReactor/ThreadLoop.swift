@@ -72,8 +72,8 @@ package final class ThreadLoop: EventLoop {
 /// It sleeps on a semaphore until the first descriptor is watched, and in epoll from then on: a process without free
 /// descriptors still has its timers and its posted work.
 ///
-/// The loop is the work of whoever holds its turn. The thread holds the turn except while it sleeps; then another thread may
-/// take it for a moment (`performIfIdle`), and is the loop's thread meanwhile.
+/// A thread needs the turn to run the loop's work. The loop's own thread has it except while it sleeps; then another thread can
+/// take it for a moment (`performIfIdle`), and is the loop's current thread until it returns it.
 ///
 /// Unchecked, because only the holder of the turn uses `watches`, `registered` and `poller`.
 final class LoopThread: WatchingLoop, @unchecked Sendable {
@@ -278,6 +278,7 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
 
 /// The right to run a loop's work. Unlike `Locked`, its holder keeps it from one function to another.
 private final class Turn: Sendable {
+    // Unsafe to the compiler only: the address never changes, and the mutex is made for several threads.
     nonisolated(unsafe) private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
 
     init() { pthread_mutex_init(mutex, nil) }

@@ -2,7 +2,9 @@
 //
 //     BusCentralInSwift notify|acquire|read|write|resolve [PERIPHERALS] immediate|default|async|executor
 //
-// Handlers run on that context. With `async` and `executor` a task reads or writes, in a run, on Swift's threads or on the manager's executor. With several peripherals, `notify` subscribes to each; the others use one. The bus is the one that DBUS_SYSTEM_BUS_ADDRESS names.
+// Handlers run on that context. With `async` and `executor` a task reads or writes, in a run, on Swift's threads or on the
+// manager's executor. With several peripherals, `notify` subscribes to each; the others use one. The bus is the one that
+// DBUS_SYSTEM_BUS_ADDRESS names.
 
 import BlueCapKit
 import Foundation

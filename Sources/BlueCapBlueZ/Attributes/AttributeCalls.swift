@@ -27,8 +27,9 @@ extension DaemonLink {
         return data.mapError(BlueZError.init)
     }
 
-    /// Writes a characteristic or a descriptor; of the reply only success counts (`done`). Without response, success means that `bluetoothd` has queued the value, of at
-    /// most MTU - 3 bytes; with one, a value that does not fit into one packet is sent in parts.
+    /// Writes a characteristic or a descriptor; of the reply only success counts (`done`). Without response, success means that
+    /// `bluetoothd` has queued the value, of at most MTU - 3 bytes; with one, a value that does not fit into one packet is sent in
+    /// parts.
     package func writeValue(
         _ key: AttributeKey, _ value: Data, type: CBCharacteristicWriteType, offset: Int = 0, timeout: Double,
         completion: @escaping Connection.Completion
@@ -102,7 +103,7 @@ struct AttributeMethod: Sendable {
     private init(_ member: StaticString, body: (inout MessageWriter) -> Void = { _ in }) {
         self.member = member
         calls = AttributeKind.allCases.map {
-            CallTemplate(destination: "org.bluez", interface: $0.table.interface, member: member, body: body)
+            CallTemplate(destination: BlueZName.owner, interface: $0.table.interface, member: member, body: body)
         }
     }
 

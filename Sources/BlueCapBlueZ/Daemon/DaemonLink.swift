@@ -411,6 +411,7 @@ extension InterfaceTable.Method where Target: DaemonCallee {
 /// The names that calls to `bluetoothd` begin with.
 enum BlueZName {
     static let service = "org.bluez"
+    static let owner: StaticString = "org.bluez"
     static let adapter = "org.bluez.Adapter1"
     static let device = "org.bluez.Device1"
     static let properties = "org.freedesktop.DBus.Properties"

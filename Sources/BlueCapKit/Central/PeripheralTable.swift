@@ -97,6 +97,7 @@ struct PeripheralTable {
     private func idle<R>(_ body: (PeripheralKey, borrowing PeripheralRecord.Listing) -> R?) -> [R] {
         compactMap { key, record in
             guard record.listing?.isListed == true, !record.isInUse else { return nil }
+            // Not bound to a name, which would copy it; the line above has found that there is one.
             return body(key, record.listing!)
         }
     }

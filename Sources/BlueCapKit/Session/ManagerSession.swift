@@ -285,25 +285,12 @@ extension ManagerSession {
         tryAgain()
         let (mustWake, areCalls) = core.withLock { core in
             decision(&core)
-            return (core.shell.mustWake(), core.shell.orders.areCalls)
+            let mustWake = core.shell.mustWake()
+            // If the loop need not be woken, orders of earlier decisions are pending too, maybe thousands.
+            return (mustWake, mustWake && core.shell.orders.areCalls)
         }
-        guard mustWake, !(areCalls && loop.performIfIdle(sendCalls)) else { return }
+        guard mustWake, !(areCalls && loop.performIfIdle { drain(callsOnly: true) }) else { return }
         loop.post { self.drain() }
-    }
-
-    /// Performs the pending orders as far as they are calls; the rest is for the loop's own thread. On the loop.
-    private func sendCalls() {
-        var orders: [Core.Orders.Order] = []
-        repeat {
-            orders.removeAll(keepingCapacity: true)
-            let isForLoop = core.withLock { core in
-                let isForLoop = !core.shell.orders.pending.isEmpty && !core.shell.orders.areCalls
-                if !isForLoop { core.shell.take(into: &orders) }
-                return isForLoop
-            }
-            if isForLoop { loop.post { self.drain() } }
-            perform(orders)
-        } while !orders.isEmpty
     }
 
     /// Makes `decision` unless the manager has ended. Returns whether it was made.
@@ -316,12 +303,18 @@ extension ManagerSession {
         return isOpen
     }
 
-    /// Performs the pending orders, and those that are added until that is done. On the loop.
-    func drain() {
+    /// Performs the pending orders, and those that are added until that is done. On the loop. With `callsOnly`, orders that are
+    /// more than calls are left to the loop's own thread.
+    func drain(callsOnly: Bool = false) {
         var orders: [Core.Orders.Order] = []
         while true {
             orders.removeAll(keepingCapacity: true)
-            core.withLock { $0.shell.take(into: &orders) }
+            let isForThread = core.withLock { core in
+                if callsOnly, !core.shell.orders.areCalls { return true }
+                core.shell.take(into: &orders)
+                return false
+            }
+            if isForThread { return loop.post { self.drain() } }
             guard !orders.isEmpty else { return }
             perform(orders)
         }
