@@ -33,6 +33,7 @@ final class ConnectionCore: @unchecked Sendable {
     /// The messages sent before the bus has accepted the connection.
     private var held: [Message] = []
     private var drainWaiters: [@Sendable () -> Void] = []
+    private var flood = FloodDetector()
 
     init(
         loop: any EventLoop, transport: any Transport, stateChanged: @escaping @Sendable (ConnectionState) -> Void
@@ -184,7 +185,9 @@ final class ConnectionCore: @unchecked Sendable {
 
 extension ConnectionCore: TransportReceiver {
     func received(_ message: Message) {
-        switch message.kind {
+        let kind = message.kind
+        flood.received(isSignal: kind == .signal)
+        switch kind {
         case .signal:
             signals.route(message)
         case .reply, .error:
@@ -204,6 +207,8 @@ extension ConnectionCore: TransportReceiver {
 
     func batchEnded() {
         for handler in batchHandlers { handler() }
+        // Who waits for a reply waits no longer than necessary.
+        if flood.batchEnded(at: loop.now), calls.inFlight == 0 { loop.restBeforeWait() }
     }
 
     func outputDrained() {

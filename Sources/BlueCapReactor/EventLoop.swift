@@ -105,6 +105,10 @@ package protocol EventLoop: AnyObject, Sendable {
     /// which may hold locks when it calls, and must be short: the loop waits for it.
     func performIfIdle(_ work: () -> Void) -> Bool
 
+    /// Says that descriptors are ready so often that a short rest before the next look at them saves more than it costs: each
+    /// look then finds several messages. Loop only; for the next wait. Posted work ends the rest.
+    func restBeforeWait()
+
     /// Runs the work on the loop once, that many seconds from now. Any thread.
     @discardableResult
     func schedule(after seconds: TimeInterval, _ work: @escaping @Sendable () -> Void) -> TimerID
@@ -134,6 +138,7 @@ extension EventLoop {
     package func beginWorkElsewhere() {}
     package func endWorkElsewhere() {}
     package func performIfIdle(_ work: () -> Void) -> Bool { false }
+    package func restBeforeWait() {}
     package func start() -> LoopShortage? { nil }
     package func prepareToWatch() -> LoopShortage? { nil }
 

@@ -40,6 +40,7 @@ package final class ThreadLoop: EventLoop {
     package var isCurrent: Bool { core.isCurrent }
     package func post(_ work: @escaping @Sendable () -> Void) { core.post(work) }
     package func performIfIdle(_ work: () -> Void) -> Bool { core.performIfIdle(work) }
+    package func restBeforeWait() { core.rests = true }
 
     @discardableResult
     package func schedule(after seconds: TimeInterval, _ work: @escaping @Sendable () -> Void) -> TimerID {
@@ -75,7 +76,7 @@ package final class ThreadLoop: EventLoop {
 /// A thread needs the turn to run the loop's work. The loop's own thread has it except while it sleeps; then another thread can
 /// take it for a moment (`performIfIdle`), and is the loop's current thread until it returns it.
 ///
-/// Unchecked, because only the holder of the turn uses `watches`, `registered` and `poller`.
+/// Unchecked, because only the holder of the turn uses `watches`, `registered`, `poller` and `rests`.
 final class LoopThread: WatchingLoop, @unchecked Sendable {
     /// As `pthread_create`, without attributes.
     typealias ThreadMaker =
@@ -106,6 +107,8 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
     private let thread = Atomic<UInt>(0)
     var watches: [Int32: [Watch]] = [:]
     private var poller: Poller?
+    /// Whether the next wait begins with a rest.
+    fileprivate(set) var rests = false
     /// The events for which each descriptor is registered in epoll.
     private var registered: [Int32: IOEvents] = [:]
 
@@ -219,7 +222,11 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
                 _ = sleep { sleeper.wait(timeout: deadline) }
                 continue
             }
-            let count = sleep { poller.wait(&events, milliseconds: milliseconds) }
+            let rests = exchange(&rests, with: false)
+            let count = sleep {
+                if rests { poller.rest() }
+                return poller.wait(&events, milliseconds: milliseconds)
+            }
             for event in events[..<count] {
                 let descriptor = event.data.fd
                 if descriptor == poller.wakeDescriptor {
@@ -347,6 +354,9 @@ private final class Poller: Sendable {
 
     /// Has no effect on a descriptor that is closed already, which epoll has removed.
     func forget(_ descriptor: Int32) { epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, nil) }
+
+    /// Waits for 50 to 100 µs, the kernel's precision, or until the loop must wake up for something other than a descriptor.
+    func rest() { creactor_rest(wakeDescriptor, 50_000) }
 
     /// Returns the number of events; 0 after the time-out or a signal.
     func wait(_ events: inout [epoll_event], milliseconds: Int32) -> Int {

@@ -3,11 +3,18 @@
 
 #include <errno.h>
 #include <linux/sockios.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
 void creactor_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
+
+void creactor_rest(int waker, long nanoseconds) {
+    struct pollfd descriptor = {.fd = waker, .events = POLLIN};
+    struct timespec time = {.tv_nsec = nanoseconds};
+    ppoll(&descriptor, 1, &time, NULL);
+}
 
 int creactor_receive_packets(int descriptor, void *buffer, size_t size, uint32_t *lengths, unsigned int count) {
     struct iovec places[CREACTOR_MOST_PACKETS];

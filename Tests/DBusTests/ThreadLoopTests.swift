@@ -268,6 +268,30 @@ final class ThreadLoopTests: XCTestCase {
         borrow(loop) { count += 1 }
     }
 
+    func testARestLosesNothing() throws {
+        let loop = sleepingLoop()
+        let pipe = try Pipe()
+        let (received, posted) = (Locked(0), Locked(0))
+        let watch = loop.wait {
+            loop.watch(pipe.readEnd, for: .readable) { _ in
+                var byte: UInt8 = 0
+                received.withLock { $0 += read(pipe.readEnd, &byte, 1) }
+                loop.restBeforeWait()
+            }
+        }
+        for _ in 0..<100 {
+            XCTAssertEqual(write(pipe.writeEnd, [1, 2], 2), 2)
+            loop.post { posted.withLock { $0 += 1 } }
+            loop.wait { loop.restBeforeWait() }
+            borrow(loop) { posted.withLock { $0 += 1 } }
+        }
+        let end = Date() + limit
+        while received.withLock({ $0 }) < 200, Date() < end { sched_yield() }
+        XCTAssertEqual(received.withLock { $0 }, 200)
+        XCTAssertEqual(posted.withLock { $0 }, 200)
+        borrow(loop) { watch.cancel() }
+    }
+
     // MARK: Executors
 
     func testATaskThatPrefersTheLoopRunsOnItsThread() async {

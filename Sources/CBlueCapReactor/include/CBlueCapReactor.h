@@ -10,6 +10,9 @@
 /// Names the calling thread for debuggers; the kernel keeps fifteen bytes.
 void creactor_name_thread(const char *name);
 
+/// Waits so long, at most one second, or until `waker` is readable.
+void creactor_rest(int waker, long nanoseconds);
+
 /// How many packets one call can receive.
 enum { CREACTOR_MOST_PACKETS = 32 };
 

@@ -1,0 +1,43 @@
+import BlueCapReactor
+import XCTest
+
+@testable import BlueCapDBus
+
+final class FloodDetectorTests: XCTestCase {
+    private var detector = FloodDetector()
+    private var microseconds: UInt64 = 1_000_000
+
+    /// Plays batches of signals; returns the decision after each.
+    private func batches(_ number: Int, of signals: Int, each interval: UInt64, replies: Int = 0) -> [Bool] {
+        (0..<number).map { _ in
+            microseconds += interval
+            for _ in 0..<signals { detector.received(isSignal: true) }
+            for _ in 0..<replies { detector.received(isSignal: false) }
+            return detector.batchEnded(at: Instant(nanoseconds: microseconds * 1_000))
+        }
+    }
+
+    func testAFloodIsNoticedWhateverTheSizeOfItsBatches() {
+        XCTAssertEqual(batches(200, of: 1, each: 20).last, true)
+        detector = FloodDetector()
+        XCTAssertEqual(batches(20, of: 8, each: 140).last, true)
+        XCTAssertEqual(batches(20, of: 12, each: 200).last, true)
+    }
+
+    func testARoomFullOfDevicesAndAFastLinkAreNoFlood() {
+        XCTAssertFalse(batches(5_000, of: 1, each: 200).contains(true))
+        XCTAssertFalse(batches(500, of: 60, each: 7_500).contains(true))
+    }
+
+    func testAFloodEndsWithinOneWindowOfItsLastSignal() {
+        XCTAssertEqual(batches(200, of: 1, each: 20).last, true)
+        XCTAssertEqual(batches(2, of: 1, each: 7_000).last, false)
+        XCTAssertFalse(batches(100, of: 1, each: 1_000).contains(true))
+    }
+
+    func testACallOrAReplyEndsAFlood() {
+        XCTAssertEqual(batches(200, of: 1, each: 20).last, true)
+        XCTAssertEqual(batches(1, of: 1, each: 20, replies: 1), [false])
+        XCTAssertFalse(batches(1_000, of: 3, each: 20, replies: 1).contains(true))
+    }
+}
