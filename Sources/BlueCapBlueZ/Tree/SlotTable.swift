@@ -7,17 +7,19 @@
 /// key at a place of the array.
 package struct SlotTable {
     /// Marks an unused entry; not a valid place.
-    private static let vacant = UInt32.max
+    @usableFromInline static var vacant: UInt32 { .max }
 
-    private var entries: [UInt32]
+    @usableFromInline private(set) var entries: [UInt32]
     package private(set) var count = 0
-    private var shift: UInt64
+    @usableFromInline private(set) var shift: UInt64
 
     package init() {
         entries = Array(repeating: SlotTable.vacant, count: 16)
         shift = 64 - 4
     }
 
+    /// Inlinable, so that `keyAt` is compiled into it.
+    @inlinable
     package func slot(of key: UInt64, _ keyAt: (Int) -> UInt64) -> Int? {
         var position = home(of: key)
         while entries[position] != SlotTable.vacant {
@@ -66,9 +68,11 @@ package struct SlotTable {
         entries[hole] = SlotTable.vacant
     }
 
-    private func home(of key: UInt64) -> Int { Int((key &* 0x9E37_79B9_7F4A_7C15) >> shift) }
+    @inlinable
+    func home(of key: UInt64) -> Int { Int((key &* 0x9E37_79B9_7F4A_7C15) >> shift) }
 
-    private func next(_ position: Int) -> Int { (position + 1) & (entries.count - 1) }
+    @inlinable
+    func next(_ position: Int) -> Int { (position + 1) & (entries.count - 1) }
 
     private mutating func grow(_ keyAt: (Int) -> UInt64) {
         let old = entries
