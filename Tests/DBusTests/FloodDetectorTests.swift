@@ -13,7 +13,7 @@ final class FloodDetectorTests: XCTestCase {
             microseconds += interval
             for _ in 0..<signals { detector.received(isSignal: true) }
             for _ in 0..<replies { detector.received(isSignal: false) }
-            return detector.batchEnded(at: Instant(nanoseconds: microseconds * 1_000))
+            return detector.batchEnded(at: Instant.origin.advanced(by: Double(microseconds) / 1e6))
         }
     }
 
