@@ -58,6 +58,21 @@ final class MessageTests: XCTestCase {
         }
     }
 
+    func testATemplateConfusesNoPathWithThoseOfItsLastCalls() {
+        let template = CallTemplate(destination: "org.bluez", interface: "a.B", member: "C")
+        // The same end; the start of another; more than a template keeps.
+        let paths = ["/a/char002a", "/b/char002a", "/a/char002", "/a/char002a/desc002a"] + (0..<500).map { "/p\($0)" }
+        for round in UInt8(0)..<3 {
+            for path in paths {
+                let call = template.call(path) { $0.byte(round) }
+                XCTAssertEqual(call.path?.rawValue, path)
+                var reader = call.reader
+                XCTAssertEqual(reader.byte(), round)
+                XCTAssertTrue(reader.isAtEnd)
+            }
+        }
+    }
+
     func testHeadersAreComparedInPlace() {
         let message = signal()
 
