@@ -229,8 +229,17 @@ package final class DaemonLink: @unchecked Sendable {
     /// A device that BlueZ has just removed can be read until the observers have received the removal.
     ///
     /// - Parameter body: Runs under the tree's lock: it takes no other lock and calls no code of a user.
+    // Inlinable, as `ObjectTree.read`.
+    @inlinable
     package func readDevice<R>(_ key: ObjectKey, _ body: (borrowing Device1) -> R?) -> R? {
-        treeLock.withLock { $0.pointee.read(key, body) }
+        var result: R?
+        withDevice(key) { result = body($0) }
+        return result
+    }
+
+    @usableFromInline
+    func withDevice(_ key: ObjectKey, _ body: (borrowing Device1) -> Void) {
+        treeLock.withLock { $0.pointee.withDevice(key, body) }
     }
 
     /// Whether BlueZ has a device: one whose removal has not been reported yet is not meant. Any thread.

@@ -59,7 +59,9 @@ extension Device1 {
         package static let battery = Fields(rawValue: 1 << 23)
 
         /// Those that concern the device's link and its bond.
-        static let ofLink: Fields = [.isConnected, .areServicesResolved, .isPaired, .isBonded, .isRefused]
+        static let ofLink: Fields = ofStatus.union(.isRefused)
+        /// What the status of a link is made of.
+        package static let ofStatus: Fields = [.isConnected, .areServicesResolved, .isPaired, .isBonded]
 
         /// The properties that `bluetoothd` sets only from an advertisement.
         ///

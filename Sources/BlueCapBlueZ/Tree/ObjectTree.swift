@@ -64,10 +64,18 @@ package struct ObjectTree: ~Copyable {
     package subscript(key: ObjectKey) -> Device1? { slot(of: key).map { devices[$0].device } }
 
     /// Reads a device in place, also a removed one until ``sweep()``. `nil` if there is none.
-    @discardableResult
+    // Inlinable, so that it is compiled with the type of the result.
+    @inlinable @discardableResult
     package func read<R>(_ key: ObjectKey, _ body: (borrowing Device1) -> R?) -> R? {
-        guard let slot = place(of: key) else { return nil }
-        return devices.withUnsafeBufferPointer { body($0[slot].device) }
+        var result: R?
+        withDevice(key) { result = body($0) }
+        return result
+    }
+
+    @usableFromInline
+    func withDevice(_ key: ObjectKey, _ body: (borrowing Device1) -> Void) {
+        guard let slot = place(of: key) else { return }
+        devices.withUnsafeBufferPointer { body($0[slot].device) }
     }
 
     /// Reads each device of an adapter in place.

@@ -59,7 +59,7 @@ extension CentralSession {
             guard source.adapter == core.shell.adapter else { return }
             let key = core.state.key(of: source, at: PeripheralKey(device))
             guard device.isConnected || !core.state.isDuplicate(source, of: key) else { return }
-            if !fields.isDisjoint(with: [.isConnected, .areServicesResolved, .isPaired, .isBonded]) {
+            if !fields.isDisjoint(with: .ofStatus) {
                 var status = status(of: source, device)
                 status.linkEnd = linkEnd
                 core.state.statusChanged(status, of: key, into: &core.shell.orders)

@@ -49,7 +49,7 @@ public struct PeripheralAdvertisements: Sendable, Equatable {
 
     /// Manufacturer specific data by company identifier (Bluetooth Assigned Numbers, 7.1), without that identifier.
     public var manufacturerDataByCompany: [UInt16: Data] {
-        get { manufacturers.dictionary.mapValues { Data($0) } }
+        get { manufacturers.data }
         set { manufacturers = PackedData(newValue) }
     }
 
@@ -69,7 +69,7 @@ public struct PeripheralAdvertisements: Sendable, Equatable {
 
     /// Data advertised for a service, by its UUID.
     public var serviceData: [CBUUID: Data]? {
-        get { services.map { $0.dictionary.mapValues { Data($0) } } }
+        get { services?.data }
         set { services = newValue.map { PackedData($0) } }
     }
 
@@ -124,7 +124,7 @@ public struct PeripheralAdvertisements: Sendable, Equatable {
         services = device.serviceData.isEmpty ? nil : device.serviceData
         advertisingFlags = device.advertisingFlags
         guard !device.advertisingData.isEmpty else { return }
-        dataByType = device.advertisingData.dictionary.mapValues { Data($0) }
+        dataByType = device.advertisingData.data
         solicitedServiceUUIDs = device.advertisingData.solicitedServices
     }
 }
@@ -158,5 +158,16 @@ extension PeripheralAdvertisements {
         packet[CBAdvertisementDataIsConnectable] = isConnectable
         packet[CBAdvertisementDataSolicitedServiceUUIDsKey] = solicitedServiceUUIDs
         return packet
+    }
+}
+
+extension PackedData {
+    /// The entries as a dictionary.
+    fileprivate var data: [Key: Data] {
+        guard !isEmpty else { return [:] }
+        // With room from the start, the first entry does not have it allocated again.
+        var data = [Key: Data](minimumCapacity: 1)
+        forEach { data[$0] = Data($1) }
+        return data
     }
 }
