@@ -186,7 +186,7 @@ final class ConnectionCore: @unchecked Sendable {
 extension ConnectionCore: TransportReceiver {
     func received(_ message: Message) {
         let kind = message.kind
-        flood.received(isSignal: kind == .signal)
+        flood.received(isCall: kind == .call)
         switch kind {
         case .signal:
             signals.route(message)
@@ -207,8 +207,7 @@ extension ConnectionCore: TransportReceiver {
 
     func batchEnded() {
         for handler in batchHandlers { handler() }
-        // Who waits for a reply waits no longer than necessary.
-        if flood.batchEnded(at: loop.now), calls.inFlight == 0 { loop.restBeforeWait() }
+        if flood.batchEnded(at: loop.now, waiting: calls.inFlight) { loop.restBeforeWait() }
     }
 
     func outputDrained() {

@@ -1,31 +1,39 @@
 import BlueCapReactor
 
-/// Decides whether signals arrive so fast that the loop should let some gather before it reads again.
+/// Decides whether messages arrive so fast that the loop should let some gather before it reads again.
 ///
-/// At tens of thousands of signals in a second, the wake-ups of this process cost it and the daemon more than the signals do;
+/// At tens of thousands of messages in a second, the wake-ups of this process cost it and the daemon more than the messages do;
 /// after a short rest, one wake-up brings several. A pure value.
 struct FloodDetector {
-    /// How many signals are counted before a decision. No room of devices and no radio link sends so many in `window`.
-    static let signals = 64
-    /// The time in which they must arrive: a flood has more than 10,000 signals in a second.
+    /// How many messages are counted before a decision. No room of devices and no radio link sends so many in `window`.
+    static let messages = 64
+    /// The nanoseconds in which they must arrive: a flood has more than 10,000 messages in a second.
     static let window: UInt64 = 6_400_000
+    /// With so many calls under way, the next reply is no longer one that the program waits for before it goes on.
+    static let manyCalls = 32
 
     private var count = 0
-    private var others = 0
+    private var hasCall = false
     private var start = Instant.origin
     private var isFlood = false
 
-    mutating func received(isSignal: Bool) {
-        if isSignal { count += 1 } else { others += 1 }
+    mutating func received(isCall: Bool) {
+        count += 1
+        if isCall { hasCall = true }
     }
 
-    /// Ends a batch; returns whether to rest before the next one. A batch with another message than signals ends a flood: who
-    /// exchanges calls and replies waits no longer than necessary.
-    mutating func batchEnded(at now: Instant) -> Bool {
+    /// Ends a batch; returns whether to rest before the next one. A peer that calls ends a flood, and nobody who waits for
+    /// a reply waits longer than necessary.
+    ///
+    /// - Parameters:
+    ///   - now: The present time.
+    ///   - calls: The number of calls that have no reply.
+    mutating func batchEnded(at now: Instant, waiting calls: Int) -> Bool {
         let isLate = now.nanoseconds - start.nanoseconds > Self.window
-        guard count >= Self.signals || isLate || others > 0 else { return isFlood }
-        isFlood = !isLate && others == 0
-        (count, others, start) = (0, 0, now)
-        return isFlood
+        if count >= Self.messages || isLate || hasCall {
+            isFlood = !isLate && !hasCall
+            (count, hasCall, start) = (0, false, now)
+        }
+        return isFlood && (calls == 0 || calls >= Self.manyCalls)
     }
 }

@@ -7,13 +7,15 @@ final class FloodDetectorTests: XCTestCase {
     private var detector = FloodDetector()
     private var microseconds: UInt64 = 1_000_000
 
-    /// Plays batches of signals; returns the decision after each.
-    private func batches(_ number: Int, of signals: Int, each interval: UInt64, replies: Int = 0) -> [Bool] {
+    /// Plays batches of messages; returns the decision after each.
+    private func batches(
+        _ number: Int, of messages: Int, each interval: UInt64, isCalled: Bool = false, waiting: Int = 0
+    ) -> [Bool] {
         (0..<number).map { _ in
             microseconds += interval
-            for _ in 0..<signals { detector.received(isSignal: true) }
-            for _ in 0..<replies { detector.received(isSignal: false) }
-            return detector.batchEnded(at: Instant.origin.advanced(by: Double(microseconds) / 1e6))
+            for _ in 0..<messages { detector.received(isCall: false) }
+            if isCalled { detector.received(isCall: true) }
+            return detector.batchEnded(at: Instant.origin.advanced(by: Double(microseconds) / 1e6), waiting: waiting)
         }
     }
 
@@ -35,9 +37,16 @@ final class FloodDetectorTests: XCTestCase {
         XCTAssertFalse(batches(100, of: 1, each: 1_000).contains(true))
     }
 
-    func testACallOrAReplyEndsAFlood() {
+    func testACallOfAPeerEndsAFlood() {
         XCTAssertEqual(batches(200, of: 1, each: 20).last, true)
-        XCTAssertEqual(batches(1, of: 1, each: 20, replies: 1), [false])
-        XCTAssertFalse(batches(1_000, of: 3, each: 20, replies: 1).contains(true))
+        XCTAssertEqual(batches(1, of: 1, each: 20, isCalled: true), [false])
+        XCTAssertFalse(batches(1_000, of: 3, each: 20, isCalled: true).contains(true))
+    }
+
+    func testNobodyWaitsLongerForAReply() {
+        XCTAssertFalse(batches(1_000, of: 1, each: 20, waiting: 1).contains(true))
+        XCTAssertFalse(batches(1_000, of: 8, each: 20, waiting: 16).contains(true))
+        XCTAssertEqual(batches(100, of: 8, each: 20, waiting: 64).last, true)
+        XCTAssertEqual(batches(1, of: 1, each: 20, waiting: 1), [false])
     }
 }
