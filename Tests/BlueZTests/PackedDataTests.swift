@@ -18,7 +18,9 @@ final class PackedDataTests: XCTestCase {
         var data = PackedData<Key>()
         XCTAssertTrue(data.isEmpty)
         for round in 0..<3 {
-            let all = keys.enumerated().map { number, key in (key, [UInt8](repeating: UInt8(number), count: number * round)) }
+            let all = keys.enumerated().map { number, key in
+                (key, [UInt8](repeating: UInt8(number), count: number * round))
+            }
             appended(all, to: &data)
             XCTAssertEqual(entries(data), all.map { Array("\($0)".utf8) + $1 })
             for (key, value) in all { XCTAssertEqual(data[key], value) }

@@ -43,7 +43,8 @@ package struct PackedData<Key: PackedKey>: @unchecked Sendable {
             let place = UnsafeMutableRawPointer(bytes + start)
             key.pack(into: place)
             place.storeBytes(of: length.littleEndian, toByteOffset: Key.packedSize, as: UInt16.self)
-            if let data = value.baseAddress { (place + Key.packedSize + 2).copyMemory(from: data, byteCount: value.count) }
+            let room = UnsafeMutableRawBufferPointer(start: place + Key.packedSize + 2, count: value.count)
+            room.copyMemory(from: UnsafeRawBufferPointer(value))
             header.pointee = UInt32(end)
         }
     }
@@ -103,7 +104,8 @@ extension PackedData: Equatable {
     /// Whether both have the same entries, in any order.
     package static func == (left: PackedData, right: PackedData) -> Bool {
         guard left.count == right.count else { return false }
-        return left.withBytes { left in right.withBytes { left.elementsEqual($0) } } || left.dictionary == right.dictionary
+        let isSame = left.withBytes { left in right.withBytes { left.elementsEqual($0) } }
+        return isSame || left.dictionary == right.dictionary
     }
 }
 
