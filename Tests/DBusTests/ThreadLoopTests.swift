@@ -116,6 +116,7 @@ final class ThreadLoopTests: XCTestCase {
         loop.wait { reading.cancel() }
 
         let result = seen.withLock { $0 }
+        XCTAssertTrue(result.contains("writable"))
         XCTAssertEqual(result.last, "read 42")
     }
 
