@@ -106,7 +106,8 @@ package protocol EventLoop: AnyObject, Sendable {
     func performIfIdle(_ work: () -> Void) -> Bool
 
     /// Says that descriptors are ready so often that a short rest before the next look at them saves more than it costs: each
-    /// look then finds several messages. Loop only; for the next wait. Posted work ends the rest.
+    /// look then finds several messages. Loop only; for the next wait. There is no rest if work is posted or due, and work
+    /// posted later ends it.
     func restBeforeWait()
 
     /// Runs the work on the loop once, that many seconds from now. Any thread.

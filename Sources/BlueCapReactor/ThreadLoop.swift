@@ -222,7 +222,8 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
                 _ = sleep { sleeper.wait(timeout: deadline) }
                 continue
             }
-            let rests = exchange(&rests, with: false)
+            // Not if work is due: whoever posted it has not signalled, since this thread was awake.
+            let rests = exchange(&rests, with: false) && milliseconds != 0
             let count = sleep {
                 if rests { poller.rest() }
                 return poller.wait(&events, milliseconds: milliseconds)
