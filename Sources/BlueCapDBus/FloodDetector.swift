@@ -22,8 +22,8 @@ struct FloodDetector {
         if isCall { hasCall = true }
     }
 
-    /// Ends a batch; returns whether to rest before the next one. A peer that calls ends a flood, and nobody who waits for
-    /// a reply waits longer than necessary.
+    /// Ends a batch; returns whether to rest before the next one. A call from a peer ends a flood, and there is no rest as long
+    /// as some calls, but fewer than ``manyCalls``, have no reply.
     ///
     /// - Parameters:
     ///   - now: The present time.
