@@ -27,6 +27,7 @@ package final class ManualLoop: EventLoop, WatchingLoop, @unchecked Sendable {
     private let shared = Locked(Shared())
     private let start: Date
     var watches: [Int32: [Watch]] = [:]
+    var watchCount: UInt64 = 0
 
     /// - Parameter date: The initial date of the wall clock, constant by default so that runs are alike.
     package init(date: Date = Date(timeIntervalSince1970: 1_700_000_000)) {
@@ -194,12 +195,14 @@ package final class ManualLoop: EventLoop, WatchingLoop, @unchecked Sendable {
             if let wake = shared.wake { polled.append(pollfd(wake, .readable)) }
             return isIdle
         }
+        let watchCount = watchCount
         let count = Glibc.poll(&polled, nfds_t(polled.count), isIdle ? milliseconds : 0)
         let wake = shared.withLock { exchange(&$0.wake, with: nil) }
         if let wake { close(wake) }
         guard count > 0 else { return false }
         for entry in polled where entry.revents != 0 && entry.fd != wake {
-            deliver(IOEvents(pollFlags: UInt32(UInt16(bitPattern: entry.revents))), of: entry.fd)
+            let events = IOEvents(pollFlags: UInt32(UInt16(bitPattern: entry.revents)))
+            deliver(events, of: entry.fd, toFirst: watchCount)
         }
         return true
     }

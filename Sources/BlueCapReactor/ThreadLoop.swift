@@ -106,6 +106,7 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
     /// The thread that holds the turn; 0 if none does. Each thread compares it with itself only, which needs no ordering.
     private let thread = Atomic<UInt>(0)
     var watches: [Int32: [Watch]] = [:]
+    var watchCount: UInt64 = 0
     private var poller: Poller?
     /// Whether the next wait begins with a rest.
     fileprivate(set) var rests = false
@@ -201,7 +202,8 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
         else {
             // The descriptor is closed or of a kind that epoll refuses, or epoll itself is not available.
             registered[descriptor] = nil
-            return post { self.deliver(.error, of: descriptor) }
+            let watchCount = watchCount
+            return post { self.deliver(.error, of: descriptor, toFirst: watchCount) }
         }
         registered[descriptor] = wanted
     }
@@ -224,6 +226,7 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
             }
             // Not if work is due: whoever posted it has not signalled, since this thread was awake.
             let rests = exchange(&rests, with: false) && milliseconds != 0
+            let watchCount = watchCount
             let count = sleep {
                 if rests { poller.rest() }
                 return poller.wait(&events, milliseconds: milliseconds)
@@ -233,7 +236,7 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
                 if descriptor == poller.wakeDescriptor {
                     poller.drainWake()
                 } else {
-                    deliver(IOEvents(pollFlags: event.events), of: descriptor)
+                    deliver(IOEvents(pollFlags: event.events), of: descriptor, toFirst: watchCount)
                 }
             }
         }

@@ -6,15 +6,19 @@ import Glibc
 /// Unchecked, because its state is confined to the loop: every method checks that it is called there.
 package final class Watch: @unchecked Sendable {
     package let descriptor: Int32
+    /// A later watch of the same loop has a greater number.
+    fileprivate let number: UInt64
     /// The events that it watches for.
     package private(set) var events: IOEvents
     private var ready: (@Sendable (IOEvents) -> Void)?
     private weak var table: (any WatchingLoop)?
 
     fileprivate init(
-        descriptor: Int32, events: IOEvents, table: any WatchingLoop, ready: @escaping @Sendable (IOEvents) -> Void
+        descriptor: Int32, number: UInt64, events: IOEvents, table: any WatchingLoop,
+        ready: @escaping @Sendable (IOEvents) -> Void
     ) {
         self.descriptor = descriptor
+        self.number = number
         self.events = events
         self.ready = ready
         self.table = table
@@ -52,6 +56,8 @@ protocol WatchingLoop: AnyObject, Sendable {
     /// All watches, by descriptor. There may be several of one descriptor, which epoll accepts only once: libdbus watches
     /// for reading and for writing separately.
     var watches: [Int32: [Watch]] { get set }
+    /// How many watches there have been.
+    var watchCount: UInt64 { get set }
 
     /// A watch of this descriptor was added, cancelled, or watches for other events.
     func watchesChanged(of descriptor: Int32)
@@ -62,7 +68,8 @@ extension WatchingLoop {
         _ descriptor: Int32, for events: IOEvents, _ ready: @escaping @Sendable (IOEvents) -> Void
     ) -> Watch {
         precondition(isCurrent, "Watching a descriptor belongs on its event loop: call it inside loop.post { … }.")
-        let watch = Watch(descriptor: descriptor, events: events, table: self, ready: ready)
+        watchCount += 1
+        let watch = Watch(descriptor: descriptor, number: watchCount, events: events, table: self, ready: ready)
         watches[descriptor, default: []].append(watch)
         watchesChanged(of: descriptor)
         return watch
@@ -75,8 +82,10 @@ extension WatchingLoop {
         return watches[descriptor, default: []].reduce(into: []) { $0.formUnion($1.events) }
     }
 
-    func deliver(_ events: IOEvents, of descriptor: Int32) {
-        for watch in watches[descriptor] ?? [] { watch.deliver(events) }
+    /// - Parameter count: ``watchCount`` before the events were looked for. In the meantime a handler may have closed the
+    ///   descriptor, and watch a new one with the same number, which the events do not belong to.
+    func deliver(_ events: IOEvents, of descriptor: Int32, toFirst count: UInt64) {
+        for watch in watches[descriptor] ?? [] where watch.number <= count { watch.deliver(events) }
     }
 }
 
