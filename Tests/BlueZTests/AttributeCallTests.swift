@@ -228,6 +228,34 @@ final class AttributeCallTests: XCTestCase {
         XCTAssertTrue(isHungUp(peer))
     }
 
+    /// BlueZ may notify until it replies to `StopNotify`, and the loop reads the bus first.
+    func testAValueInTheSocketIsReceivedBeforeTheEndOfItsSubscription() throws {
+        var ends: [Int32] = [-1, -1]
+        XCTAssertEqual(socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &ends), 0)
+        let (ours, given) = (OwnedDescriptor(owning: ends[0]), ends[1])
+        daemon.bodies["AcquireNotify"] = {
+            $0.descriptor(given)
+            $0.uint16(23)
+        }
+        daemon.bodies["StopNotify"] = { _ in
+            XCTAssertNil(([7] as [UInt8]).withUnsafeBytes { sendPacket($0, to: ours.rawValue ?? -1) })
+        }
+        let events = Locked<[String]>([])
+        onLoop { [client, characteristic] in
+            client.notifications.subscribe(characteristic, overSocket: true, mayPair: false, for: client) { event in
+                events.withLock { $0.append("\(event)") }
+            }
+        }
+        close(given)
+        XCTAssertEqual(events.withLock { $0 }, ["began"])
+        onLoop { [client, characteristic] in
+            client.notifications.unsubscribe(characteristic, for: client) { _ in events.withLock { $0.append("ended") }
+            }
+        }
+        XCTAssertEqual(events.withLock { $0 }, ["began", "values([1 bytes])", "ended"])
+        XCTAssertTrue(isHungUp(try XCTUnwrap(ours.rawValue)))
+    }
+
     func testAReplyOfAnotherTypeIsReportedWithBothSignatures() {
         daemon.bodies["AcquireNotify"] = { $0.string("no socket") }
         onLoop { [client, characteristic, note] in client.daemon.acquireNotify(characteristic, completion: note()) }

@@ -289,4 +289,29 @@ final class ServerApplicationTests: XCTestCase {
         scene.end()
         XCTAssertTrue(isHungUp(try XCTUnwrap(socket.rawValue)))
     }
+    /// Also if the loop reads the bus first.
+    func testARequestIsReportedAfterWhatWasWrittenBeforeIt() throws {
+        let values = ServerService(
+            id: ServerAttributeID(1), uuid: CBUUID(string: "1815"),
+            characteristics: [
+                ServerCharacteristic(
+                    id: ServerAttributeID(2), uuid: CBUUID(string: "2A56"), flags: .writeWithoutResponse,
+                    givesWriteSocket: true),
+                ServerCharacteristic(id: ServerAttributeID(3), uuid: CBUUID(string: "2A58"), flags: [.read, .write]),
+            ])
+        let scene = registered(values)
+        let socket = try scene.acquire(1, "/service0/char0", "AcquireWrite")
+        let command = { (value: UInt8) in
+            XCTAssertNil([value].withUnsafeBytes { sendPacket($0, to: socket.rawValue ?? -1) })
+        }
+        command(1)
+        XCTAssertEqual(scene.read("/service0/char1"), "[1, 2, 3]")
+        command(2)
+        XCTAssertEqual(scene.write("/service0/char1", [3]), "ok")
+        command(4)
+        socket.close()
+        let second = try scene.acquire(1, "/service0/char0", "AcquireWrite")
+        XCTAssertEqual(scene.delegate.log, ["write 2", "read 3", "write 2", "write 3", "write 2"])
+        withExtendedLifetime(second) {}
+    }
 }

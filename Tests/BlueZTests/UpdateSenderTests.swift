@@ -233,6 +233,19 @@ final class UpdateSenderTests: XCTestCase {
         }
     }
 
+    /// `bluetoothd` may have closed the first socket long before the loop looks at it: it reads the bus first.
+    func testASubscriptionAfterAnEndIsReportedAfterIt() throws {
+        for minor: UInt8 in [66, 69, 76, 82] {
+            let (scene, sockets) = try subscribed(minor: minor, by: 1)
+            sockets[0].close()
+            let again = try scene.acquire(1)
+            XCTAssertEqual(scene.delegate.log, ["+2", "-2", "+2"], "BlueZ 5.\(minor)")
+            scene.daemon.loop.advance(by: 2)
+            XCTAssertEqual(scene.delegate.subscribers(of: 2).map(\.peer?.device), [key(1)], "BlueZ 5.\(minor)")
+            withExtendedLifetime(again) {}
+        }
+    }
+
     func testASocketEndsWithItsLink() throws {
         let (scene, sockets) = try subscribed()
         scene.setLink(of: 1, isUp: false)

@@ -69,6 +69,13 @@ package final class AcquiredSocket: @unchecked Sendable {
         watch(number).update(unsent.isEmpty ? .readable : [.readable, .writable])
     }
 
+    /// Reports now what has arrived, also the end. Bus and sockets are read independently of each other; this restores the order
+    /// before something is done for a message of the bus that `bluetoothd` has sent later.
+    func catchUp() {
+        requireLoop()
+        if buffer != nil { readAll(.readable) }
+    }
+
     private func watch(_ number: Int32) -> Watch {
         if let watch { return watch }
         let watch = loop.watch(number, for: []) { [weak self] in self?.ready($0) }
@@ -176,11 +183,6 @@ extension AcquiredSocket {
     var hasUnreadPackets: Bool {
         guard let number = descriptor.rawValue else { return false }
         return !unsent.isEmpty || unreadBytes(number) > 0
-    }
-
-    /// Whether the other end has closed it, also before ``start(onPackets:onClosed:)`` has reported it.
-    var isHungUp: Bool {
-        descriptor.rawValue.map { BlueCapReactor.isHungUp($0) } ?? true
     }
 }
 

@@ -145,6 +145,7 @@ package final class SharedNotifications: @unchecked Sendable {
                 }
             }
         case .closeSocket:
+            entry.socket?.catchUp()
             entry.socket?.close()
             entry.socket = nil
         case .startTimer(let seconds):

@@ -103,6 +103,8 @@ extension CharacteristicRecord {
 
     func acquireNotifyCalled(_ invocation: Invocation) {
         guard givesNotifySocket else { return invocation.fail(.refusal(.requestNotSupported, ofRead: false)) }
+        // BlueZ has closed the sockets of earlier subscriptions before.
+        for (_, socket) in notifySockets.ordered(by: { $0.key < $1.key }) { socket.catchUp() }
         let peer = ServerOptions(invocation).peer
         guard !hasSocket(peer) else { return invocation.fail(.secondSocket) }
         guard let socket = makeSocket(invocation, for: peer) else { return }
@@ -127,7 +129,7 @@ extension CharacteristicRecord {
     /// It would not use the second one.
     private func hasSocket(_ peer: ServerPeer) -> Bool {
         guard application.capabilities.opensSocketPerCentral, let device = peer.device else { return false }
-        return table.socket(of: device).flatMap { notifySockets[$0] }.map { !$0.isHungUp } ?? false
+        return table.socket(of: device).flatMap { notifySockets[$0] } != nil
     }
 
     private func socketEnded(_ number: SubscriberTable.SocketNumber) {
@@ -140,6 +142,7 @@ extension CharacteristicRecord {
 
     func acquireWriteCalled(_ invocation: Invocation) {
         guard givesWriteSocket else { return invocation.fail(.refusal(.requestNotSupported, ofRead: false)) }
+        application.receiveWrites()
         let peer = ServerOptions(invocation).peer
         guard let socket = makeSocket(invocation, for: peer) else { return }
         writeSockets.append(socket)

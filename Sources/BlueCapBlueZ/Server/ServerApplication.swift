@@ -76,6 +76,13 @@ package final class ServerApplication: Registration, @unchecked Sendable {
         forEachCharacteristic { $0.linkChanged(of: device, isConnected: isConnected, isBonded: isBonded) }
     }
 
+    /// Passes on what centrals have written without response before the request that BlueZ makes now.
+    func receiveWrites() {
+        forEachCharacteristic { characteristic in
+            for socket in characteristic.writeSockets { socket.catchUp() }
+        }
+    }
+
     private func forEachCharacteristic(_ body: (CharacteristicRecord) -> Void) {
         for characteristic in service.characteristics { characteristics[characteristic.id].map(body) }
     }
