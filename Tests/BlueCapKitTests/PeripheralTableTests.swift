@@ -21,6 +21,10 @@ final class PeripheralTableTests: XCTestCase {
         return table
     }
 
+    func testARecordIsSmall() {
+        XCTAssertLessThanOrEqual(MemoryLayout<PeripheralRecord>.stride, 64)
+    }
+
     func testTheLongestSilentMakeRoomForTheNew() {
         var table = table(capacity: 8, listing: 8)
         _ = table.update(key(0)) { $0.recordSighting(at: time(100)) }

@@ -303,7 +303,7 @@ final class ObjectTreeTests: TreeCase {
     }
 
     func testADeviceIsSmall() {
-        XCTAssertLessThanOrEqual(MemoryLayout<ObjectTree.DeviceEntry>.stride, 176)
+        XCTAssertLessThanOrEqual(MemoryLayout<ObjectTree.DeviceEntry>.stride, 88)
     }
 
     func testDevicesThatComeAndGoForWeeksTakeNoMorePlaces() {

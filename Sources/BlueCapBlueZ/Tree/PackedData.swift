@@ -17,8 +17,8 @@ package protocol PackedKey: Hashable, Sendable {
 /// Unchecked `Sendable`: the bytes are changed only while there is one reference to them.
 package struct PackedData<Key: PackedKey>: @unchecked Sendable {
     /// The number of bytes, and the bytes: one entry after the other, with the key, the length as two bytes, and the data.
-    /// It takes 12 bytes less than an array.
-    private typealias Storage = ManagedBuffer<UInt32, UInt8>
+    /// It takes 14 bytes less than an array.
+    private typealias Storage = ManagedBuffer<UInt16, UInt8>
     private var storage: Storage?
 
     package init() {}
@@ -33,19 +33,19 @@ package struct PackedData<Key: PackedKey>: @unchecked Sendable {
 
     private var count: Int { storage.map { Int($0.header) } ?? 0 }
 
-    /// Appends an entry. A value longer than 65 535 bytes, which no advertisement can hold, is left out.
+    /// Appends an entry, unless all together would take more than 65,535 bytes, which no advertisement has.
     package mutating func append(_ key: Key, _ value: UnsafeBufferPointer<UInt8>) {
-        guard let length = UInt16(exactly: value.count) else { return }
         let start = count
         let end = start + Key.packedSize + 2 + value.count
+        guard let total = UInt16(exactly: end) else { return }
         let storage = reserve(end, keeping: start)
         storage.withUnsafeMutablePointers { header, bytes in
             let place = UnsafeMutableRawPointer(bytes + start)
             key.pack(into: place)
-            place.storeBytes(of: length.littleEndian, toByteOffset: Key.packedSize, as: UInt16.self)
+            place.storeBytes(of: UInt16(value.count).littleEndian, toByteOffset: Key.packedSize, as: UInt16.self)
             let room = UnsafeMutableRawBufferPointer(start: place + Key.packedSize + 2, count: value.count)
             room.copyMemory(from: UnsafeRawBufferPointer(value))
-            header.pointee = UInt32(end)
+            header.pointee = total
         }
     }
 

@@ -5,13 +5,20 @@ import BlueCapReactor
 
 /// All that a manager has of one peripheral. The manager's only table by peripheral, ``PeripheralTable``, contains records.
 ///
-/// Kept small, 88 bytes, because there may be ten thousand peripherals: what few of them have is an object, and the small
+/// Kept small, 64 bytes, because there may be ten thousand peripherals: what few of them have is an object, and the small
 /// fields are together.
 struct PeripheralRecord {
     /// A status that few peripherals have.
     private final class KnownStatus: Sendable {
         let status: LinkStatus
         init(_ status: LinkStatus) { self.status = status }
+    }
+
+    /// What the manager has of it besides the listing.
+    private enum Knowledge {
+        case none
+        case status(KnownStatus)
+        case use(PeripheralUse)
     }
 
     /// The values that a device had when BlueZ removed it.
@@ -25,19 +32,38 @@ struct PeripheralRecord {
     /// There is no copy of what BlueZ reports: the listing has the key of the device, whose values are in the object tree. It
     /// stores the last values only when BlueZ removes the device.
     struct Listing {
+        /// What few listings have.
+        private final class Extra: Sendable {
+            let lastValues: LastValues?
+            let track: BeaconTrack?
+
+            init(_ lastValues: LastValues?, _ track: BeaconTrack?) {
+                (self.lastValues, self.track) = (lastValues, track)
+            }
+        }
+
         /// The device in the object tree.
         private(set) var device: ObjectKey
-        /// `nil` while the device is in the tree.
-        private(set) var lastValues: LastValues?
+        private var extra: Extra?
         /// When it was first reported.
         let discoveredAt: Date
         var lastReceived: Instant
-        /// The averages of its beacons, if they are ranged.
-        var track: BeaconTrack?
         private var smoothedInterval: Float = 0
         /// The scan that reported it last.
         var reportedBy: ScanNumber?
         var isListed = false
+
+        /// `nil` while the device is in the tree.
+        private(set) var lastValues: LastValues? {
+            get { extra?.lastValues }
+            set { extra = newValue == nil && track == nil ? nil : Extra(newValue, track) }
+        }
+
+        /// The averages of its beacons, if they are ranged.
+        var track: BeaconTrack? {
+            get { extra?.track }
+            set { extra = newValue == nil && lastValues == nil ? nil : Extra(lastValues, newValue) }
+        }
 
         /// Smoothed seconds between sightings; 0 until there have been two.
         var interval: TimeInterval { TimeInterval(smoothedInterval) }
@@ -97,15 +123,22 @@ struct PeripheralRecord {
     var isBondOurs = false
     /// The object, referenced strongly while the peripheral is listed.
     var object = ObjectReference<Peripheral>()
+    private var knowledge = Knowledge.none
+
     /// What BlueZ has reported of a peripheral that the application has not used, if it has a link, with any program, or a
-    /// pairing.
+    /// pairing. Of one in use, its state has it, and it cannot be set here.
     var status: LinkStatus? {
-        get { knownStatus?.status }
-        set { knownStatus = newValue.map { KnownStatus($0) } }
+        get { if case .status(let known) = knowledge { known.status } else { nil } }
+        set { if use == nil { knowledge = newValue.map { .status(KnownStatus($0)) } ?? .none } }
     }
-    private var knownStatus: KnownStatus?
+
     /// `nil` until the application uses the peripheral.
-    var use: PeripheralUse?
+    var use: PeripheralUse? {
+        get { if case .use(let use) = knowledge { use } else { nil } }
+        set {
+            if let newValue { knowledge = .use(newValue) } else if use != nil { knowledge = .none }
+        }
+    }
 
     /// Whether it neither expires nor can be evicted, because it is connected or being connected.
     var isInUse: Bool { use?.state.isInUse ?? false }
@@ -251,28 +284,36 @@ final class PeripheralUse {
 /// A reference to an object of the application's: strong while the manager needs the object, and weak while there are
 /// other references to it.
 struct ObjectReference<Object: AnyObject> {
-    private final class Weak {
-        weak var object: Object?
-        init(_ object: Object) { self.object = object }
+    /// Not generic, so that it takes no more than one reference.
+    private enum Reference {
+        /// There never was an object.
+        case none
+        case strong(AnyObject)
+        /// A weak reference allocates memory, so it is made only when the strong one is removed.
+        case weak(WeakReference)
     }
 
-    private var strong: Object?
-    /// A weak reference allocates memory, so it is made only when the strong one is removed.
-    private var weak: Weak?
+    private var reference = Reference.none
 
     init() {}
-    init(weakTo object: Object) { weak = Weak(object) }
+    init(weakTo object: Object) { reference = .weak(WeakReference(object)) }
 
     /// Whether there never was an object.
-    var isEmpty: Bool { strong == nil && weak == nil }
+    var isEmpty: Bool { if case .none = reference { true } else { false } }
 
-    var object: Object? { strong ?? weak?.object }
+    var object: Object? {
+        switch reference {
+        case .none: nil
+        case .strong(let object): unsafeDowncast(object, to: Object.self)
+        case .weak(let reference): reference.object.map { unsafeDowncast($0, to: Object.self) }
+        }
+    }
 
     /// Returns the object, and references it strongly from now on; makes it if there is none.
     mutating func hold(or make: () -> Object) -> Object {
-        if let strong { return strong }
-        let object = weak?.object ?? make()
-        (strong, weak) = (object, nil)
+        let object = object ?? make()
+        if case .strong = reference { return object }
+        reference = .strong(object)
         return object
     }
 
@@ -280,20 +321,20 @@ struct ObjectReference<Object: AnyObject> {
     mutating func find(or make: () -> Object) -> Object {
         if let object { return object }
         let object = make()
-        weak = Weak(object)
+        reference = .weak(WeakReference(object))
         return object
     }
 
     /// References the object strongly from now on, if there is one.
-    mutating func strengthen() {
-        if let object = weak?.object { (strong, weak) = (object, nil) }
-    }
+    mutating func strengthen() { if let object { reference = .strong(object) } }
 
     /// Removes the strong reference. It must not be the last one.
-    mutating func weaken() {
-        guard let object = strong else { return }
-        (strong, weak) = (nil, Weak(object))
-    }
+    mutating func weaken() { if case .strong(let object) = reference { reference = .weak(WeakReference(object)) } }
+}
+
+private final class WeakReference {
+    weak var object: AnyObject?
+    init(_ object: AnyObject) { self.object = object }
 }
 
 // MARK: - The objects of attributes
