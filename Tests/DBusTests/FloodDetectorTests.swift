@@ -1,7 +1,6 @@
-import BlueCapReactor
 import XCTest
 
-@testable import BlueCapDBus
+@testable import BlueCapReactor
 
 final class FloodDetectorTests: XCTestCase {
     private var detector = FloodDetector()

@@ -24,6 +24,7 @@ package final class AcquiredSocket: @unchecked Sendable {
     private var buffer: PacketBuffer?
     private var onPackets: @Sendable ([Data]) -> Void = { _ in }
     private var onClosed: @Sendable () -> Void = {}
+    private var flood = FloodDetector()
     private var unsent = Ring<Unsent>()
     /// Completions that one post to the loop will call together.
     private var completed: [(BlueZCompletion<Void>, Result<Void, BlueZError>)] = []
@@ -125,7 +126,9 @@ package final class AcquiredSocket: @unchecked Sendable {
             }
         }
         if !packets.isEmpty { onPackets(packets) }
-        if isAtEnd { end() }
+        if isAtEnd { return end() }
+        flood.received(packets.count)
+        if flood.batchEnded(at: loop.now) { loop.restBeforeWait() }
     }
 }
 

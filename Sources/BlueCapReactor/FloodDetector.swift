@@ -1,10 +1,9 @@
-import BlueCapReactor
-
-/// Decides whether messages arrive so fast that the loop should let some gather before it reads again.
+/// Decides whether messages of the bus, or packets of another socket, arrive so fast that the loop should let some gather before it
+/// reads again.
 ///
 /// At tens of thousands of messages in a second, the wake-ups of this process cost it and the daemon more than the messages do;
 /// after a short rest, one wake-up brings several. A pure value.
-struct FloodDetector {
+package struct FloodDetector {
     /// How many messages are counted before a decision. No room of devices and no radio link sends so many in `window`.
     static let messages = 64
     /// The nanoseconds in which they must arrive: a flood has more than 10,000 messages in a second.
@@ -12,13 +11,19 @@ struct FloodDetector {
     /// With so many calls under way, the next reply is no longer one that the program waits for before it goes on.
     static let manyCalls = 32
 
-    private var count = 0
-    private var hasCall = false
+    @usableFromInline var count = 0
+    @usableFromInline var hasCall = false
     private var start = Instant.origin
     private var isFlood = false
 
-    mutating func received(isCall: Bool) {
-        count += 1
+    package init() {}
+
+    /// Counts what has arrived.
+    ///
+    /// - Parameter isCall: Whether it is a call that a peer waits for the reply to.
+    @inlinable
+    package mutating func received(_ messages: Int = 1, isCall: Bool = false) {
+        count += messages
         if isCall { hasCall = true }
     }
 
@@ -28,7 +33,7 @@ struct FloodDetector {
     /// - Parameters:
     ///   - now: The present time.
     ///   - calls: The number of calls that have no reply.
-    mutating func batchEnded(at now: Instant, waiting calls: Int) -> Bool {
+    package mutating func batchEnded(at now: Instant, waiting calls: Int = 0) -> Bool {
         let isLate = now.nanoseconds - start.nanoseconds > Self.window
         if count >= Self.messages || isLate || hasCall {
             isFlood = !isLate && !hasCall
