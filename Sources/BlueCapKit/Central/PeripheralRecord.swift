@@ -8,16 +8,11 @@ import BlueCapReactor
 /// Kept small, 64 bytes, because there may be ten thousand peripherals: what few of them have is an object, and the small
 /// fields are together.
 struct PeripheralRecord {
-    /// A status that few peripherals have.
-    private final class KnownStatus: Sendable {
-        let status: LinkStatus
-        init(_ status: LinkStatus) { self.status = status }
-    }
-
     /// What the manager has of it besides the listing.
     private enum Knowledge {
         case none
-        case status(KnownStatus)
+        /// In an allocation of its own, since few peripherals have one.
+        indirect case status(LinkStatus)
         case use(PeripheralUse)
     }
 
@@ -128,8 +123,8 @@ struct PeripheralRecord {
     /// What BlueZ has reported of a peripheral that the application has not used, if it has a link, with any program, or a
     /// pairing. Of one in use, its state has it, and it cannot be set here.
     var status: LinkStatus? {
-        get { if case .status(let known) = knowledge { known.status } else { nil } }
-        set { if use == nil { knowledge = newValue.map { .status(KnownStatus($0)) } ?? .none } }
+        get { if case .status(let status) = knowledge { status } else { nil } }
+        set { if use == nil { knowledge = newValue.map { .status($0) } ?? .none } }
     }
 
     /// `nil` until the application uses the peripheral.
