@@ -224,7 +224,7 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
                 _ = sleep { sleeper.wait(timeout: deadline) }
                 continue
             }
-            // Not if work is due: whoever posted it has not signalled, since this thread was awake.
+            // No rest if work is due: only work that is posted while this thread sleeps ends a rest.
             let rests = exchange(&rests, with: false) && milliseconds != 0
             let watchCount = watchCount
             let count = sleep {
