@@ -200,13 +200,16 @@ final class AttributeCallTests: XCTestCase {
 
     // MARK: Sockets
 
-    func testAnAcquiredSocketCarriesValuesPastTheBus() throws {
+    private func socketEnds() -> (ours: OwnedDescriptor, given: OwnedDescriptor) {
         var ends: [Int32] = [-1, -1]
         XCTAssertEqual(socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &ends), 0)
-        let ours = OwnedDescriptor(owning: ends[0])
-        let given = ends[1]
+        return (OwnedDescriptor(owning: ends[0]), OwnedDescriptor(owning: ends[1]))
+    }
+
+    func testAnAcquiredSocketCarriesValuesPastTheBus() throws {
+        let (ours, given) = socketEnds()
         daemon.bodies["AcquireNotify"] = {
-            $0.descriptor(given)
+            $0.descriptor(given.rawValue ?? -1)
             $0.uint16(247)
         }
         let sockets = Locked<[AcquiredSocket]>([])
@@ -218,7 +221,7 @@ final class AttributeCallTests: XCTestCase {
                 sockets.withLock { $0.append(socket) }
             }
         }
-        close(given)
+        given.close()
         XCTAssertEqual(sockets.withLock { $0.first?.mtu }, 247)
         let peer = try XCTUnwrap(ours.rawValue)
         XCTAssertNil(([5, 6] as [UInt8]).withUnsafeBytes { sendPacket($0, to: peer) })
@@ -230,11 +233,9 @@ final class AttributeCallTests: XCTestCase {
 
     /// BlueZ may notify until it replies to `StopNotify`, and the loop reads the bus first.
     func testAValueInTheSocketIsReceivedBeforeTheEndOfItsSubscription() throws {
-        var ends: [Int32] = [-1, -1]
-        XCTAssertEqual(socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &ends), 0)
-        let (ours, given) = (OwnedDescriptor(owning: ends[0]), ends[1])
+        let (ours, given) = socketEnds()
         daemon.bodies["AcquireNotify"] = {
-            $0.descriptor(given)
+            $0.descriptor(given.rawValue ?? -1)
             $0.uint16(23)
         }
         daemon.bodies["StopNotify"] = { _ in
@@ -246,7 +247,7 @@ final class AttributeCallTests: XCTestCase {
                 events.withLock { $0.append("\(event)") }
             }
         }
-        close(given)
+        given.close()
         XCTAssertEqual(events.withLock { $0 }, ["began"])
         onLoop { [client, characteristic] in
             client.notifications.unsubscribe(characteristic, for: client) { _ in events.withLock { $0.append("ended") }
@@ -270,9 +271,7 @@ final class AttributeCallTests: XCTestCase {
     /// The reply was reported as `"hq" instead of "hq"`.
     func testASocketThatThisProcessHasNoDescriptorForIsReportedAsThat() throws {
         let limit = try DescriptorLimit()
-        var ends: [Int32] = [-1, -1]
-        XCTAssertEqual(socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &ends), 0)
-        let (ours, given) = (OwnedDescriptor(owning: ends[0]), OwnedDescriptor(owning: ends[1]))
+        let (ours, given) = socketEnds()
         let loop = daemon.loop
         daemon.bodies["AcquireWrite"] = { writer in
             writer.descriptor(given.rawValue ?? -1)

@@ -289,13 +289,14 @@ final class ServerApplicationTests: XCTestCase {
         scene.end()
         XCTAssertTrue(isHungUp(try XCTUnwrap(socket.rawValue)))
     }
+
     /// Also if the loop reads the bus first.
     func testARequestIsReportedAfterWhatWasWrittenBeforeIt() throws {
         let values = ServerService(
             id: ServerAttributeID(1), uuid: CBUUID(string: "1815"),
             characteristics: [
                 ServerCharacteristic(
-                    id: ServerAttributeID(2), uuid: CBUUID(string: "2A56"), flags: .writeWithoutResponse,
+                    id: ServerAttributeID(2), uuid: CBUUID(string: "2A56"), flags: [.writeWithoutResponse, .notify],
                     givesWriteSocket: true),
                 ServerCharacteristic(id: ServerAttributeID(3), uuid: CBUUID(string: "2A58"), flags: [.read, .write]),
             ])
@@ -308,10 +309,12 @@ final class ServerApplicationTests: XCTestCase {
         XCTAssertEqual(scene.read("/service0/char1"), "[1, 2, 3]")
         command(2)
         XCTAssertEqual(scene.write("/service0/char1", [3]), "ok")
+        command(3)
+        XCTAssertEqual(scene.send("/service0/char0", "StartNotify"), "ok")
         command(4)
         socket.close()
         let second = try scene.acquire(1, "/service0/char0", "AcquireWrite")
-        XCTAssertEqual(scene.delegate.log, ["write 2", "read 3", "write 2", "write 3", "write 2"])
+        XCTAssertEqual(scene.delegate.log, ["write 2", "read 3", "write 2", "write 3", "write 2", "+2", "write 2"])
         withExtendedLifetime(second) {}
     }
 }

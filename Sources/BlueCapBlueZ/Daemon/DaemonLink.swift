@@ -402,7 +402,16 @@ extension DBusError {
 }
 
 /// What belongs to an object of this process that `bluetoothd` calls.
-protocol DaemonCallee { var daemon: DaemonLink { get } }
+protocol DaemonCallee {
+    var daemon: DaemonLink { get }
+
+    /// Reports what `bluetoothd` sent over sockets before the call that is handled next.
+    func catchUp()
+}
+
+extension DaemonCallee {
+    func catchUp() {}
+}
 
 extension InterfaceTable.Method where Target: DaemonCallee {
     /// A method that only `bluetoothd` may call. Any program on the bus could.
@@ -412,6 +421,7 @@ extension InterfaceTable.Method where Target: DaemonCallee {
     ) -> Self {
         .init(name, in: inputs, out: outputs) { target, invocation in
             guard target.daemon.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
+            target.catchUp()
             handler(target, invocation)
         }
     }

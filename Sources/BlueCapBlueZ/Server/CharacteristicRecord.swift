@@ -129,7 +129,7 @@ extension CharacteristicRecord {
     /// It would not use the second one.
     private func hasSocket(_ peer: ServerPeer) -> Bool {
         guard application.capabilities.opensSocketPerCentral, let device = peer.device else { return false }
-        return table.socket(of: device).flatMap { notifySockets[$0] } != nil
+        return table.socket(of: device) != nil
     }
 
     private func socketEnded(_ number: SubscriberTable.SocketNumber) {
@@ -142,7 +142,6 @@ extension CharacteristicRecord {
 
     func acquireWriteCalled(_ invocation: Invocation) {
         guard givesWriteSocket else { return invocation.fail(.refusal(.requestNotSupported, ofRead: false)) }
-        application.receiveWrites()
         let peer = ServerOptions(invocation).peer
         guard let socket = makeSocket(invocation, for: peer) else { return }
         writeSockets.append(socket)

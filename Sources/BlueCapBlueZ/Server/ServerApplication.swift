@@ -76,7 +76,7 @@ package final class ServerApplication: Registration, @unchecked Sendable {
         forEachCharacteristic { $0.linkChanged(of: device, isConnected: isConnected, isBonded: isBonded) }
     }
 
-    /// Passes on what centrals have written without response before the request that BlueZ makes now.
+    /// Reports what centrals have written without response.
     func receiveWrites() {
         forEachCharacteristic { characteristic in
             for socket in characteristic.writeSockets { socket.catchUp() }

@@ -17,6 +17,8 @@ class AttributeRecord: DaemonCallee, @unchecked Sendable {
     }
 
     var daemon: DaemonLink { application.client.daemon }
+
+    func catchUp() { application.receiveWrites() }
 }
 
 /// The interfaces that `bluetoothd` reads in an application of this process (`doc/gatt-api.txt` of 5.66, the parts for

@@ -36,7 +36,6 @@ extension ValueRecord {
     // MARK: Reading
 
     func readCalled(_ invocation: Invocation) {
-        application.receiveWrites()
         // An attribute that may be neither read nor written has no permissions in 5.66, which then allows both.
         guard flags.allowsReading else { return invocation.fail(.refusal(.readNotPermitted, ofRead: true)) }
         let options = ServerOptions(invocation)
@@ -71,7 +70,6 @@ extension ValueRecord {
     // MARK: Writing
 
     func writeCalled(_ invocation: Invocation) {
-        application.receiveWrites()
         guard flags.allowsWriting else { return invocation.fail(.refusal(.writeNotPermitted, ofRead: false)) }
         var reader = invocation.reader
         guard let value = reader.data() else {
