@@ -192,6 +192,7 @@ extension ConnectionCore: TransportReceiver {
             signals.route(message)
         case .reply, .error:
             guard let completion = calls.answered(serial: message.replySerial) else { return }
+            flood.answeredCall()
             completion.run(message.error.map(Result.failure) ?? .success(message))
             sendWaitingCalls()
         case .call:

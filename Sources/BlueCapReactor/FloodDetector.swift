@@ -13,6 +13,8 @@ package struct FloodDetector {
 
     @usableFromInline var count = 0
     @usableFromInline var hasCall = false
+    /// The calls that the present batch has answered.
+    private var answered = 0
     private var start = Instant.origin
     private var isFlood = false
 
@@ -27,13 +29,18 @@ package struct FloodDetector {
         if isCall { hasCall = true }
     }
 
+    /// Notes that what was received is the reply to a call.
+    package mutating func answeredCall() { answered += 1 }
+
     /// Ends a batch; returns whether to rest before the next one. A call from a peer ends a flood, and there is no rest as long
-    /// as some calls, but fewer than ``manyCalls``, have no reply.
+    /// as some calls, but fewer than ``manyCalls``, have no reply, nor when the last of them has just been answered: the program,
+    /// which may learn of that later and on another thread, is about to make the next one.
     ///
     /// - Parameters:
     ///   - now: The present time.
-    ///   - calls: The number of calls that have no reply.
-    package mutating func batchEnded(at now: Instant, waiting calls: Int = 0) -> Bool {
+    ///   - unanswered: The number of calls that have no reply.
+    package mutating func batchEnded(at now: Instant, waiting unanswered: Int = 0) -> Bool {
+        let calls = unanswered + exchange(&answered, with: 0)
         let isLate = now.nanoseconds - start.nanoseconds > Self.window
         if count >= Self.messages || isLate || hasCall {
             isFlood = !isLate && !hasCall

@@ -8,12 +8,14 @@ final class FloodDetectorTests: XCTestCase {
 
     /// Plays batches of messages; returns the decision after each.
     private func batches(
-        _ number: Int, of messages: Int, each interval: UInt64, isCalled: Bool = false, waiting: Int = 0
+        _ number: Int, of messages: Int, each interval: UInt64, isCalled: Bool = false, answered: Int = 0,
+        waiting: Int = 0
     ) -> [Bool] {
         (0..<number).map { _ in
             microseconds += interval
             for _ in 0..<messages { detector.received(isCall: false) }
             if isCalled { detector.received(isCall: true) }
+            for _ in 0..<answered { detector.answeredCall() }
             return detector.batchEnded(at: Instant.origin.advanced(by: Double(microseconds) / 1e6), waiting: waiting)
         }
     }
@@ -47,5 +49,11 @@ final class FloodDetectorTests: XCTestCase {
         XCTAssertFalse(batches(1_000, of: 8, each: 20, waiting: 16).contains(true))
         XCTAssertEqual(batches(100, of: 8, each: 20, waiting: 64).last, true)
         XCTAssertEqual(batches(1, of: 1, each: 20, waiting: 1), [false])
+    }
+
+    func testThereIsNoRestWhenTheProgramIsAboutToMakeTheNextCall() {
+        XCTAssertFalse(batches(1_000, of: 1, each: 20, answered: 1).contains(true))
+        XCTAssertEqual(batches(1, of: 1, each: 20), [true], "the answer belongs to the batch before")
+        XCTAssertEqual(batches(100, of: 8, each: 20, answered: 8, waiting: 56).last, true)
     }
 }
