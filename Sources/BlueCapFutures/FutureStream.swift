@@ -215,9 +215,13 @@ public final class FutureStream<T> {
         add(StreamHandler(handler, token: token), context: context)
     }
 
-    @usableFromInline
+    @inlinable @inline(__always)
     func add(_ handler: StreamHandler<T>, context: any ExecutionContext = ImmediateContext()) {
-        let handler = context.isImmediate ? handler : handler.dispatched(on: context)
+        add(immediate: context.isImmediate ? handler : handler.dispatched(on: context))
+    }
+
+    @usableFromInline
+    func add(immediate handler: StreamHandler<T>) {
         let flags = state.lock()
         let kept = backlog.elements
         let evicted = backlog.limit == Int.max ? backlog.trim(to: Self.watchedCapacity) : []

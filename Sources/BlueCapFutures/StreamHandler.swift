@@ -53,7 +53,7 @@ final class StreamHandler<T> {
     func receive(contentsOf batch: [Try<T>]) { batchHandler(self, batch) }
 
     /// Called after the last element.
-    @usableFromInline
+    @inlinable
     func finish() {
         if !isCancelled { finished?() }
     }
@@ -67,6 +67,7 @@ final class StreamHandler<T> {
     }
 
     /// Returns a handler that passes elements to this one on `context`, where at most the latest `limit` wait.
+    @inlinable @inline(__always)
     func dispatched(on context: any ExecutionContext, waiting limit: Int = .max) -> StreamHandler<T> {
         let mailbox = StreamMailbox(self, context: context, limit: limit)
         return StreamHandler(
@@ -110,70 +111,84 @@ struct StreamHandlers<T> {
 /// Passes elements to a handler on a context, with at most one task of the context scheduled at a time.
 ///
 /// However many elements arrive before that task runs, or arrive together, one task receives them all.
-// `@unchecked`: the state is accessed under its lock, and `handler` only in the one task that drains.
+// Inlinable, so that it is specialised for the element: code for any element looks up the types that it uses at each call.
+// `@unchecked`: the state is accessed under its lock, and `handler` only in the one task that drains. For the same reason the
+// runtime need not check the accesses.
+@usableFromInline
 final class StreamMailbox<T>: @unchecked Sendable {
     /// After this many elements a task ends, so that the context can run other tasks.
-    private static var elementsPerTask: Int { 1024 }
+    @inlinable static var elementsPerTask: Int { 1024 }
 
-    private let handler: StreamHandler<T>
-    private let context: any ExecutionContext
+    @usableFromInline let handler: StreamHandler<T>
+    @usableFromInline let context: any ExecutionContext
     /// How many elements may wait; the oldest is removed first.
-    private let limit: Int
-    private let state = StateWord()
+    @usableFromInline let limit: Int
+    @usableFromInline let state = StateWord()
     // Accessed under the lock of `state`.
-    private var waiting: [Try<T>] = []
-    private var isScheduled = false
-    private var isFinished = false
+    @exclusivity(unchecked) @usableFromInline var waiting: [Try<T>] = []
+    @exclusivity(unchecked) @usableFromInline var isScheduled = false
+    @exclusivity(unchecked) @usableFromInline var isFinished = false
 
+    @inlinable
     init(_ handler: StreamHandler<T>, context: any ExecutionContext, limit: Int) {
         self.handler = handler
         self.context = context
         self.limit = limit
     }
 
+    @inlinable
     func put(_ element: Try<T>) {
         put { waiting.append(element) }
     }
 
+    @inlinable
     func put(contentsOf batch: [Try<T>]) {
         if batch.isEmpty { return }
         put { if waiting.isEmpty { waiting = batch } else { waiting += batch } }
     }
 
+    @inlinable
     func finish() {
         put { isFinished = true }
     }
 
     /// Runs `change` under the lock, and schedules a task if none is scheduled.
-    private func put(_ change: () -> Void) {
-        var displaced: ArraySlice<Try<T>> = []
-        let mustSchedule = state.withLock {
-            change()
-            if waiting.count > limit {
-                displaced = waiting.prefix(waiting.count - limit)
-                waiting.removeFirst(displaced.count)
-            }
-            defer { isScheduled = true }
-            return !isScheduled
-        }
+    @inlinable
+    func put(_ change: () -> Void) {
+        let flags = state.lock()
+        change()
+        let displaced = waiting.count > limit ? removeOldest() : []
+        let mustSchedule = !isScheduled
+        isScheduled = true
+        state.unlock(flags)
         if mustSchedule { schedule() }
         withExtendedLifetime(displaced) {}
     }
 
-    private func schedule() {
+    /// Removes what is more than ``limit``, which is released after the lock.
+    @usableFromInline @inline(never)
+    func removeOldest() -> [Try<T>] {
+        let displaced = waiting.prefix(waiting.count - limit)
+        waiting.removeFirst(displaced.count)
+        return Array(displaced)
+    }
+
+    @inlinable
+    func schedule() {
         context.execute { self.drain() }
     }
 
-    private func drain() {
+    @inlinable
+    func drain() {
         var handled = 0
         while handled < Self.elementsPerTask {
-            let (batch, mustFinish) = state.withLock {
-                let batch = waiting
-                waiting = []
-                // After the end `isScheduled` stays set, so that no further task is scheduled.
-                if batch.isEmpty { isScheduled = isFinished }
-                return (batch, batch.isEmpty && isFinished)
-            }
+            let flags = state.lock()
+            let batch = waiting
+            waiting = []
+            // After the end `isScheduled` stays set, so that no further task is scheduled.
+            if batch.isEmpty { isScheduled = isFinished }
+            let mustFinish = batch.isEmpty && isFinished
+            state.unlock(flags)
             if mustFinish { handler.finish() }
             if batch.isEmpty { return }
             handler.receive(contentsOf: batch)
