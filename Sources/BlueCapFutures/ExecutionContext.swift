@@ -109,13 +109,15 @@ public struct QueueContext: ExecutionContext {
     }
 
     private static let configured = Locked<any ExecutionContext>(
-        QueueContext(queue: Queue("Futures.default")))
+        QueueContext(queue: Queue(tasksOf: DispatchQueue(label: "Futures.default"))))
 }
 
 /// A dispatch queue.
 public struct Queue: Sendable {
     /// The queue itself.
     public let queue: DispatchQueue
+    /// The tasks of the default context's queue, which come through here and not directly to the queue.
+    private let tasks: DefaultTasks?
 
     /// The main queue. A Linux program that never calls `dispatchMain()` nor runs the main run loop never drains it.
     public static var main: Queue { Queue(DispatchQueue.main) }
@@ -125,24 +127,32 @@ public struct Queue: Sendable {
 
     /// Creates a serial queue with that name.
     public init(_ queueName: String) {
-        queue = DispatchQueue(label: queueName)
+        self.init(DispatchQueue(label: queueName))
     }
 
     /// Wraps an existing queue.
     public init(_ queue: DispatchQueue) {
         self.queue = queue
+        tasks = nil
+    }
+
+    init(tasksOf queue: DispatchQueue) {
+        self.queue = queue
+        tasks = DefaultTasks(queue: queue)
     }
 
     /// Runs `block` on the queue and returns its result. On the same serial queue this call never returns.
     @discardableResult
     public func sync<T>(_ block: () throws -> T) rethrows -> T {
-        try queue.sync(execute: block)
+        // What was added before must run before.
+        tasks?.passToQueue()
+        return try queue.sync(execute: block)
     }
 
     /// Schedules `block` on the queue, and returns at once.
     @preconcurrency
     public func async(_ block: @escaping @Sendable () -> Void) {
-        queue.async(execute: block)
+        if let tasks { tasks.add(block) } else { queue.async(execute: block) }
     }
 
     /// Schedules `block` on the queue after `seconds`, and returns at once.

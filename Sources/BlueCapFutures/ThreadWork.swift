@@ -25,6 +25,10 @@ struct ThreadWork {
     /// Handlers that will never run, to be released one after the other instead of one inside the other.
     var discarded: [Any] = []
     var isDiscarding = false
+    /// Whether the thread runs by itself the tasks that it adds to the default context; see ``LentThread``.
+    var isLent = false
+    /// The default context, if tasks may wait there for this thread.
+    var defaultTasks: DefaultTasks?
 
     /// The record of the calling thread, valid until the thread ends.
     @usableFromInline

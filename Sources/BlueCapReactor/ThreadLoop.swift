@@ -76,7 +76,11 @@ package final class ThreadLoop: EventLoop {
 /// A thread needs the turn to run the loop's work. The loop's own thread has it except while it sleeps; then another thread can
 /// take it for a moment (`performIfIdle`), and is the loop's current thread until it returns it.
 ///
-/// Unchecked, because only the holder of the turn uses `watches`, `registered`, `poller` and `rests`.
+/// If the loop's work often adds tasks to the default context, the loop gets a second thread, which is like the first. From then on
+/// the thread that has added tasks runs them itself, without the turn, so that no other need be woken for them. They may take
+/// any time: meanwhile the other thread goes on with the loop.
+///
+/// Unchecked, because only the holder of the turn uses `watches` and what is declared beside it.
 final class LoopThread: WatchingLoop, @unchecked Sendable {
     /// As `pthread_create`, without attributes.
     typealias ThreadMaker =
@@ -112,6 +116,13 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
     fileprivate(set) var rests = false
     /// The events for which each descriptor is registered in epoll.
     private var registered: [Int32: IOEvents] = [:]
+    private var hasTwoThreads = false
+    /// How often the loop had tasks when it had no other work; falls with each round without them.
+    private var taskRounds = 0
+    /// Until when each thread sleeps at most.
+    private var bedtimes = [Instant.origin, .origin]
+    /// The descriptors of which epoll reports nothing more until they are registered again, since it has woken a thread for them.
+    private var reported: [Int32] = []
 
     init(name: String, makeThread: @escaping ThreadMaker) {
         self.name = name
@@ -132,12 +143,18 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
             return true
         }
         guard mustMake else { return nil }
-        let this = Unmanaged.passRetained(self)
-        let code = makeThread(runLoopThread, this.toOpaque())
-        guard code != 0 else { return nil }
+        guard let code = makeThread(running: { $0.run(as: 0) }) else { return nil }
         shared.withLock { $0.isStarted = false }
-        this.release()
         return .thread(code)
+    }
+
+    /// Creates a thread that calls `run`; returns the error number if it cannot be created.
+    private func makeThread(running run: @escaping @Sendable (LoopThread) -> Void) -> Int32? {
+        let start = Unmanaged.passRetained(ThreadStart { run(self) })
+        let code = makeThread(runLoopThread, start.toOpaque())
+        guard code != 0 else { return nil }
+        start.release()
+        return code
     }
 
     func post(_ work: @escaping @Sendable () -> Void) {
@@ -198,7 +215,7 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
             return
         }
         guard case .success(let poller) = usablePoller(),
-            poller.register(descriptor, for: wanted, isKnown: known != nil)
+            poller.register(descriptor, for: wanted, isKnown: known != nil, once: hasTwoThreads)
         else {
             // The descriptor is closed or of a kind that epoll refuses, or epoll itself is not available.
             registered[descriptor] = nil
@@ -208,42 +225,94 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
         registered[descriptor] = wanted
     }
 
-    fileprivate func run() {
+    /// - Parameter index: 0 for the first thread, 1 for the second one.
+    private func run(as index: Int) {
         isRunning.store(true, ordering: .relaxed)
         takeTurn()
-        defer { endTurn() }
         creactor_name_thread(name)
+        let handlers = LentThread()
         var events = [epoll_event](repeating: epoll_event(), count: 64)
         while runPosts() {
             // A timer that another one schedules runs after the descriptors.
             let now = now
             while let work = shared.withLock({ $0.work.popDue(at: now) }) { work.run() }
-            let milliseconds = millisecondsToSleep()
+            let deadline = deadlineOfSleep()
+            let milliseconds = milliseconds(until: deadline)
             guard let poller else {
+                handlers.passTasksOn()
                 let deadline = milliseconds < 0 ? DispatchTime.distantFuture : .now() + .milliseconds(Int(milliseconds))
-                _ = sleep { sleeper.wait(timeout: deadline) }
+                _ = withoutTurn { sleeper.wait(timeout: deadline) }
                 continue
             }
             // No rest if work is due: only work that is posted while this thread sleeps ends a rest.
-            let rests = exchange(&rests, with: false) && milliseconds != 0
-            let watchCount = watchCount
-            let count = sleep {
-                if rests { poller.rest() }
-                return poller.wait(&events, milliseconds: milliseconds)
+            if exchange(&rests, with: false), milliseconds != 0 {
+                handlers.passTasksOn()
+                withoutTurn { poller.rest() }
+                deliverReported()
+                continue
             }
+            reportAgain()
+            noteRound(hasTasks: handlers.hasTasks)
+            if handlers.hasTasks, hasTwoThreads {
+                // The other thread goes on with the loop in the meantime.
+                if deadline < bedtimes[1 - index] { poller.wake() }
+                withoutTurn { handlers.runTasks() }
+                continue
+            }
+            handlers.passTasksOn()
+            bedtimes[index] = deadline
+            let watchCount = watchCount
+            let count = withoutTurn { poller.wait(&events, milliseconds: milliseconds) }
             for event in events[..<count] {
                 let descriptor = event.data.fd
                 if descriptor == poller.wakeDescriptor {
                     poller.drainWake()
                 } else {
+                    if hasTwoThreads { reported.append(descriptor) }
                     deliver(IOEvents(pollFlags: event.events), of: descriptor, toFirst: watchCount)
                 }
             }
         }
+        // The other thread, too, ends with the loop.
+        if hasTwoThreads { poller?.wake() }
+        endTurn()
     }
 
-    /// Waits without the turn.
-    private func sleep<R>(_ wait: () -> R) -> R {
+    /// Creates the second thread once it saves wake-ups: when tasks have waited in more than a third of the last rounds.
+    private func noteRound(hasTasks: Bool) {
+        guard !hasTwoThreads else { return }
+        taskRounds = max(0, taskRounds + (hasTasks ? 2 : -1))
+        guard taskRounds >= 16 else { return }
+        taskRounds = 0
+        guard makeThread(running: { $0.run(as: 1) }) == nil else { return }
+        hasTwoThreads = true
+        for (descriptor, events) in registered { poller?.register(descriptor, for: events, isKnown: true, once: true) }
+    }
+
+    /// Has epoll report again the descriptors for which it has woken this thread.
+    private func reportAgain() {
+        for descriptor in reported {
+            if let events = registered[descriptor] {
+                poller?.register(descriptor, for: events, isKnown: true, once: true)
+            }
+        }
+        reported.removeAll(keepingCapacity: true)
+    }
+
+    /// Delivers what has happened to the descriptors for which epoll has woken this thread, without having epoll report them
+    /// again, which would wake the other thread if anything has.
+    private func deliverReported() {
+        guard !reported.isEmpty else { return }
+        var polled = reported.map { pollfd(fd: $0, events: Int16(registered[$0, default: []].pollFlags), revents: 0) }
+        guard poll(&polled, nfds_t(polled.count), 0) > 0 else { return }
+        let watchCount = watchCount
+        for found in polled where found.revents != 0 {
+            deliver(IOEvents(pollFlags: UInt32(UInt16(bitPattern: found.revents))), of: found.fd, toFirst: watchCount)
+        }
+    }
+
+    /// Waits, or runs code of an application, without the turn.
+    private func withoutTurn<R>(_ wait: () -> R) -> R {
         endTurn()
         let result = wait()
         takeTurn()
@@ -273,12 +342,16 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
         return true
     }
 
-    private func millisecondsToSleep() -> Int32 {
-        let deadline: Instant = shared.withLock { shared in
+    /// When the loop has to do something, if nothing happens before; from now on, others must wake a thread for what they post.
+    private func deadlineOfSleep() -> Instant {
+        shared.withLock { shared in
             guard !shared.work.hasPosts, !shared.isStopped else { return .origin }
             shared.isAwake = false
             return shared.work.nextDeadline
         }
+    }
+
+    private func milliseconds(until deadline: Instant) -> Int32 {
         guard deadline != .distantFuture else { return -1 }
         guard deadline > .origin else { return 0 }
         // Rounded up: a timer may be late, never early.
@@ -304,10 +377,16 @@ private final class Turn: Sendable {
     func yield() { pthread_mutex_unlock(mutex) }
 }
 
+/// What a new thread runs.
+private final class ThreadStart {
+    let run: () -> Void
+
+    init(_ run: @escaping () -> Void) { self.run = run }
+}
+
 private func runLoopThread(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
     guard let argument else { return nil }
-    let loop = Unmanaged<LoopThread>.fromOpaque(argument).takeRetainedValue()
-    loop.run()
+    Unmanaged<ThreadStart>.fromOpaque(argument).takeRetainedValue().run()
     return nil
 }
 
@@ -331,9 +410,9 @@ private final class Poller: Sendable {
     init() throws(LoopShortage) {
         epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
         wakeDescriptor = epoll < 0 ? -1 : eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
-        guard wakeDescriptor >= 0, register(wakeDescriptor, for: .readable, isKnown: false) else {
-            throw .descriptors(errno)
-        }
+        // Each wake-up is reported once, to one thread.
+        guard wakeDescriptor >= 0, register(wakeDescriptor, for: EPOLLIN.rawValue | EPOLLET.rawValue, isKnown: false)
+        else { throw .descriptors(errno) }
     }
 
     deinit {
@@ -349,9 +428,17 @@ private final class Poller: Sendable {
     }
 
     /// Returns whether epoll accepts the descriptor.
-    func register(_ descriptor: Int32, for events: IOEvents, isKnown: Bool) -> Bool {
+    ///
+    /// - Parameter once: Whether the descriptor is reported once only, until it is registered again. Else epoll would wake all
+    ///   threads for it, until one of them has read what there is.
+    @discardableResult
+    func register(_ descriptor: Int32, for events: IOEvents, isKnown: Bool, once: Bool) -> Bool {
+        register(descriptor, for: events.pollFlags | (once ? EPOLLONESHOT.rawValue : 0), isKnown: isKnown)
+    }
+
+    private func register(_ descriptor: Int32, for flags: UInt32, isKnown: Bool) -> Bool {
         var event = epoll_event()
-        event.events = events.pollFlags
+        event.events = flags
         event.data.fd = descriptor
         return epoll_ctl(epoll, isKnown ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, descriptor, &event) == 0
     }

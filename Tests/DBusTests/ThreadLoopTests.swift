@@ -354,7 +354,8 @@ private actor LoopCounter {
     }
 }
 
-private final class Token: Sendable {
+/// Says when it is released.
+final class Token: Sendable {
     private let whenReleased: @Sendable () -> Void
 
     init(whenReleased: @escaping @Sendable () -> Void) {

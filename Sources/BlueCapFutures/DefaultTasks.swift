@@ -1,0 +1,115 @@
+import Dispatch
+
+/// The tasks of the default context, which run one after the other, in their order, on a serial queue.
+///
+/// A worker of the queue must be woken for a task. A thread that lends itself (``LentThread``) runs the tasks that it adds
+/// by itself instead, on the queue too, when its present work is done.
+final class DefaultTasks: Sendable {
+    /// A task ends the turn of its queue after this many others, so that the queue can run the tasks of other code.
+    private static let tasksPerTurn = 1024
+
+    private enum Runner: Equatable {
+        /// Nothing waits.
+        case none
+        /// The thread that has added what waits, once its present work is done. The pointer is compared, never followed.
+        case thread(UnsafeMutablePointer<ThreadWork>)
+        /// The queue, which runs tasks or has been told to.
+        case queue
+    }
+
+    private struct State {
+        var waiting: [Work] = []
+        var runner = Runner.none
+    }
+
+    /// A closure in a structure: stored bare in an array, each would be wrapped in another one.
+    private struct Work {
+        let run: @Sendable () -> Void
+    }
+
+    private let queue: DispatchQueue
+    private let state = Locked(State())
+
+    init(queue: DispatchQueue) { self.queue = queue }
+
+    func add(_ task: @escaping @Sendable () -> Void) {
+        let thread = ThreadWork.current
+        let mustTellQueue = state.withLock { state in
+            state.waiting.append(Work(run: task))
+            switch state.runner {
+            case .queue, .thread(thread):
+                return false
+            case .none where thread.pointee.isLent:
+                state.runner = .thread(thread)
+                thread.pointee.defaultTasks = self
+                return false
+            case .none, .thread:
+                // What other threads add must not wait for the present work of that one.
+                state.runner = .queue
+                return true
+            }
+        }
+        if mustTellQueue { tellQueue() }
+    }
+
+    /// Runs what waits for the calling thread, unless the queue does.
+    func runHere() {
+        let thread = ThreadWork.current
+        if state.withLock({ $0.runner == .thread(thread) }) { queue.sync { runWaiting() } }
+    }
+
+    /// Has the queue run what waits for a thread.
+    func passToQueue() {
+        let mustTellQueue = state.withLock { state in
+            guard case .thread = state.runner else { return false }
+            state.runner = .queue
+            return true
+        }
+        if mustTellQueue { tellQueue() }
+    }
+
+    private func tellQueue() { queue.async { self.runWaiting() } }
+
+    /// On the queue.
+    private func runWaiting() {
+        var count = 0
+        while count < Self.tasksPerTurn {
+            let tasks = state.withLock { state in
+                state.runner = state.waiting.isEmpty ? .none : .queue
+                let tasks = state.waiting
+                state.waiting = []
+                return tasks
+            }
+            if tasks.isEmpty { return }
+            for task in tasks { task.run() }
+            count += tasks.count
+        }
+        tellQueue()
+    }
+}
+
+/// The calling thread, which runs by itself the tasks that it adds to the default context: when its present work is done, it
+/// calls ``runTasks()``. A worker of a dispatch queue need not be woken then.
+package struct LentThread: ~Copyable {
+    private let record = ThreadWork.current
+
+    /// Lends the calling thread, until this value is released on the same thread.
+    package init() { record.pointee.isLent = true }
+
+    deinit {
+        record.pointee.isLent = false
+        passTasksOn()
+    }
+
+    /// Whether tasks may wait for this thread.
+    package var hasTasks: Bool { record.pointee.defaultTasks != nil }
+
+    /// Runs the tasks that wait for this thread, and those that are added in the meantime. They are code of an application, which
+    /// may take any time.
+    package func runTasks() { takeTasks()?.runHere() }
+
+    /// Has a worker of the queue run the tasks instead.
+    package func passTasksOn() { takeTasks()?.passToQueue() }
+
+    private func takeTasks() -> DefaultTasks? { record.pointee.defaultTasks.take() }
+}

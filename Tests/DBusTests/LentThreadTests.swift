@@ -1,0 +1,222 @@
+import BlueCapFutures
+import BlueCapReactor
+import Glibc
+import XCTest
+
+/// Tasks of the default context that the loop's threads run themselves.
+final class LentThreadTests: XCTestCase {
+    private let limit = 10.0
+
+    /// A loop that has added tasks to the default context so often that it has two threads. Each byte of the pipe adds one task.
+    private final class Room: Sendable {
+        let loop = ThreadLoop(name: "lent")
+        let pipe: Pipe
+        /// What each byte's task does; on the default context.
+        let task = Locked<@Sendable (UInt8) -> Void>({ _ in })
+        private let watch: Watch
+
+        init(rests: Bool = false) throws {
+            pipe = try Pipe()
+            let (loop, task, end) = (loop, task, pipe.readEnd)
+            watch = loop.wait {
+                loop.watch(end, for: .readable) { events in
+                    guard events.contains(.readable) else { return }
+                    var byte: UInt8 = 0
+                    XCTAssertEqual(read(end, &byte, 1), 1)
+                    let value = byte
+                    QueueContext.futuresDefault.execute { task.withLock { $0 }(value) }
+                    if rests { loop.restBeforeWait() }
+                }
+            }
+        }
+
+        deinit {
+            let watch = watch
+            loop.wait { watch.cancel() }
+        }
+
+        func put(_ bytes: [UInt8]) { XCTAssertEqual(write(pipe.writeEnd, bytes, bytes.count), bytes.count) }
+    }
+
+    private static func threadName() -> String? {
+        (try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8))?.trimmingCharacters(in: .newlines)
+    }
+
+    /// Puts bytes, one after the other, until the loop's threads run the tasks.
+    private func lend(_ room: Room) {
+        let end = Date() + limit
+        var isLent = false
+        while !isLent {
+            guard Date() < end else { return XCTFail("The loop's threads never ran a task.") }
+            let done = DispatchSemaphore(value: 0)
+            let name = Locked<String?>(nil)
+            room.task.withLock { task in
+                task = { _ in
+                    name.withLock { $0 = Self.threadName() }
+                    done.signal()
+                }
+            }
+            room.put([0])
+            XCTAssertEqual(done.wait(timeout: .now() + limit), .success)
+            isLent = name.withLock { $0 } == "lent"
+        }
+    }
+
+    func testTheThreadsOfALoopRunTheTasksThatItAddsOften() throws {
+        let room = try Room()
+        lend(room)
+        let seen = Locked<[UInt8]>([])
+        let done = expectation(description: "all ran")
+        let (loop, queue) = (room.loop, try XCTUnwrap((QueueContext.futuresDefault as? QueueContext)?.queue.queue))
+        room.task.withLock { task in
+            task = { byte in
+                XCTAssertFalse(loop.isCurrent)
+                dispatchPrecondition(condition: .onQueue(queue))
+                if seen.withLock({ seen in
+                    seen.append(byte); return seen.count == 200
+                }) {
+                    done.fulfill()
+                }
+            }
+        }
+        for byte in 0..<200 { room.put([UInt8(byte)]) }
+        wait(for: [done], timeout: limit)
+        XCTAssertEqual(seen.withLock { $0 }, (0..<200).map(UInt8.init))
+    }
+
+    func testATaskThatWaitsDoesNotStopTheLoop() throws {
+        let room = try Room()
+        lend(room)
+        let (begun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let seen = Locked<[UInt8]>([])
+        let done = expectation(description: "all tasks ran")
+        room.task.withLock { task in
+            task = { byte in
+                if byte == 1 {
+                    begun.signal()
+                    mayEnd.wait()
+                }
+                if seen.withLock({ seen in
+                    seen.append(byte); return seen.count == 3
+                }) {
+                    done.fulfill()
+                }
+            }
+        }
+        room.put([1])
+        XCTAssertEqual(begun.wait(timeout: .now() + limit), .success)
+        let timer = expectation(description: "a timer")
+        room.loop.schedule(after: 0.001) { timer.fulfill() }
+        wait(for: [timer], timeout: limit)
+        room.put([2, 3])
+        let (loop, end) = (room.loop, room.pipe.readEnd)
+        let deadline = Date() + limit
+        while room.loop.wait({ Self.waits(in: end) }), Date() < deadline { sched_yield() }
+        XCTAssertFalse(loop.wait { Self.waits(in: end) }, "the other thread reads")
+        XCTAssertEqual(seen.withLock { $0 }, [])
+        mayEnd.signal()
+        wait(for: [done], timeout: limit)
+        XCTAssertEqual(seen.withLock { $0 }, [1, 2, 3])
+    }
+
+    private static func waits(in descriptor: Int32) -> Bool {
+        var polled = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&polled, 1, 0) > 0
+    }
+
+    func testNothingIsLostInAFlood() throws {
+        let room = try Room(rests: true)
+        let (count, done) = (Locked(0), expectation(description: "all ran"))
+        room.task.withLock { task in
+            task = { _ in
+                if count.withLock({
+                    $0 += 1; return $0 == 20_000
+                }) {
+                    done.fulfill()
+                }
+            }
+        }
+        for _ in 0..<20_000 { room.put([7]) }
+        wait(for: [done], timeout: limit)
+
+        let calm = try Room()
+        lend(calm)
+        calm.loop.wait { calm.loop.restBeforeWait() }
+        lend(calm)
+    }
+
+    func testTasksOfManyThreadsRunOneAfterTheOther() throws {
+        let room = try Room()
+        lend(room)
+        // Not guarded by a lock: the thread sanitizer reports what runs together.
+        nonisolated(unsafe) var last = [Int](repeating: -1, count: 4)
+        nonisolated(unsafe) var bytes = 0
+        let context = QueueContext.futuresDefault
+        room.task.withLock { task in task = { _ in bytes += 1 } }
+        DispatchQueue.concurrentPerform(iterations: 4) { thread in
+            for value in 0..<2_000 {
+                if thread == 0 {
+                    room.put([0])
+                } else {
+                    context.execute {
+                        XCTAssertEqual(last[thread], value - 1)
+                        last[thread] = value
+                    }
+                }
+            }
+        }
+        let deadline = Date() + limit
+        let queue = try XCTUnwrap((context as? QueueContext)?.queue)
+        while queue.sync({ bytes }) < 2_000, Date() < deadline { sched_yield() }
+        XCTAssertEqual(queue.sync { bytes }, 2_000)
+        XCTAssertEqual(queue.sync { last }, [-1, 1_999, 1_999, 1_999])
+    }
+
+    func testSyncOnTheDefaultQueueComesAfterWhatWasAddedBefore() throws {
+        let room = try Room()
+        lend(room)
+        let queue = try XCTUnwrap((QueueContext.futuresDefault as? QueueContext)?.queue)
+        for _ in 0..<500 {
+            let ran = Locked(false)
+            room.loop.wait { QueueContext.futuresDefault.execute { ran.withLock { $0 = true } } }
+            XCTAssertTrue(queue.sync { ran.withLock { $0 } })
+        }
+    }
+
+    func testTasksThatAddTasksLeaveTheQueueToOthers() throws {
+        let (isOver, ended) = (Locked(false), expectation(description: "the tasks ended"))
+        @Sendable func again() {
+            if isOver.withLock({ $0 }) { return ended.fulfill() }
+            QueueContext.futuresDefault.execute(again)
+        }
+        QueueContext.futuresDefault.execute(again)
+        let queue = try XCTUnwrap((QueueContext.futuresDefault as? QueueContext)?.queue.queue)
+        queue.async { isOver.withLock { $0 = true } }
+        wait(for: [ended], timeout: limit)
+    }
+
+    func testBothThreadsEndWithTheLoop() throws {
+        let released = expectation(description: "the loop and what it watches are released")
+        let mayEnd = DispatchSemaphore(value: 0)
+        try useAndRelease(Token { released.fulfill() }, endOfTask: mayEnd)
+        mayEnd.signal()
+        wait(for: [released], timeout: limit)
+    }
+
+    /// Releases a loop of which one thread runs a task that waits for `endOfTask`.
+    private func useAndRelease(_ token: Token, endOfTask: DispatchSemaphore) throws {
+        let room = try Room()
+        lend(room)
+        let end = room.pipe.writeEnd
+        _ = room.loop.wait { room.loop.watch(end, for: []) { _ in withExtendedLifetime(token) {} } }
+        let begun = DispatchSemaphore(value: 0)
+        room.task.withLock { task in
+            task = { _ in
+                begun.signal()
+                endOfTask.wait()
+            }
+        }
+        room.put([0])
+        XCTAssertEqual(begun.wait(timeout: .now() + limit), .success)
+    }
+}
