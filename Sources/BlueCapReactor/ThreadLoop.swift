@@ -278,11 +278,11 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
         endTurn()
     }
 
-    /// Creates the second thread once it saves wake-ups: when tasks have waited in more than a third of the last rounds.
+    /// Creates the second thread once it saves wake-ups: when tasks have waited in two rounds, one soon after the other.
     private func noteRound(hasTasks: Bool) {
         guard !hasTwoThreads else { return }
         taskRounds = max(0, taskRounds + (hasTasks ? 2 : -1))
-        guard taskRounds >= 16 else { return }
+        guard taskRounds >= 4 else { return }
         taskRounds = 0
         guard makeThread(running: { $0.run(as: 1) }) == nil else { return }
         hasTwoThreads = true
