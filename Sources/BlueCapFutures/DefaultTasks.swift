@@ -2,10 +2,10 @@ import Dispatch
 
 /// The tasks of the default context, which run one after the other, in their order, on a serial queue.
 ///
-/// A worker of the queue must be woken for a task. A thread that lends itself (``LentThread``) runs the tasks that it adds
-/// by itself instead, on the queue too, when its present work is done.
+/// A worker of the queue must be woken for a task. A ``DefaultTaskThread`` runs the tasks that it adds itself instead, on the queue
+/// too, when its present work is done.
 final class DefaultTasks: Sendable {
-    /// A task ends the turn of its queue after this many others, so that the queue can run the tasks of other code.
+    /// After so many tasks the queue is left, so that the queue can run the tasks of other code.
     private static let tasksPerTurn = 1024
 
     private enum Runner: Equatable {
@@ -13,7 +13,7 @@ final class DefaultTasks: Sendable {
         case none
         /// The thread that has added what waits, once its present work is done. The pointer is compared, never followed.
         case thread(UnsafeMutablePointer<ThreadWork>)
-        /// The queue, which runs tasks or has been told to.
+        /// The queue, on which tasks run or are scheduled.
         case queue
     }
 
@@ -34,12 +34,12 @@ final class DefaultTasks: Sendable {
 
     func add(_ task: @escaping @Sendable () -> Void) {
         let thread = ThreadWork.current
-        let mustTellQueue = state.withLock { state in
+        let mustSchedule = state.withLock { state in
             state.waiting.append(Work(run: task))
             switch state.runner {
             case .queue, .thread(thread):
                 return false
-            case .none where thread.pointee.isLent:
+            case .none where thread.pointee.runsDefaultTasks:
                 state.runner = .thread(thread)
                 thread.pointee.defaultTasks = self
                 return false
@@ -49,7 +49,7 @@ final class DefaultTasks: Sendable {
                 return true
             }
         }
-        if mustTellQueue { tellQueue() }
+        if mustSchedule { scheduleOnQueue() }
     }
 
     /// Runs what waits for the calling thread, unless the queue does.
@@ -60,15 +60,15 @@ final class DefaultTasks: Sendable {
 
     /// Has the queue run what waits for a thread.
     func passToQueue() {
-        let mustTellQueue = state.withLock { state in
+        let mustSchedule = state.withLock { state in
             guard case .thread = state.runner else { return false }
             state.runner = .queue
             return true
         }
-        if mustTellQueue { tellQueue() }
+        if mustSchedule { scheduleOnQueue() }
     }
 
-    private func tellQueue() { queue.async { self.runWaiting() } }
+    private func scheduleOnQueue() { queue.async { self.runWaiting() } }
 
     /// On the queue.
     private func runWaiting() {
@@ -84,27 +84,27 @@ final class DefaultTasks: Sendable {
             for task in tasks { task.run() }
             count += tasks.count
         }
-        tellQueue()
+        scheduleOnQueue()
     }
 }
 
-/// The calling thread, which runs by itself the tasks that it adds to the default context: when its present work is done, it
-/// calls ``runTasks()``. A worker of a dispatch queue need not be woken then.
-package struct LentThread: ~Copyable {
+/// The calling thread, which runs the tasks that it adds to the default context itself: when its present work is done, it calls
+/// ``runTasks()``. A worker of a dispatch queue need not be woken then.
+package struct DefaultTaskThread: ~Copyable {
     private let record = ThreadWork.current
 
-    /// Lends the calling thread, until this value is released on the same thread.
-    package init() { record.pointee.isLent = true }
+    /// Until this value is released, on the same thread, the thread runs its tasks.
+    package init() { record.pointee.runsDefaultTasks = true }
 
     deinit {
-        record.pointee.isLent = false
+        record.pointee.runsDefaultTasks = false
         passTasksOn()
     }
 
     /// Whether tasks may wait for this thread.
     package var hasTasks: Bool { record.pointee.defaultTasks != nil }
 
-    /// Runs the tasks that wait for this thread, and those that are added in the meantime. They are code of an application, which
+    /// Runs the tasks that wait for this thread, and those that are added until none is left. They are code of an application, which
     /// may take any time.
     package func runTasks() { takeTasks()?.runHere() }
 

@@ -25,8 +25,8 @@ struct ThreadWork {
     /// Handlers that will never run, to be released one after the other instead of one inside the other.
     var discarded: [Any] = []
     var isDiscarding = false
-    /// Whether the thread runs by itself the tasks that it adds to the default context; see ``LentThread``.
-    var isLent = false
+    /// Whether the thread runs the tasks that it adds to the default context itself; see ``DefaultTaskThread``.
+    var runsDefaultTasks = false
     /// The default context, if tasks may wait there for this thread.
     var defaultTasks: DefaultTasks?
 

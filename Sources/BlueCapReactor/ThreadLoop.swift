@@ -78,7 +78,7 @@ package final class ThreadLoop: EventLoop {
 ///
 /// If the loop's work often adds tasks to the default context, the loop gets a second thread, which is like the first. From then on
 /// the thread that has added tasks runs them itself, without the turn, so that no other need be woken for them. They may take
-/// any time: meanwhile the other thread goes on with the loop.
+/// any time: the other thread goes on with the loop.
 ///
 /// Unchecked, because only the holder of the turn uses `watches` and what is declared beside it.
 final class LoopThread: WatchingLoop, @unchecked Sendable {
@@ -230,7 +230,7 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
         isRunning.store(true, ordering: .relaxed)
         takeTurn()
         creactor_name_thread(name)
-        let handlers = LentThread()
+        let handlers = DefaultTaskThread()
         var events = [epoll_event](repeating: epoll_event(), count: 64)
         while runPosts() {
             // A timer that another one schedules runs after the descriptors.
@@ -254,7 +254,7 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
             reportAgain()
             noteRound(hasTasks: handlers.hasTasks)
             if handlers.hasTasks, hasTwoThreads {
-                // The other thread goes on with the loop in the meantime.
+                // The other thread goes on with the loop.
                 if deadline < bedtimes[1 - index] { poller.wake() }
                 withoutTurn { handlers.runTasks() }
                 continue
