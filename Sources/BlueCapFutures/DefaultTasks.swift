@@ -68,23 +68,36 @@ final class DefaultTasks: Sendable {
         if mustSchedule { scheduleOnQueue() }
     }
 
+    /// Runs `block` on the queue, after the tasks that were added before.
+    func sync<T>(_ block: () throws -> T) rethrows -> T {
+        try queue.sync {
+            for task in takeWaiting(leaving: .none) { task.run() }
+            return try block()
+        }
+    }
+
     private func scheduleOnQueue() { queue.async { self.runWaiting() } }
 
     /// On the queue.
     private func runWaiting() {
         var count = 0
         while count < Self.tasksPerTurn {
-            let tasks = state.withLock { state in
-                state.runner = state.waiting.isEmpty ? .none : .queue
-                let tasks = state.waiting
-                state.waiting = []
-                return tasks
-            }
+            let tasks = takeWaiting(leaving: .queue)
             if tasks.isEmpty { return }
             for task in tasks { task.run() }
             count += tasks.count
         }
         scheduleOnQueue()
+    }
+
+    /// - Parameter runner: What runs the tasks that are added from now on; none if there was nothing to take.
+    private func takeWaiting(leaving runner: Runner) -> [Work] {
+        state.withLock { state in
+            state.runner = state.waiting.isEmpty ? .none : runner
+            let tasks = state.waiting
+            state.waiting = []
+            return tasks
+        }
     }
 }
 

@@ -144,9 +144,7 @@ public struct Queue: Sendable {
     /// Runs `block` on the queue and returns its result. On the same serial queue this call never returns.
     @discardableResult
     public func sync<T>(_ block: () throws -> T) rethrows -> T {
-        // What was added before must run before.
-        tasks?.passToQueue()
-        return try queue.sync(execute: block)
+        if let tasks { try tasks.sync(block) } else { try queue.sync(execute: block) }
     }
 
     /// Schedules `block` on the queue, and returns at once.

@@ -187,6 +187,11 @@ final class DefaultTaskThreadTests: XCTestCase {
             room.loop.wait { QueueContext.futuresDefault.execute { ran.withLock { $0 = true } } }
             XCTAssertTrue(queue.sync { ran.withLock { $0 } })
         }
+        for round in 1...20 {
+            let count = Locked(0)
+            for _ in 0..<500 * round { QueueContext.futuresDefault.execute { count.withLock { $0 += 1 } } }
+            XCTAssertEqual(queue.sync { count.withLock { $0 } }, 500 * round)
+        }
     }
 
     func testTasksThatAddTasksLeaveTheQueueToOthers() throws {
