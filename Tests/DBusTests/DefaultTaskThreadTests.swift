@@ -187,10 +187,28 @@ final class DefaultTaskThreadTests: XCTestCase {
             room.loop.wait { QueueContext.futuresDefault.execute { ran.withLock { $0 = true } } }
             XCTAssertTrue(queue.sync { ran.withLock { $0 } })
         }
-        for round in 1...20 {
-            let count = Locked(0)
-            for _ in 0..<500 * round { QueueContext.futuresDefault.execute { count.withLock { $0 += 1 } } }
-            XCTAssertEqual(queue.sync { count.withLock { $0 } }, 500 * round)
+    }
+
+    func testSyncOnTheDefaultQueueComesAfterMoreTasksThanTheQueueRunsAtOnce() throws {
+        let context = QueueContext.futuresDefault
+        let queue = try XCTUnwrap((context as? QueueContext)?.queue)
+        for _ in 0..<50 {
+            let (first, last, begun) = (
+                DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
+            )
+            context.execute { first.wait() }
+            for _ in 0..<2_000 { context.execute {} }
+            context.execute {
+                begun.signal()
+                last.wait()
+            }
+            first.signal()
+            XCTAssertEqual(begun.wait(timeout: .now() + limit), .success)
+            let ran = Locked(false)
+            context.execute { ran.withLock { $0 = true } }
+            // At about the time of the call below: the queue is left after these tasks, and `sync` may be the next to use it.
+            DispatchQueue.global().async { last.signal() }
+            XCTAssertTrue(queue.sync { ran.withLock { $0 } })
         }
     }
 
