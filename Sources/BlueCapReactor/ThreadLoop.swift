@@ -143,17 +143,17 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
             return true
         }
         guard mustMake else { return nil }
-        guard let code = makeThread(running: { $0.run(as: 0) }) else { return nil }
+        let code = addThread()
+        guard code != 0 else { return nil }
         shared.withLock { $0.isStarted = false }
         return .thread(code)
     }
 
-    /// Creates a thread that calls `run`; returns the error number if it cannot be created.
-    private func makeThread(running run: @escaping @Sendable (LoopThread) -> Void) -> Int32? {
-        let start = Unmanaged.passRetained(ThreadStart { run(self) })
-        let code = makeThread(runLoopThread, start.toOpaque())
-        guard code != 0 else { return nil }
-        start.release()
+    /// Creates a thread that runs this loop; returns 0 or the error number.
+    private func addThread() -> Int32 {
+        let this = Unmanaged.passRetained(self)
+        let code = makeThread(runLoopThread, this.toOpaque())
+        if code != 0 { this.release() }
         return code
     }
 
@@ -225,10 +225,11 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
         registered[descriptor] = wanted
     }
 
-    /// - Parameter index: 0 for the first thread, 1 for the second one.
-    private func run(as index: Int) {
+    fileprivate func run() {
         isRunning.store(true, ordering: .relaxed)
         takeTurn()
+        // The second thread gets the turn for the first time from the one that has created it.
+        let index = hasTwoThreads ? 1 : 0
         creactor_name_thread(name)
         let handlers = DefaultTaskThread()
         var events = [epoll_event](repeating: epoll_event(), count: 64)
@@ -251,8 +252,8 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
                 deliverReported()
                 continue
             }
-            reportAgain()
             noteRound(hasTasks: handlers.hasTasks)
+            reportAgain()
             if handlers.hasTasks, hasTwoThreads {
                 // The other thread goes on with the loop.
                 if deadline < bedtimes[1 - index] { poller.wake() }
@@ -284,9 +285,10 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
         taskRounds = max(0, taskRounds + (hasTasks ? 2 : -1))
         guard taskRounds >= 4 else { return }
         taskRounds = 0
-        guard makeThread(running: { $0.run(as: 1) }) == nil else { return }
+        guard addThread() == 0 else { return }
         hasTwoThreads = true
-        for (descriptor, events) in registered { poller?.register(descriptor, for: events, isKnown: true, once: true) }
+        // From now on each descriptor is reported once.
+        reported = Array(registered.keys)
     }
 
     /// Has epoll report again the descriptors for which it has woken this thread.
@@ -377,16 +379,10 @@ private final class Turn: Sendable {
     func yield() { pthread_mutex_unlock(mutex) }
 }
 
-/// What a new thread runs.
-private final class ThreadStart {
-    let run: () -> Void
-
-    init(_ run: @escaping () -> Void) { self.run = run }
-}
-
 private func runLoopThread(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
     guard let argument else { return nil }
-    Unmanaged<ThreadStart>.fromOpaque(argument).takeRetainedValue().run()
+    let loop = Unmanaged<LoopThread>.fromOpaque(argument).takeRetainedValue()
+    loop.run()
     return nil
 }
 
