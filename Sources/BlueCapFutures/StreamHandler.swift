@@ -155,22 +155,23 @@ final class StreamMailbox<T>: @unchecked Sendable {
     /// Runs `change` under the lock, and schedules a task if none is scheduled.
     @inlinable
     func put(_ change: () -> Void) {
-        let flags = state.lock()
-        change()
-        let displaced = waiting.count > limit ? removeOldest() : []
-        let mustSchedule = !isScheduled
-        isScheduled = true
-        state.unlock(flags)
+        var displaced: ArraySlice<Try<T>> = []
+        let mustSchedule = state.withLock {
+            change()
+            if waiting.count > limit { displaced = removeOldest() }
+            defer { isScheduled = true }
+            return !isScheduled
+        }
         if mustSchedule { schedule() }
         withExtendedLifetime(displaced) {}
     }
 
     /// Removes what is more than ``limit``, which is released after the lock.
     @usableFromInline @inline(never)
-    func removeOldest() -> [Try<T>] {
+    func removeOldest() -> ArraySlice<Try<T>> {
         let displaced = waiting.prefix(waiting.count - limit)
         waiting.removeFirst(displaced.count)
-        return Array(displaced)
+        return displaced
     }
 
     @inlinable
@@ -182,13 +183,13 @@ final class StreamMailbox<T>: @unchecked Sendable {
     func drain() {
         var handled = 0
         while handled < Self.elementsPerTask {
-            let flags = state.lock()
-            let batch = waiting
-            waiting = []
-            // After the end `isScheduled` stays set, so that no further task is scheduled.
-            if batch.isEmpty { isScheduled = isFinished }
-            let mustFinish = batch.isEmpty && isFinished
-            state.unlock(flags)
+            let (batch, mustFinish) = state.withLock {
+                let batch = waiting
+                waiting = []
+                // After the end `isScheduled` stays set, so that no further task is scheduled.
+                if batch.isEmpty { isScheduled = isFinished }
+                return (batch, batch.isEmpty && isFinished)
+            }
             if mustFinish { handler.finish() }
             if batch.isEmpty { return }
             handler.receive(contentsOf: batch)
