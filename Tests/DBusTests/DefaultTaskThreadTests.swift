@@ -7,7 +7,7 @@ import XCTest
 final class DefaultTaskThreadTests: XCTestCase {
     private let limit = 10.0
 
-    /// A loop that has added tasks to the default context so often that it has two threads. Each byte of the pipe adds one task.
+    /// A loop that adds a task to the default context for each byte of a pipe.
     private final class Room: Sendable {
         let loop = ThreadLoop(name: "loop")
         let pipe: Pipe
