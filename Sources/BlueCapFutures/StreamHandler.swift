@@ -224,16 +224,19 @@ package final class StreamLink<T> {
     /// Whether the stream has no handler and no other code has a reference to it. Call this on one thread at a time.
     package func isAbandoned() -> Bool { !holder.isWatched && isForgotten() }
 
+    // Inlinable, so that both are specialised for the element.
     @inlinable @inline(__always)
-    func send(_ element: Try<T>) {
+    package func send(_ element: Try<T>) {
         unmanaged._withUnsafeGuaranteedRef { stream in
             if stream.isWatched || !isForgotten() { stream.complete(element) }
         }
     }
 
-    @usableFromInline
+    @inlinable
     package func send(contentsOf batch: [Try<T>]) {
-        if holder.isWatched || !isForgotten() { holder.complete(contentsOf: batch) }
+        unmanaged._withUnsafeGuaranteedRef { stream in
+            if stream.isWatched || !isForgotten() { stream.complete(contentsOf: batch) }
+        }
     }
 
     @usableFromInline
