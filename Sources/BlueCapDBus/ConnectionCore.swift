@@ -5,7 +5,7 @@ import BlueCapReactor
 /// The state of a connection, all of it on the loop.
 ///
 /// Unchecked, because it is confined to the loop's thread: `Connection` uses it in `loop.perform` only. `uniqueName` is for
-/// any thread.
+/// any thread. For the same reason the runtime need not check the accesses.
 final class ConnectionCore: @unchecked Sendable {
     private enum Phase {
         case connecting
@@ -20,20 +20,20 @@ final class ConnectionCore: @unchecked Sendable {
 
     let loop: any EventLoop
     let uniqueName = Locked<String?>(nil)
-    var batchHandlers: [@Sendable () -> Void] = []
+    @exclusivity(unchecked) var batchHandlers: [@Sendable () -> Void] = []
     let objects = ObjectRegistry()
     /// Handles received calls instead of `objects`.
-    var callHandler: (@Sendable (Message) -> Void)?
+    @exclusivity(unchecked) var callHandler: (@Sendable (Message) -> Void)?
     let signals = SignalRouter()
     private let stateChanged: @Sendable (ConnectionState) -> Void
-    private var transport: (any Transport)?
-    private var phase = Phase.connecting
-    private var calls = CallTable<Message, Completion>(limit: 100)
+    @exclusivity(unchecked) private var transport: (any Transport)?
+    @exclusivity(unchecked) private var phase = Phase.connecting
+    @exclusivity(unchecked) private var calls = CallTable<Message, Completion>(limit: 100)
     private var deadlineTimer: (id: TimerID, deadline: Instant)?
     /// The messages sent before the bus has accepted the connection.
     private var held: [Message] = []
     private var drainWaiters: [@Sendable () -> Void] = []
-    private var flood = FloodDetector()
+    @exclusivity(unchecked) private var flood = FloodDetector()
 
     init(
         loop: any EventLoop, transport: any Transport, stateChanged: @escaping @Sendable (ConnectionState) -> Void
@@ -186,7 +186,7 @@ final class ConnectionCore: @unchecked Sendable {
 extension ConnectionCore: TransportReceiver {
     func received(_ message: Message) {
         let kind = message.kind
-        flood.received(isCall: kind == .call)
+        flood.received(1, isCall: kind == .call)
         switch kind {
         case .signal:
             signals.route(message)

@@ -13,8 +13,8 @@ final class FloodDetectorTests: XCTestCase {
     ) -> [Bool] {
         (0..<number).map { _ in
             microseconds += interval
-            for _ in 0..<messages { detector.received(isCall: false) }
-            if isCalled { detector.received(isCall: true) }
+            for _ in 0..<messages { detector.received(1) }
+            if isCalled { detector.received(1, isCall: true) }
             for _ in 0..<answered { detector.answeredCall() }
             return detector.batchEnded(at: Instant.origin.advanced(by: Double(microseconds) / 1e6), waiting: waiting)
         }
