@@ -4,6 +4,7 @@ import Dispatch
 ///
 /// A worker of the queue must be woken for a task. A ``DefaultTaskThread`` runs the tasks that it adds itself instead, on the queue
 /// too, when its present work is done.
+@usableFromInline
 final class DefaultTasks: Sendable {
     /// After so many tasks the queue is left, so that the queue can run the tasks of other code.
     private static let tasksPerTurn = 1024
@@ -103,8 +104,9 @@ final class DefaultTasks: Sendable {
 
 /// The calling thread, which runs the tasks that it adds to the default context itself: when its present work is done, it calls
 /// ``runTasks()``. A worker of a dispatch queue need not be woken then.
+@usableFromInline
 package struct DefaultTaskThread: ~Copyable {
-    private let record = ThreadWork.current
+    @usableFromInline let record = ThreadWork.current
 
     /// Until this value is released, on the same thread, the thread runs its tasks.
     package init() { record.pointee.runsDefaultTasks = true }
@@ -115,14 +117,18 @@ package struct DefaultTaskThread: ~Copyable {
     }
 
     /// Whether tasks may wait for this thread.
-    package var hasTasks: Bool { record.pointee.defaultTasks != nil }
+    @inlinable package var hasTasks: Bool { record.pointee.defaultTasks != nil }
 
     /// Runs the tasks that wait for this thread, and those that are added until none is left. They are code of an application, which
     /// may take any time.
     package func runTasks() { takeTasks()?.runHere() }
 
     /// Has a worker of the queue run the tasks instead.
-    package func passTasksOn() { takeTasks()?.passToQueue() }
+    @inlinable
+    package func passTasksOn() { if hasTasks { passToQueue() } }
+
+    @usableFromInline
+    func passToQueue() { takeTasks()?.passToQueue() }
 
     private func takeTasks() -> DefaultTasks? { record.pointee.defaultTasks.take() }
 }

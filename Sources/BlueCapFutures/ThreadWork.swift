@@ -28,7 +28,7 @@ struct ThreadWork {
     /// Whether the thread runs the tasks that it adds to the default context itself; see ``DefaultTaskThread``.
     var runsDefaultTasks = false
     /// The default context, if tasks may wait there for this thread.
-    var defaultTasks: DefaultTasks?
+    @usableFromInline var defaultTasks: DefaultTasks?
 
     /// The record of the calling thread, valid until the thread ends.
     @usableFromInline

@@ -26,7 +26,7 @@ package final class ManualLoop: EventLoop, WatchingLoop, @unchecked Sendable {
 
     private let shared = Locked(Shared())
     private let start: Date
-    var watches: [Int32: [Watch]] = [:]
+    var watches = DescriptorTable<[Watch]>()
     var watchCount: UInt64 = 0
 
     /// - Parameter date: The initial date of the wall clock, constant by default so that runs are alike.
@@ -186,7 +186,7 @@ package final class ManualLoop: EventLoop, WatchingLoop, @unchecked Sendable {
     ///
     /// - Parameter whileOthersWork: Whether it returns at once if no other thread works for this loop.
     private func poll(milliseconds: Int32, whileOthersWork: Bool = false) -> Bool {
-        let wanted = watches.keys.sorted().map { pollfd($0, interest(in: $0)) }.filter { $0.events != 0 }
+        let wanted = watches.descriptors.map { pollfd($0, interest(in: $0)) }.filter { $0.events != 0 }
         guard !wanted.isEmpty || milliseconds > 0 else { return false }
         var polled = wanted
         let isIdle = shared.withLock { shared in

@@ -80,7 +80,8 @@ package final class ThreadLoop: EventLoop {
 /// the thread that has added tasks runs them itself, without the turn, so that no other need be woken for them. They may take
 /// any time: the other thread goes on with the loop.
 ///
-/// Unchecked, because only the holder of the turn uses `watches` and what is declared beside it.
+/// Unchecked, because only the holder of the turn uses `watches` and what is declared beside it. For the same reason the runtime
+/// need not check the accesses.
 final class LoopThread: WatchingLoop, @unchecked Sendable {
     /// As `pthread_create`, without attributes.
     typealias ThreadMaker =
@@ -109,20 +110,20 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
     private let turn = Turn()
     /// The thread that holds the turn; 0 if none does. Each thread compares it with itself only, which needs no ordering.
     private let thread = Atomic<UInt>(0)
-    var watches: [Int32: [Watch]] = [:]
-    var watchCount: UInt64 = 0
-    private var poller: Poller?
+    @exclusivity(unchecked) var watches = DescriptorTable<[Watch]>()
+    @exclusivity(unchecked) var watchCount: UInt64 = 0
+    @exclusivity(unchecked) private var poller: Poller?
     /// Whether the next wait begins with a rest.
-    fileprivate(set) var rests = false
+    @exclusivity(unchecked) fileprivate(set) var rests = false
     /// The events for which each descriptor is registered in epoll.
-    private var registered: [Int32: IOEvents] = [:]
-    private var hasTwoThreads = false
+    @exclusivity(unchecked) private var registered = DescriptorTable<IOEvents>()
+    @exclusivity(unchecked) private var hasTwoThreads = false
     /// How often the loop had tasks when it had no other work; falls with each round without them.
-    private var taskRounds = 0
-    /// Until when each thread sleeps at most.
-    private var bedtimes = [Instant.origin, .origin]
+    @exclusivity(unchecked) private var taskRounds = 0
+    /// Until when each of two threads sleeps at most.
+    @exclusivity(unchecked) private var bedtimes = [Instant.origin, .origin]
     /// The descriptors of which epoll reports nothing more until they are registered again, since it has woken a thread for them.
-    private var reported: [Int32] = []
+    @exclusivity(unchecked) private var reported: [Int32] = []
 
     init(name: String, makeThread: @escaping ThreadMaker) {
         self.name = name
@@ -234,11 +235,9 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
         let handlers = DefaultTaskThread()
         var events = [epoll_event](repeating: epoll_event(), count: 64)
         while runPosts() {
-            // A timer that another one schedules runs after the descriptors.
-            let now = now
-            while let work = shared.withLock({ $0.work.popDue(at: now) }) { work.run() }
+            let now = runDueTimers()
             let deadline = deadlineOfSleep()
-            let milliseconds = milliseconds(until: deadline)
+            let milliseconds = milliseconds(from: now, until: deadline)
             guard let poller else {
                 handlers.passTasksOn()
                 let deadline = milliseconds < 0 ? DispatchTime.distantFuture : .now() + .milliseconds(Int(milliseconds))
@@ -261,7 +260,7 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
                 continue
             }
             handlers.passTasksOn()
-            bedtimes[index] = deadline
+            if hasTwoThreads { bedtimes[index] = deadline }
             let watchCount = watchCount
             let count = withoutTurn { poller.wait(&events, milliseconds: milliseconds) }
             for event in events[..<count] {
@@ -288,11 +287,12 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
         guard addThread() == 0 else { return }
         hasTwoThreads = true
         // From now on each descriptor is reported once.
-        reported = Array(registered.keys)
+        reported = registered.descriptors
     }
 
     /// Has epoll report again the descriptors for which it has woken this thread.
     private func reportAgain() {
+        guard !reported.isEmpty else { return }
         for descriptor in reported {
             if let events = registered[descriptor] {
                 poller?.register(descriptor, for: events, isKnown: true, once: true)
@@ -305,7 +305,7 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
     /// again, which would wake the other thread if anything has.
     private func deliverReported() {
         guard !reported.isEmpty else { return }
-        var polled = reported.map { pollfd(fd: $0, events: Int16(registered[$0, default: []].pollFlags), revents: 0) }
+        var polled = reported.map { pollfd(fd: $0, events: Int16((registered[$0] ?? []).pollFlags), revents: 0) }
         guard poll(&polled, nfds_t(polled.count), 0) > 0 else { return }
         let watchCount = watchCount
         for found in polled where found.revents != 0 {
@@ -344,6 +344,17 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
         return true
     }
 
+    /// Runs the timers that are due; one that another one schedules runs after the descriptors. Returns the present time.
+    private func runDueTimers() -> Instant {
+        let before = now
+        var hasRun = false
+        while let work = shared.withLock({ $0.work.popDue(at: before) }) {
+            hasRun = true
+            work.run()
+        }
+        return hasRun ? now : before
+    }
+
     /// When the loop has to do something, if nothing happens before; from now on, others must wake a thread for what they post.
     private func deadlineOfSleep() -> Instant {
         shared.withLock { shared in
@@ -353,12 +364,11 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
         }
     }
 
-    private func milliseconds(until deadline: Instant) -> Int32 {
+    private func milliseconds(from now: Instant, until deadline: Instant) -> Int32 {
         guard deadline != .distantFuture else { return -1 }
-        guard deadline > .origin else { return 0 }
+        guard deadline > now else { return 0 }
         // Rounded up: a timer may be late, never early.
-        let milliseconds = (deadline.seconds(since: now) * 1000).rounded(.up)
-        return Int32(min(max(milliseconds, 0), 60_000))
+        return Int32(min((deadline.nanoseconds - now.nanoseconds + 999_999) / 1_000_000, 60_000))
     }
 }
 

@@ -3,14 +3,15 @@ import Glibc
 
 /// A watched descriptor, until the watch is cancelled. Loop only.
 ///
-/// Unchecked, because its state is confined to the loop: every method checks that it is called there.
+/// Unchecked, because its state is confined to the loop: every method checks that it is called there. For the same reason the
+/// runtime need not check the accesses.
 package final class Watch: @unchecked Sendable {
     package let descriptor: Int32
     /// A later watch of the same loop has a greater number.
     fileprivate let number: UInt64
     /// The events that it watches for.
-    package private(set) var events: IOEvents
-    private var ready: (@Sendable (IOEvents) -> Void)?
+    @exclusivity(unchecked) package private(set) var events: IOEvents
+    @exclusivity(unchecked) private var ready: (@Sendable (IOEvents) -> Void)?
     private weak var table: (any WatchingLoop)?
 
     fileprivate init(
@@ -55,7 +56,7 @@ protocol WatchingLoop: AnyObject, Sendable {
     var isCurrent: Bool { get }
     /// All watches, by descriptor. There may be several of one descriptor, which epoll accepts only once: libdbus watches
     /// for reading and for writing separately.
-    var watches: [Int32: [Watch]] { get set }
+    var watches: DescriptorTable<[Watch]> { get set }
     /// How many watches there have been.
     var watchCount: UInt64 { get set }
 
@@ -70,16 +71,16 @@ extension WatchingLoop {
         precondition(isCurrent, "Watching a descriptor belongs on its event loop: call it inside loop.post { … }.")
         watchCount += 1
         let watch = Watch(descriptor: descriptor, number: watchCount, events: events, table: self, ready: ready)
-        watches[descriptor, default: []].append(watch)
+        watches[descriptor] = (watches[descriptor] ?? []) + [watch]
         watchesChanged(of: descriptor)
         return watch
     }
 
     /// The events of all remaining watches of the descriptor, after the removal of the cancelled ones.
     func interest(in descriptor: Int32) -> IOEvents {
-        watches[descriptor]?.removeAll(where: \.isCancelled)
-        if watches[descriptor]?.isEmpty == true { watches[descriptor] = nil }
-        return watches[descriptor, default: []].reduce(into: []) { $0.formUnion($1.events) }
+        let rest = (watches[descriptor] ?? []).filter { !$0.isCancelled }
+        watches[descriptor] = rest.isEmpty ? nil : rest
+        return rest.reduce(into: []) { $0.formUnion($1.events) }
     }
 
     /// - Parameter count: ``watchCount`` before the events were looked for. In the meantime a handler may have closed the
@@ -87,6 +88,29 @@ extension WatchingLoop {
     func deliver(_ events: IOEvents, of descriptor: Int32, toFirst count: UInt64) {
         for watch in watches[descriptor] ?? [] where watch.number <= count { watch.deliver(events) }
     }
+}
+
+/// Values for descriptors. Those are small numbers, so this is an array, in which finding a value needs no hashing.
+struct DescriptorTable<Value> {
+    private var values: [Value?] = []
+
+    /// The descriptors with a value, the smallest first; -1 for what is not a descriptor.
+    var descriptors: [Int32] { values.indices.filter { values[$0] != nil }.map { Int32($0) - 1 } }
+
+    subscript(descriptor: Int32) -> Value? {
+        get {
+            let place = place(of: descriptor)
+            return place < values.count ? values[place] : nil
+        }
+        set {
+            let place = place(of: descriptor)
+            if place >= values.count { values += Array(repeating: nil, count: place + 1 - values.count) }
+            values[place] = newValue
+        }
+    }
+
+    /// Negative numbers, which are not descriptors, share one place.
+    private func place(of descriptor: Int32) -> Int { Int(max(descriptor, -1)) + 1 }
 }
 
 /// The flags of poll and of epoll, which are the same bits (`EPOLLIN` is `POLLIN`, and so on).
