@@ -91,8 +91,8 @@ final class CompiledRule: Sendable {
     private let sender: CopiedText?
     private let path: CopiedText?
     private let pathNamespace: CopiedText?
-    private let interface: CopiedText?
-    private let member: CopiedText?
+    let interface: CopiedText?
+    let member: CopiedText?
 
     init(_ rule: MatchRule) {
         self.rule = rule

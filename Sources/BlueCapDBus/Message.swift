@@ -55,7 +55,7 @@ package final class Message: @unchecked Sendable {
 
     /// Makes this the message that was received, which has no descriptors. Only for a message that nothing else retains, and
     /// that has none either.
-    func become(_ received: ReceivedMessage) { (slab, receivedHeader) = (received.slab, received.header) }
+    func become(_ received: consuming ReceivedMessage) { (slab, receivedHeader) = (received.slab, received.header) }
 
     deinit {
         if let created { cdbus_message_unref(created) }
@@ -87,7 +87,7 @@ package final class Message: @unchecked Sendable {
     package var expectsNoReply: Bool { header.flags & 1 != 0 }
 
     /// The header, in place.
-    var header: MessageHeader { received.receivedHeader }
+    var header: MessageHeader { created == nil ? receivedHeader : received.receivedHeader }
 
     /// The signature, in place.
     var signatureText: WireText {

@@ -4,13 +4,13 @@ import BlueCapReactor
 final class SubscriptionEntry: @unchecked Sendable {
     let rule: CompiledRule
     let handler: @Sendable (Message) -> Void
-    var isActive = false
+    @exclusivity(unchecked) var isActive = false
     /// The owner of the sender's name, if the rule has a well-known one.
     var owner: NameOwner? {
         didSet { ownerChanged() }
     }
     /// The required unique name of the sender, so that the comparison with a signal uses no other object.
-    private var sender = Sender.any
+    @exclusivity(unchecked) private var sender = Sender.any
 
     private enum Sender {
         case any
@@ -85,22 +85,42 @@ final class NameWatch: @unchecked Sendable {
 ///
 /// A signal is compared with the few rules one after another, in place: no string is created.
 final class SignalRouter {
-    private var entries: [SubscriptionEntry] = []
+    /// A subscription, beside the marks of the names in its rule, so that most others are excluded without being looked at.
+    private struct Route {
+        let interface: TextMark?
+        let member: TextMark?
+        let entry: SubscriptionEntry
+
+        init(_ entry: SubscriptionEntry) {
+            self.entry = entry
+            interface = entry.rule.interface.map { TextMark($0.bytes) }
+            member = entry.rule.member.map { TextMark($0.bytes) }
+        }
+    }
+
+    @exclusivity(unchecked) private var routes: [Route] = []
     /// The number of subscribers with each rule; the bus has each distinct rule once.
     private var rules: [String: Int] = [:]
-    private var owners: [String: NameOwner] = [:]
+    @exclusivity(unchecked) private var owners: [String: NameOwner] = [:]
 
     func route(_ message: Message) {
         if !owners.isEmpty, message.isSignal(interface: "org.freedesktop.DBus", member: "NameOwnerChanged") {
             nameOwnerChanged(message)
         }
         // A handler may subscribe and unsubscribe: a removed entry is not called, and a new one not for this message.
-        for entry in entries where entry.isActive && entry.wants(message) { entry.handler(message) }
+        let header = message.header
+        let (interface, member) = (TextMark(header.interface), TextMark(header.member))
+        let routes = routes
+        for index in routes.indices where routes[index].member ?? member == member {
+            guard routes[index].interface ?? interface == interface else { continue }
+            let entry = routes[index].entry
+            if entry.isActive, entry.wants(message) { entry.handler(message) }
+        }
     }
 
     func removeAll() {
-        for entry in entries { entry.isActive = false }
-        entries = []
+        for route in routes { route.entry.isActive = false }
+        routes = []
         rules = [:]
         owners = [:]
     }
@@ -112,7 +132,7 @@ final class SignalRouter {
         accepted: (@Sendable (Result<Void, DBusError>) -> Void)?
     ) {
         entry.isActive = true
-        entries.append(entry)
+        routes.append(Route(entry))
         if let name = entry.rule.rule.wellKnownSender { entry.owner = retainOwner(of: name, on: connection) }
         addRule(entry.rule.text, on: connection, accepted: accepted)
     }
@@ -120,7 +140,7 @@ final class SignalRouter {
     func remove(_ entry: SubscriptionEntry, on connection: ConnectionCore) {
         guard entry.isActive else { return }
         entry.isActive = false
-        entries.removeAll { $0 === entry }
+        routes.removeAll { $0.entry === entry }
         removeRule(entry.rule.text, on: connection)
         if let owner = entry.owner { releaseOwner(owner, on: connection) }
         entry.owner = nil
@@ -208,7 +228,7 @@ final class SignalRouter {
         owner.isKnown = true
         owner.name = text.isEmpty ? nil : CopiedText(text)
         withExtendedLifetime(old) {
-            for entry in entries where entry.owner === owner { entry.ownerChanged() }
+            for route in routes where route.entry.owner === owner { route.entry.ownerChanged() }
         }
         // A handler may subscribe.
         for watch in owner.watches { watch.call(owner.name) }

@@ -38,18 +38,18 @@ let batchLimit = 256
 /// authenticated, this type reads the socket itself. Before that moment no bus sends a message, since the client speaks first.
 /// Nothing on libdbus's way out reads or blocks (`dbus_connection_send`, and the handling of the watch for writing); a call
 /// that does, such as `dbus_connection_flush`, must not be used. Unchecked, because it is confined to the loop, on which
-/// every closure here runs.
+/// every closure here runs; for the same reason the runtime need not check the accesses.
 final class SocketTransport: Transport, @unchecked Sendable {
     private let address: String
     private let loop: any EventLoop
     private weak var receiver: (any TransportReceiver)?
-    private var connection: OpaquePointer?
+    @exclusivity(unchecked) private var connection: OpaquePointer?
     /// The loop's watch for each of libdbus, which has one for reading and one for writing on the same socket.
     private var watches: [(handle: Handle, watch: Watch)] = []
     /// The socket, and what was read from it; nil as long as libdbus reads it. libdbus closes the socket after an error.
-    private var socket: Int32?
-    private var inbox: ReceiveBuffer?
-    private var isReceiving = false
+    @exclusivity(unchecked) private var socket: Int32?
+    @exclusivity(unchecked) private var inbox: ReceiveBuffer?
+    @exclusivity(unchecked) private var isReceiving = false
 
     init(address: String, loop: any EventLoop) {
         self.address = address
@@ -166,7 +166,8 @@ final class SocketTransport: Transport, @unchecked Sendable {
         } catch {
             receiver?.lost(error)
         }
-        if count > 0 { self.receiver?.batchEnded() }
+        // The receiver may have closed the connection.
+        if count > 0, connection != nil { receiver?.batchEnded() }
         if count >= batchLimit { loop.post { [weak self] in self?.receive() } }
     }
 
