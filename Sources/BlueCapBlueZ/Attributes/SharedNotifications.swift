@@ -6,7 +6,7 @@ import BlueCapReactor
 /// process is one subscriber, however many of its managers subscribe, and BlueZ gives it one socket for each characteristic.
 /// A ``NotifyMachine`` for each characteristic decides; this class executes its effects, and passes the values on.
 ///
-/// On the loop only, and unchecked because of that. Receivers and completions are never called before a method returns,
+/// On the loop only, and unchecked because of that; for the same reason the runtime need not check the accesses. Receivers and completions are never called before a method returns,
 /// except with the values that precede the end of a subscription.
 package final class SharedNotifications: @unchecked Sendable {
     package enum Event: Equatable, Sendable {
@@ -30,12 +30,12 @@ package final class SharedNotifications: @unchecked Sendable {
 
     private final class Entry: @unchecked Sendable {
         let key: AttributeKey
-        var machine: NotifyMachine
-        var gate = ValueGate()
-        var receivers: [(subscriber: ObjectIdentifier, receive: Receiver)] = []
+        @exclusivity(unchecked) var machine: NotifyMachine
+        @exclusivity(unchecked) var gate = ValueGate()
+        @exclusivity(unchecked) var receivers: [(subscriber: ObjectIdentifier, receive: Receiver)] = []
         /// Those that have unsubscribed. They receive what BlueZ notifies until its reply to `StopNotify`, and the values
         /// that wait for the reply to a read.
-        var leaving: [Receiver] = []
+        @exclusivity(unchecked) var leaving: [Receiver] = []
         var stops: [BlueZCompletion<Void>] = []
         var socket: AcquiredSocket?
         let timer: LoopTimer
@@ -57,13 +57,13 @@ package final class SharedNotifications: @unchecked Sendable {
 
     private let daemon: DaemonLink
     private let connector: Connector
-    private var entries: [AttributeKey: Entry] = [:]
+    @exclusivity(unchecked) private var entries: [AttributeKey: Entry] = [:]
     /// The characteristics of the reads that are under way, of all managers of this process, in the order in which they began.
-    private var reads: [AttributeKey] = []
+    @exclusivity(unchecked) private var reads: [AttributeKey] = []
     /// Those with values that are not delivered.
-    private var full: [Entry] = []
+    @exclusivity(unchecked) private var full: [Entry] = []
     /// The reports that follow these values.
-    private var reports: [() -> Void] = []
+    @exclusivity(unchecked) private var reports: [() -> Void] = []
 
     init(_ daemon: DaemonLink, _ connector: Connector) { (self.daemon, self.connector) = (daemon, connector) }
 

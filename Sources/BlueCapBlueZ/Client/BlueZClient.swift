@@ -25,7 +25,7 @@ package final class BlueZClient: @unchecked Sendable {
     /// For the services of all applications of this process.
     var handleLayout = HandleLayout()
     private var observers: [ObserverEntry] = []
-    private var hasNews = false
+    @exclusivity(unchecked) private var hasNews = false
     /// Runs from the last observer's departure until everything is closed.
     private let leaveTimer: LoopTimer
 

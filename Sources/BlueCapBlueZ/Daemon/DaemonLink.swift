@@ -47,10 +47,10 @@ package final class DaemonLink: @unchecked Sendable {
     private var bus: BusConnection?
     private let timer: LoopTimer
     /// Set from ``start(_:)`` to ``stop()``; during that time both retain each other.
-    private var handler: (any DaemonLinkHandler)?
+    @exclusivity(unchecked) private var handler: (any DaemonLinkHandler)?
     private var noteStore: (any BondNoteStore)?
     /// Empty, with the memory for the changes of the next signal.
-    private var spareChanges: [Change] = []
+    @exclusivity(unchecked) private var spareChanges: [Change] = []
     /// Whether `GetDiscoveryFilters` was called for this daemon.
     private var hasAskedForFilters = false
 

@@ -5,7 +5,8 @@ import BlueCapFutures
 /// A stream that receives the notifications of a characteristic, in one of the forms of the documents.
 ///
 /// It references the stream, not the subscriber: a stream without other references and handlers is abandoned.
-struct NotificationSink: Sendable {
+// A class, so that a copy costs one reference instead of four.
+final class NotificationSink: Sendable {
     /// Identifies the stream while the sink exists.
     let stream: ObjectIdentifier
     /// Delivers values together, in their order, or a gap mark (`nil`).
@@ -25,11 +26,27 @@ struct NotificationSink: Sendable {
         // delivers values, which is one thread at a time.
         nonisolated(unsafe) let link = StreamLink(stream)
         self.stream = ObjectIdentifier(stream)
-        deliver = { values in link.send(contentsOf: values?.map { .success(element($0)) } ?? [gap]) }
-        fail = { link.send(contentsOf: [.failure($0)]) }
+        deliver = { values in
+            guard let values else { return link.send(gap) }
+            // Usually one value; together, several need only one task of a handler's context.
+            guard values.count != 1 else { return link.send(.success(element(values[0]))) }
+            link.send(contentsOf: values.map { .success(element($0)) })
+        }
+        fail = { link.send(.failure($0)) }
         finish = { link.finish() }
         isForgotten = { link.isAbandoned() }
     }
+}
+
+/// How far a subscription is. Unchecked, because it is used on the loop only; for the same reason the runtime need not check the
+/// accesses.
+private final class SubscriptionProgress: @unchecked Sendable {
+    /// Whether a gap mark precedes the next value.
+    @exclusivity(unchecked) var isGapDue: Bool
+    /// Whether a value has come or the subscription has begun.
+    @exclusivity(unchecked) var hasBegun = false
+
+    init(isGapDue: Bool) { self.isGapDue = isGapDue }
 }
 
 /// Notifications: their streams, and the orders of subscriptions.
@@ -40,7 +57,7 @@ extension CentralSession {
     func feed(_ sink: NotificationSink, _ id: AttributeID, of key: PeripheralKey) {
         let isOpen = core.withLock { core in
             if !core.shell.isClosed {
-                core.state.peripherals.use(of: key)?.sinks[id, default: []].append(sink)
+                core.state.peripherals.use(of: key)?.add(sink, of: id)
             }
             return !core.shell.isClosed
         }
@@ -48,12 +65,12 @@ extension CentralSession {
     }
 
     func endNotifications(_ id: AttributeID, of key: PeripheralKey, failure: (any Error)? = nil) {
-        finish(use(of: key) { $0.sinks.removeValue(forKey: id) } ?? [], failure: failure)
+        finish(use(of: key) { $0.sinks.remove(id) } ?? [], failure: failure)
     }
 
     /// Ends a stream that nothing reads any more, or that has failed.
     func endNotifications(to stream: ObjectIdentifier, of key: PeripheralKey) {
-        let id = use(of: key) { $0.sinks.first { $0.value.contains { $0.stream == stream } }?.key }
+        let id = use(of: key) { $0.characteristic(of: stream) } ?? nil
         if let id { finish(removeSinks(of: id, of: key) { $0.stream == stream }) }
     }
 
@@ -111,16 +128,14 @@ extension CentralSession {
         guard let key = subject.attribute else { return }
         let (peripheral, id) = (subject.peripheral, subject.characteristic)
         let mayPair = use(of: peripheral) { $0.state.pairsOnDemand } ?? false
-        // Unchecked: on the loop only. Whether a gap mark precedes the next value, and whether a value has come or the
-        // subscription has begun.
-        nonisolated(unsafe) var (isGapDue, hasBegun) = (afterGap, false)
+        let progress = SubscriptionProgress(isGapDue: afterGap)
         client.notifications.subscribe(
             key, overSocket: transport == .socket, mayPair: mayPair, isRepeated: isRepeated, for: self
         ) { [reference] event in
             guard let session = reference.session else { return }
             var change: SubscriptionMachine.Event?
             switch event {
-            case .values: change = hasBegun ? nil : .valuesCame(call)
+            case .values: change = progress.hasBegun ? nil : .valuesCame(call)
             case .began: change = .began(call)
             case .interrupted: change = .interrupted(call)
             case .asked: change = .asked(call)
@@ -128,9 +143,9 @@ extension CentralSession {
             }
             switch event {
             case .values, .began:
-                if isGapDue { session.deliver(nil, id, of: peripheral) }
-                (isGapDue, hasBegun) = (false, true)
-            case .interrupted: isGapDue = true
+                if progress.isGapDue { session.deliver(nil, id, of: peripheral) }
+                (progress.isGapDue, progress.hasBegun) = (false, true)
+            case .interrupted: progress.isGapDue = true
             case .asked, .failed: break
             }
             if let change { session.send(change, id, of: peripheral) }

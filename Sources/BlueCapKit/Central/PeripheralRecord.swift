@@ -172,7 +172,7 @@ final class PeripheralUse {
     /// The streams of the calls of `connect` that have not ended.
     var connections: [ConnectionMachine.ConnectionNumber: ConnectionStream] = [:]
     /// The streams of notified values.
-    var sinks: [AttributeID: [NotificationSink]] = [:]
+    var sinks = KeyedTable<AttributeID, [NotificationSink]>()
     private var writers: [ObjectReference<CharacteristicWriter>] = []
     /// The requests for writers that BlueZ has not replied to.
     var writerRequests: [OperationID: Promise<CharacteristicWriter>] = [:]
@@ -240,10 +240,19 @@ final class PeripheralUse {
 
     // MARK: Notifications
 
+    func add(_ sink: NotificationSink, of characteristic: AttributeID) {
+        sinks[characteristic] = (sinks[characteristic] ?? []) + [sink]
+    }
+
+    /// The characteristic whose values a stream receives.
+    func characteristic(of stream: ObjectIdentifier) -> AttributeID? {
+        sinks.keys.first { id in sinks[id]?.contains { $0.stream == stream } == true }
+    }
+
     /// Removes all sinks, and returns them in the order of their characteristics.
     func removeSinks() -> [NotificationSink] {
-        defer { sinks = [:] }
-        return sinks.sorted { $0.key < $1.key }.flatMap(\.value)
+        defer { sinks = KeyedTable() }
+        return sinks.keys.sorted().flatMap { sinks[$0] ?? [] }
     }
 
     /// Removes sinks of a characteristic, and returns them, so that none is released under a lock.
