@@ -12,6 +12,7 @@ import Synchronization
 /// Unchecked, because a message does not change after the function that created it has returned it, except for the serial,
 /// which libdbus sets when it sends the message. The object of a received message becomes another one when nothing else
 /// retains it.
+@usableFromInline
 package final class Message: @unchecked Sendable {
     package enum Kind: Sendable {
         case call, reply, error, signal
@@ -132,10 +133,14 @@ package final class Message: @unchecked Sendable {
     package func hasSignature(_ text: StaticString) -> Bool { equal(signatureText, text.bytes) }
 
     /// Calls `body` with the bytes of the path, in place; nil if the message has none.
+    // Inlinable, so that it is specialised for the result.
+    @inlinable
     package func withPath<R>(_ body: (UnsafeBufferPointer<UInt8>) throws -> R) rethrows -> R? {
-        let path = header.path
+        let path = pathText
         return path.isEmpty ? nil : try body(path)
     }
+
+    @usableFromInline var pathText: UnsafeBufferPointer<UInt8> { header.path }
 
     // MARK: The form in which a message is read
 
@@ -364,7 +369,7 @@ package struct CallTemplate: Sendable {
 
 /// A form for logs and bug reports: the heading, then every argument.
 extension Message: CustomStringConvertible {
-    package var description: String {
+    @usableFromInline package var description: String {
         var text = "\(kind)"
         if let path { text += " \(path)" }
         if let interface { text += " \(interface)" }

@@ -70,7 +70,7 @@ struct ReceiveBuffer {
         // Those that arrived with this message or before, and that none has named, are closed.
         if !descriptors.isEmpty { descriptors.removeAll { $0.received <= taken } }
         guard contents.descriptors.isEmpty, let message = spare.take() else { return Message(contents) }
-        message.become(contents)
+        message.become(consume contents)
         return message
     }
 

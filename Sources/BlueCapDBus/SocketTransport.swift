@@ -114,7 +114,7 @@ final class SocketTransport: Transport, @unchecked Sendable {
 
     // MARK: Messages
 
-    private func handle(_ watch: Handle, _ events: IOEvents) {
+    private func handle(_ watch: Handle, isForReading: Bool, _ events: IOEvents) {
         guard let connection else { return }
         if inbox == nil, cdbus_connection_is_authenticated(connection) {
             inbox = ReceiveBuffer()
@@ -122,7 +122,7 @@ final class SocketTransport: Transport, @unchecked Sendable {
         }
         if inbox == nil {
             cdbus_watch_handle(watch.pointer, UInt32(events.rawValue))
-        } else if watch.isForReading {
+        } else if isForReading {
             receive()
         } else if events.contains(.writable) {
             // Not the hang-up, after which libdbus would close the socket: messages may remain to be read.
@@ -174,8 +174,10 @@ final class SocketTransport: Transport, @unchecked Sendable {
     // MARK: Watches
 
     fileprivate func add(_ watch: Handle) {
-        let made = loop.watch(cdbus_watch_descriptor(watch.pointer), for: wanted(watch)) { [weak self] events in
-            self?.handle(watch, events)
+        let isForReading = watch.isForReading
+        // This object cancels its watches before it is released, so no weak reference need be read for each event.
+        let made = loop.watch(cdbus_watch_descriptor(watch.pointer), for: wanted(watch)) { [unowned self] events in
+            handle(watch, isForReading: isForReading, events)
         }
         watches.append((watch, made))
     }
