@@ -6,8 +6,8 @@ import BlueCapReactor
 /// process is one subscriber, however many of its managers subscribe, and BlueZ gives it one socket for each characteristic.
 /// A ``NotifyMachine`` for each characteristic decides; this class executes its effects, and passes the values on.
 ///
-/// On the loop only, and unchecked because of that; for the same reason the runtime need not check the accesses. Receivers and completions are never called before a method returns,
-/// except with the values that precede the end of a subscription.
+/// On the loop only, and unchecked because of that; for the same reason the runtime need not check the accesses. Receivers and
+/// completions are never called before a method returns, except with the values that precede the end of a subscription.
 package final class SharedNotifications: @unchecked Sendable {
     package enum Event: Equatable, Sendable {
         /// Values in their order. They may precede `began` and follow `interrupted`.
@@ -188,7 +188,11 @@ package final class SharedNotifications: @unchecked Sendable {
 
     /// Delivers the values since the last call, and then the reports.
     func flush() {
-        while let entry = full.popLast() { entry.deliver(entry.gate.takeBatch()) }
+        while let entry = full.popLast() {
+            var values = entry.gate.takeBatch()
+            entry.deliver(values)
+            entry.gate.recycle(&values)
+        }
         while !reports.isEmpty { reports.removeFirst()() }
     }
 
@@ -214,7 +218,7 @@ package final class SharedNotifications: @unchecked Sendable {
         _ = signalled(daemon.objects.batteryLevel(of: device).map { Data([$0]) }, entry)
     }
 
-    private func signalled(_ value: Data?, _ entry: Entry) -> Bool {
+    private func signalled(_ value: consuming Data?, _ entry: Entry) -> Bool {
         guard let value, entry.machine.passesSignals else { return false }
         let wasEmpty = entry.gate.batch.isEmpty
         entry.gate.signalled(value, isReading: reads.contains(entry.key))
@@ -254,7 +258,7 @@ struct ValueGate {
     /// Whether values wait for a read.
     var isHolding: Bool { !held.isEmpty }
 
-    mutating func signalled(_ value: Data, isReading: Bool) {
+    mutating func signalled(_ value: consuming Data, isReading: Bool) {
         guard isReading else { return batch.append(value) }
         if held.count == Self.patience { batch.append(held.removeFirst()) }
         held.append(value)
@@ -271,5 +275,12 @@ struct ValueGate {
     mutating func takeBatch() -> [Data] {
         defer { batch = [] }
         return batch
+    }
+
+    /// Takes back the memory of a small batch that was delivered.
+    mutating func recycle(_ delivered: inout [Data]) {
+        guard batch.isEmpty, delivered.count <= Self.patience else { return }
+        delivered.removeAll(keepingCapacity: true)
+        swap(&batch, &delivered)
     }
 }

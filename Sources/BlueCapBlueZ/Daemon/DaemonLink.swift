@@ -137,7 +137,8 @@ package final class DaemonLink: @unchecked Sendable {
             }
         }
         bus = BusConnection(connection: connection, number: number)
-        connection.onBatchEnd { [weak self] in self?.handler?.batchEnded() }
+        // The connection holds the link until it is closed, as its subscriptions do.
+        connection.onBatchEnd { self.handler?.batchEnded() }
     }
 
     /// Closes the connection when the last message (perhaps `StopDiscovery`) has reached the bus, at the latest in a second.
