@@ -203,8 +203,8 @@ final class StreamMailbox<T>: @unchecked Sendable {
 /// the rest of the process.
 @usableFromInline
 package final class StreamLink<T> {
-    /// A variable only because `isKnownUniquelyReferenced` requires one.
-    private var holder: FutureStream<T>
+    /// A variable only because `isKnownUniquelyReferenced` requires one; it does not change, so the runtime need not check accesses.
+    @exclusivity(unchecked) private var holder: FutureStream<T>
     /// The same stream, as a constant, so that adding elements costs no access check and no reference counting.
     @usableFromInline let unmanaged: Unmanaged<FutureStream<T>>
 

@@ -108,12 +108,16 @@ extension CentralSession {
             return use?.sinks[id]
         }
         guard let sinks else { return }
-        complete { [self] in
-            for sink in sinks { sink.deliver(values) }
-            guard sinks.contains(where: { $0.isForgotten() }) else { return }
-            let removed = removeSinks(of: id, of: key) { $0.isForgotten() }
-            withExtendedLifetime(removed) {}
-        }
+        // Without a queue it needs no closure, which would be allocated for each value.
+        guard queue == nil else { return complete { self.deliver(values, id, of: key, to: sinks) } }
+        deliver(values, id, of: key, to: sinks)
+    }
+
+    private func deliver(_ values: [Data]?, _ id: AttributeID, of key: PeripheralKey, to sinks: [NotificationSink]) {
+        for sink in sinks { sink.deliver(values) }
+        guard sinks.contains(where: { $0.isForgotten() }) else { return }
+        let removed = removeSinks(of: id, of: key) { $0.isForgotten() }
+        withExtendedLifetime(removed) {}
     }
 
     func deliver(_ failure: PeripheralFailure, _ subject: Order.Subject) {
@@ -133,6 +137,10 @@ extension CentralSession {
             key, overSocket: transport == .socket, mayPair: mayPair, isRepeated: isRepeated, for: self
         ) { [reference] event in
             guard let session = reference.session else { return }
+            // Nearly all events.
+            if case .values(let values) = event, progress.hasBegun, !progress.isGapDue {
+                return session.deliver(values, id, of: peripheral)
+            }
             var change: SubscriptionMachine.Event?
             switch event {
             case .values: change = progress.hasBegun ? nil : .valuesCame(call)

@@ -171,8 +171,9 @@ final class PeripheralUse {
     var changes = ChangeStreams()
     /// The streams of the calls of `connect` that have not ended.
     var connections: [ConnectionMachine.ConnectionNumber: ConnectionStream] = [:]
+    // These two are used for each value, under the session's lock, so the runtime need not check the accesses.
     /// The streams of notified values.
-    var sinks = KeyedTable<AttributeID, [NotificationSink]>()
+    @exclusivity(unchecked) var sinks = KeyedTable<AttributeID, [NotificationSink]>()
     private var writers: [ObjectReference<CharacteristicWriter>] = []
     /// The requests for writers that BlueZ has not replied to.
     var writerRequests: [OperationID: Promise<CharacteristicWriter>] = [:]
@@ -180,7 +181,7 @@ final class PeripheralUse {
     var runs: [OperationID: PeripheralRun] = [:]
 
     /// What is counted of the peripheral.
-    var counter = CentralCounter.OfPeripheral()
+    @exclusivity(unchecked) var counter = CentralCounter.OfPeripheral()
     var rssiPoll: RSSIPoll?
 
     // Calls of BlueZ's client.
