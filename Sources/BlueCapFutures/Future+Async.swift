@@ -24,9 +24,10 @@ extension Future where T: Sendable {
     }
 
     /// The value or error. The wait continues if the task is cancelled.
-    package var outcome: Try<T> {
+    // Inlinable, so that it is specialised for the value. Nothing need check the continuation: a future calls each handler once.
+    @inlinable package var outcome: Try<T> {
         get async {
-            await withCheckedContinuation { continuation in
+            await withUnsafeContinuation { continuation in
                 onComplete(context: ImmediateContext()) { continuation.resume(returning: $0) }
             }
         }
