@@ -186,7 +186,7 @@ struct AttributeState {
     mutating func refuse(_ error: PairingError, into orders: inout Orders) {
         isLinkDead = discovery.hasLink
         let targets = lanes.refuse(error, into: &orders)
-        if targets.count == 1, !orders.status.isPaired { table[targets[0]]?.isProtected = true }
+        if targets.count == 1, !orders.status.isPaired { table.change(targets[0]) { $0.isProtected = true } }
     }
 
     /// Returns the seconds for which BlueZ's reply to an operation is awaited.
@@ -289,7 +289,7 @@ struct AttributeState {
             objectDisappeared(.batteryLevel, into: &orders)
             return objectDisappeared(.batteryService, into: &orders)
         }
-        table[id]?.value = Data([level])
+        table.change(id) { $0.value = Data([level]) }
     }
 
     /// BlueZ removes the device. Keeps the newest values of its attributes.
@@ -298,11 +298,11 @@ struct AttributeState {
     }
 
     private mutating func keepValue(_ value: Data, at handle: AttributeHandle) {
-        if let id = table.id(at: handle) { table[id]?.value = value }
+        if let id = table.id(at: handle) { table.change(id) { $0.value = value } }
     }
 
     mutating func mtuChanged(at handle: AttributeHandle, _ mtu: Int?) {
-        if let id = table.id(at: handle) { table[id]?.mtu = mtu }
+        if let id = table.id(at: handle) { table.change(id) { $0.mtu = mtu } }
     }
 
     mutating func replied(
@@ -322,13 +322,13 @@ struct AttributeState {
                 failure = .refused(.operationForgotten(isPaired: orders.status.isPaired))
             }
             if failure.isAboutSecurity, !orders.status.isPaired, let operation = lanes.inFlight(id) {
-                table[operation.target]?.isProtected = true
+                table.change(operation.target) { $0.isProtected = true }
             }
             return send(lanes.replied(id, .failure(failure), into: &orders), &orders)
         }
         let data = try? result.get()
         if let data, let operation = lanes.inFlight(id), operation.request == .read(offset: 0) {
-            table[operation.target]?.value = data
+            table.change(operation.target) { $0.value = data }
         }
         send(lanes.replied(id, .success(data.map { .value($0) } ?? .done), into: &orders), &orders)
     }
@@ -336,8 +336,8 @@ struct AttributeState {
     // MARK: Requests of the application
 
     /// The attribute with this name, if a search would find it at once and no search is under way, so that the operations keep
-    /// the order of the calls.
-    func known(_ name: AttributeName) -> AttributeID? {
+    /// the order of the calls. Mutating, so that this is read in place: a copy would retain and release dozens of references.
+    mutating func known(_ name: AttributeName) -> AttributeID? {
         guard searches == 0, discovery.hasLink, discovery.isReady else { return nil }
         return try? table.find(name).get()
     }

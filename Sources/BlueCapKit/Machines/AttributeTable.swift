@@ -45,8 +45,12 @@ struct AttributeTable {
 
     /// Returns the record of an attribute; `nil` for an id of another table.
     subscript(id: AttributeID) -> Record? {
-        get { records.indices.contains(id.rawValue) ? records[id.rawValue] : nil }
-        set { if let newValue, records.indices.contains(id.rawValue) { records[id.rawValue] = newValue } }
+        records.indices.contains(id.rawValue) ? records[id.rawValue] : nil
+    }
+
+    /// Changes the record of an attribute in place; does nothing for an id of another table.
+    mutating func change(_ id: AttributeID, _ body: (inout Record) -> Void) {
+        if records.indices.contains(id.rawValue) { body(&records[id.rawValue]) }
     }
 
     /// Returns the attribute that has this handle now.
