@@ -277,10 +277,10 @@ struct ValueGate {
         return batch
     }
 
-    /// Takes back the memory of a small batch that was delivered.
+    /// Takes back the memory of a batch that was delivered, unless it is large.
     mutating func recycle(_ delivered: inout [Data]) {
-        guard batch.isEmpty, delivered.count <= Self.patience else { return }
-        delivered.removeAll(keepingCapacity: true)
+        guard batch.isEmpty else { return }
+        delivered.removeAll(keepingCapacity: delivered.capacity <= 64)
         swap(&batch, &delivered)
     }
 }

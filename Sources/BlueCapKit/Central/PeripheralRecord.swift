@@ -171,18 +171,19 @@ final class PeripheralUse {
     var changes = ChangeStreams()
     /// The streams of the calls of `connect` that have not ended.
     var connections: [ConnectionMachine.ConnectionNumber: ConnectionStream] = [:]
-    // These two are used for each value, under the session's lock, so the runtime need not check the accesses.
-    /// The streams of notified values.
-    @exclusivity(unchecked) var sinks = KeyedTable<AttributeID, [NotificationSink]>()
     private var writers: [ObjectReference<CharacteristicWriter>] = []
     /// The requests for writers that BlueZ has not replied to.
     var writerRequests: [OperationID: Promise<CharacteristicWriter>] = [:]
     /// The runs that wait or are being executed.
     var runs: [OperationID: PeripheralRun] = [:]
 
+    var rssiPoll: RSSIPoll?
+
+    // These two are used for each notified value, under the session's lock, so the runtime need not check the accesses.
+    /// The streams of notified values.
+    @exclusivity(unchecked) var sinks = KeyedTable<AttributeID, [NotificationSink]>()
     /// What is counted of the peripheral.
     @exclusivity(unchecked) var counter = CentralCounter.OfPeripheral()
-    var rssiPoll: RSSIPoll?
 
     // Calls of BlueZ's client.
     var attempt: (number: ConnectionMachine.Attempt, id: ConnectID)?
