@@ -136,6 +136,31 @@ final class AcquiredSocketTests: XCTestCase {
         XCTAssertTrue(packets.enumerated().allSatisfy { $0.element.count == 4 + $0.offset % 500 })
     }
 
+    func testAKeptValueDoesNotChangeWhenLaterPacketsCome() throws {
+        let socket = try makeSocket()
+        let (kept, all) = (Locked<[Data]>([]), Locked<[UInt8]>([]))
+        onLoop {
+            socket.start(
+                onPackets: { packets in
+                    for packet in packets {
+                        all.withLock { $0.append(packet[0]) }
+                        if packet[0] % 3 == 0 { kept.withLock { $0.append(packet) } }
+                    }
+                }, onClosed: {})
+        }
+        // In groups that are larger and smaller than one system call receives; with and without memory of their own.
+        let numbers = (0..<250).map { UInt8($0) }
+        for range in [0..<40, 40..<41, 41..<43, 43..<110, 110..<150, 150..<250] {
+            for number in numbers[range] {
+                try sendFromPeer([UInt8](repeating: number, count: number % 2 == 0 ? 20 : 5))
+            }
+            loop.run()
+        }
+        XCTAssertEqual(all.withLock { $0 }, numbers)
+        let expected = numbers.filter { $0 % 3 == 0 }.map { Data(repeating: $0, count: $0 % 2 == 0 ? 20 : 5) }
+        XCTAssertEqual(kept.withLock { $0 }, expected)
+    }
+
     func testAfterClosingNothingIsReported() throws {
         let socket = try makeSocket()
         start(socket)
@@ -158,13 +183,19 @@ final class AcquiredSocketTests: XCTestCase {
 
     func testAnOwnerMayCloseItInsideACallback() throws {
         let socket = try makeSocket()
-        try sendFromPeer([1], [2])
+        // More than one system call receives.
+        for number in 0..<100 { try sendFromPeer([UInt8(number)]) }
         peer?.close()
-        let closings = closings
+        let (closings, calls) = (closings, Locked(0))
         onLoop {
-            socket.start(onPackets: { [weak socket] _ in socket?.close() }, onClosed: { closings.withLock { $0 += 1 } })
+            socket.start(
+                onPackets: { [weak socket] _ in
+                    calls.withLock { $0 += 1 }
+                    socket?.close()
+                }, onClosed: { closings.withLock { $0 += 1 } })
         }
         loop.run()
+        XCTAssertEqual(calls.withLock { $0 }, 1)
         XCTAssertEqual(closings.withLock { $0 }, 0)
     }
 

@@ -22,6 +22,7 @@ package final class AcquiredSocket: @unchecked Sendable {
     private let descriptor: OwnedDescriptor
     private var watch: Watch?
     private var buffer: PacketBuffer?
+    private var values = PacketValues()
     private var onPackets: @Sendable ([Data]) -> Void = { _ in }
     private var onClosed: @Sendable () -> Void = {}
     private var flood = FloodDetector()
@@ -56,7 +57,7 @@ package final class AcquiredSocket: @unchecked Sendable {
     /// because it reports the end of the socket.
     ///
     /// - Parameters:
-    ///   - onPackets: Receives values in their order, all of a wake-up together.
+    ///   - onPackets: Receives values in their order, those of one system call together.
     ///   - onClosed: Called once when the other end has closed the socket (the link is down), after all that it had sent.
     ///     Not called after ``close()``.
     package func start(
@@ -94,25 +95,28 @@ package final class AcquiredSocket: @unchecked Sendable {
     }
 
     private func readAll(_ events: IOEvents) {
-        guard let buffer, let number = descriptor.rawValue else { return }
         var isHungUp = !events.isDisjoint(with: [.hangup, .error])
-        var packets: [Data] = []
         var isAtEnd = false
-        reading: while packets.count < Self.mostPacketsPerWake {
-            let before = packets.count
-            let outcome = buffer.receive(number) { bytes in
-                packets.append(bytes.baseAddress.map { Data(bytes: $0, count: bytes.count) } ?? Data())
-            }
-            switch outcome {
+        var received = 0
+        // A receiver may cause another call of this method, which then uses memory of its own.
+        var values = PacketValues()
+        swap(&values, &self.values)
+        // A receiver may also close the socket.
+        reading: while received < Self.mostPacketsPerWake, let buffer, let number = descriptor.rawValue {
+            values.removeAll()
+            switch buffer.receive(number, { values.append($0) }) {
             case .packets(let count, let filled, let isFull):
+                received += count
                 // A packet without bytes is an empty value or the end of the socket, which only its state distinguishes.
+                var packets = values.all
                 if filled < count {
                     isHungUp = isHungUp || BlueCapReactor.isHungUp(number)
                     if isHungUp {
-                        packets.replaceSubrange(before..., with: packets[before...].filter { !$0.isEmpty })
+                        packets.removeAll(where: \.isEmpty)
                         isAtEnd = filled == 0
                     }
                 }
+                if !packets.isEmpty { onPackets(packets) }
                 if isAtEnd || (!isFull && !isHungUp) { break reading }
             case .nothing:
                 isAtEnd = isHungUp
@@ -125,10 +129,34 @@ package final class AcquiredSocket: @unchecked Sendable {
                 break reading
             }
         }
-        if !packets.isEmpty { onPackets(packets) }
+        if self.buffer != nil { self.values = values }
         if isAtEnd { return end() }
-        flood.received(packets.count)
+        flood.received(received)
         if flood.batchEnded(at: loop.now) { loop.restBeforeWait() }
+    }
+}
+
+/// The values of the packets that one system call has received.
+///
+/// A program that keeps no value pays for no memory: a value that nobody else references is written over by a later packet of the
+/// same length. What a program keeps does not change, because `Data` is copied before it is changed.
+private struct PacketValues {
+    /// Never more than the packets of one system call.
+    private var slots: [Data] = []
+    private var count = 0
+
+    var all: [Data] { count == slots.count ? slots : Array(slots.prefix(count)) }
+
+    mutating func removeAll() { count = 0 }
+
+    mutating func append(_ packet: UnsafeRawBufferPointer) {
+        if count < slots.count, slots[count].count == packet.count {
+            slots[count].withUnsafeMutableBytes { $0.copyMemory(from: packet) }
+        } else {
+            let value = packet.baseAddress.map { Data(bytes: $0, count: packet.count) } ?? Data()
+            if count < slots.count { slots[count] = value } else { slots.append(value) }
+        }
+        count += 1
     }
 }
 
@@ -213,6 +241,7 @@ extension AcquiredSocket {
         watch = nil
         descriptor.close()
         buffer = nil
+        values = PacketValues()
         onPackets = { _ in }
         onClosed = {}
         while let value = unsent.popFirst() { complete(value.completion, .failure(.socketClosed)) }
