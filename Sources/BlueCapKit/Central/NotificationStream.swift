@@ -167,7 +167,9 @@ struct NotificationStream<T: Sendable>: Sendable {
         _ peripheral: Peripheral, _ capacity: Int, endsSubscription: Bool, gap: Try<T>,
         elements: @escaping @Sendable ([Data]) -> [T]
     ) {
-        (self.peripheral, self.endsSubscription, self.gap, self.elements) = (peripheral, endsSubscription, gap, elements)
+        (self.peripheral, self.endsSubscription, self.gap, self.elements) = (
+            peripheral, endsSubscription, gap, elements
+        )
         stream = FutureStream<T>(capacity: max(0, capacity))
         guard endsSubscription else { return }
         stream.lastReaderEnded = { [withdrawal, weak stream, weak session = peripheral.session, key = peripheral.key] in
