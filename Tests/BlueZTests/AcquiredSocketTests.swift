@@ -161,6 +161,31 @@ final class AcquiredSocketTests: XCTestCase {
         XCTAssertEqual(kept.withLock { $0 }, expected)
     }
 
+    func testAValueDoesNotChangeWhileAnotherThreadReadsIt() throws {
+        let socket = try makeSocket()
+        let (reader, mixed, count) = (DispatchQueue(label: "reader"), Locked(0), Locked(0))
+        onLoop {
+            socket.start(
+                onPackets: { packets in
+                    reader.async {
+                        let torn = packets.filter { packet in !packet.allSatisfy { $0 == packet[0] } }
+                        mixed.withLock { $0 += torn.count }
+                        count.withLock { $0 += packets.count }
+                    }
+                }, onClosed: {})
+        }
+        let peer = try XCTUnwrap(peer?.rawValue)
+        var sent = 0
+        while sent < 20_000 {
+            let packet = [UInt8](repeating: UInt8(sent % 251), count: 200)
+            if packet.withUnsafeBytes({ sendPacket($0, to: peer) }) == nil { sent += 1 } else { loop.run() }
+        }
+        loop.run()
+        reader.sync {}
+        XCTAssertEqual(count.withLock { $0 }, 20_000)
+        XCTAssertEqual(mixed.withLock { $0 }, 0)
+    }
+
     func testAfterClosingNothingIsReported() throws {
         let socket = try makeSocket()
         start(socket)
