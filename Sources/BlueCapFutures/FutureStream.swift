@@ -177,23 +177,6 @@ public final class FutureStream<T> {
         return true
     }
 
-    /// Adds values together, without an array of elements if each handler takes them one by one.
-    @inlinable @discardableResult
-    func complete(values: [T]) -> Bool {
-        guard
-            capacity == 0, !values.isEmpty,
-            state.change(from: Flag.watched, to: Flag.watched | Flag.delivering)
-        else { return keepAndDeliver(contentsOf: values.map { .success($0) }) }
-        guard handlers.takeValues else {
-            deliver(contentsOf: values.map { .success($0) })
-            return true
-        }
-        guard let thread = beginDelivering(.batch(values.map { .success($0) })) else { return true }
-        for handler in handlers.all { handler.receive(values: values) }
-        endDelivering(on: thread)
-        return true
-    }
-
     @usableFromInline
     func keepAndDeliver(contentsOf batch: [Try<T>]) -> Bool {
         let flags = state.lock()

@@ -57,9 +57,7 @@ package final class SharedNotifications: @unchecked Sendable {
 
     private let daemon: DaemonLink
     private let connector: Connector
-    @exclusivity(unchecked) private var entries: [AttributeKey: Entry] = [:] { didSet { recent = nil } }
-    /// The entry of the latest value. Usually the next value is of the same characteristic, and needs no look-up.
-    @exclusivity(unchecked) private var recent: Entry?
+    @exclusivity(unchecked) private var entries: [AttributeKey: Entry] = [:]
     /// The characteristics of the reads that are under way, of all managers of this process, in the order in which they began.
     @exclusivity(unchecked) private var reads: [AttributeKey] = []
     /// Those with values that are not delivered.
@@ -204,8 +202,7 @@ package final class SharedNotifications: @unchecked Sendable {
 
     /// Handles a change of the tree. Returns whether it was a value for subscribers and nothing else.
     func attributeChanged(_ key: AttributeKey, _ fields: AttributeFields) -> Bool {
-        if recent?.key != key { recent = entries[key] }
-        guard let entry = recent else { return false }
+        guard let entry = entries[key] else { return false }
         if fields.contains(.isNotifying), let isNotifying = daemon.objects.attribute(key)?.isNotifying {
             change(entry) { $0.notifyingChanged(isNotifying, into: &$1) }
         }

@@ -156,7 +156,7 @@ struct NotificationStream<T: Sendable>: Sendable {
     let stream: FutureStream<T>
     private let peripheral: Peripheral
     private let gap: Try<T>
-    private let elements: @Sendable ([Data]) -> [T]
+    private let element: @Sendable (Data) -> T
     /// Whether the subscription ends with the last reader of the stream.
     private let endsSubscription: Bool
     private let withdrawal = Withdrawal()
@@ -165,11 +165,9 @@ struct NotificationStream<T: Sendable>: Sendable {
 
     private init(
         _ peripheral: Peripheral, _ capacity: Int, endsSubscription: Bool, gap: Try<T>,
-        elements: @escaping @Sendable ([Data]) -> [T]
+        element: @escaping @Sendable (Data) -> T
     ) {
-        (self.peripheral, self.endsSubscription, self.gap, self.elements) = (
-            peripheral, endsSubscription, gap, elements
-        )
+        (self.peripheral, self.endsSubscription, self.gap, self.element) = (peripheral, endsSubscription, gap, element)
         stream = FutureStream<T>(capacity: max(0, capacity))
         guard endsSubscription else { return }
         stream.lastReaderEnded = { [withdrawal, weak stream, weak session = peripheral.session, key = peripheral.key] in
@@ -216,7 +214,7 @@ struct NotificationStream<T: Sendable>: Sendable {
         outlivesLinks: Bool
     ) -> Future<Void> {
         let (key, id, canNotify) = (peripheral.key, characteristic.id, characteristic.canNotify)
-        session.feed(NotificationSink(stream, gap: gap, elements: elements), id, of: key)
+        session.feed(NotificationSink(stream, gap: gap, element: element), id, of: key)
         let begun: Future<Void> = session.operation(on: key, timeout: timeout, yielding: ()) {
             guard canNotify else { return $2.append(.settle($1, .failed(.characteristic(.notifyNotSupported)))) }
             // The last reader may have ended before.
@@ -252,6 +250,6 @@ extension NotificationStream where T == Data {
 
 extension NotificationStream where T == NotificationEvent {
     init(eventsOf peripheral: Peripheral, _ capacity: Int) {
-        self.init(peripheral, capacity, endsSubscription: true, gap: .success(.gap)) { $0.map { .value($0) } }
+        self.init(peripheral, capacity, endsSubscription: true, gap: .success(.gap)) { .value($0) }
     }
 }

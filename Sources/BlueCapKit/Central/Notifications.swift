@@ -17,10 +17,10 @@ final class NotificationSink: Sendable {
     let isForgotten: @Sendable () -> Bool
 
     /// - Parameters:
-    ///   - elements: Converts values to elements of the stream.
+    ///   - element: Converts a value to an element of the stream.
     ///   - gap: The element for a gap.
     init<T: Sendable>(
-        _ stream: FutureStream<T>, gap: Try<T>, elements: @escaping @Sendable ([Data]) -> [T]
+        _ stream: FutureStream<T>, gap: Try<T>, element: @escaping @Sendable (Data) -> T
     ) {
         // Unchecked: only `isForgotten` must not be called on two threads at once. It is called on the context that
         // delivers values, which is one thread at a time.
@@ -28,9 +28,9 @@ final class NotificationSink: Sendable {
         self.stream = ObjectIdentifier(stream)
         deliver = { values in
             guard let values else { return link.send(gap) }
-            let elements = elements(values)
             // Usually one value; together, several need only one task of a handler's context.
-            if elements.count == 1 { link.send(.success(elements[0])) } else { link.send(values: elements) }
+            guard values.count != 1 else { return link.send(.success(element(values[0]))) }
+            link.send(contentsOf: values.map { .success(element($0)) })
         }
         fail = { link.send(.failure($0)) }
         finish = { link.finish() }

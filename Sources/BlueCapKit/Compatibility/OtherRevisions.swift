@@ -255,7 +255,7 @@ extension Characteristic {
     /// - Parameter capacity: The same as in the variant with pairs; `nil` means `Int.max`.
     @_disfavoredOverload
     public func receiveNotificationUpdates(capacity: Int? = nil) -> FutureStream<Characteristic> {
-        receive(capacity ?? .max, gap: .failure(CharacteristicError.notificationsInterrupted)) { $0.map { _ in self } }
+        receive(capacity ?? .max, gap: .failure(CharacteristicError.notificationsInterrupted)) { _ in self }
     }
 }
 
