@@ -177,6 +177,23 @@ public final class FutureStream<T> {
         return true
     }
 
+    /// Adds values together; without an array of elements if each handler takes them one by one.
+    @inlinable @discardableResult
+    func complete(values: [T]) -> Bool {
+        let isDelivering =
+            capacity == 0 && !values.isEmpty && state.change(from: Flag.watched, to: Flag.watched | Flag.delivering)
+        if isDelivering, handlers.all.allSatisfy(\.takesOneByOne) {
+            guard let thread = beginDelivering(.batch(values.map { .success($0) })) else { return true }
+            for handler in handlers.all { handler.receive(values: values) }
+            endDelivering(on: thread)
+            return true
+        }
+        let batch = values.map { Try.success($0) }
+        guard isDelivering else { return keepAndDeliver(contentsOf: batch) }
+        deliver(contentsOf: batch)
+        return true
+    }
+
     @usableFromInline
     func keepAndDeliver(contentsOf batch: [Try<T>]) -> Bool {
         let flags = state.lock()

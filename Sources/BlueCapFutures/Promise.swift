@@ -99,7 +99,7 @@ public final class StreamPromise<T> {
     /// Adds values together: one lock, and at most one task on each handler's context for all of them.
     @inlinable @discardableResult
     package func success(contentsOf values: [T]) -> Bool {
-        stream.complete(contentsOf: values.map { .success($0) })
+        stream.complete(values: values)
     }
 
     /// Adds the outcome of `future`, on `context`, when there is one.

@@ -17,6 +17,8 @@ final class StreamHandler<T> {
     /// because it is created where the element's type is known. A loop over elements of an unknown type looks the type up
     /// for each.
     @usableFromInline let batchHandler: (StreamHandler<T>, [Try<T>]) -> Void
+    /// Whether it takes elements that arrive together one by one, so that it needs no array of them.
+    @usableFromInline let takesOneByOne: Bool
     @usableFromInline let finished: (() -> Void)?
     @usableFromInline let stopped: (() -> Void)?
     /// The handler to which this one passes elements on a context; it is cancelled with this one.
@@ -35,6 +37,7 @@ final class StreamHandler<T> {
             } else {
                 { receiver, elements in for element in elements { receiver.receive(element) } }
             }
+        takesOneByOne = batch == nil
         self.finished = finished
         self.stopped = stopped
         self.target = target
@@ -51,6 +54,21 @@ final class StreamHandler<T> {
 
     @inlinable
     func receive(contentsOf batch: [Try<T>]) { batchHandler(self, batch) }
+
+    /// Receives values one by one. The caller's closure is looked up once.
+    @inlinable
+    func receive(values: [T]) {
+        switch handler {
+        case .success(let handle):
+            for value in values {
+                if isCancelled { return }
+                handle(value)
+            }
+        case .failure: return
+        default:
+            for value in values { receive(.success(value)) }
+        }
+    }
 
     /// Called after the last element.
     @inlinable
@@ -224,7 +242,7 @@ package final class StreamLink<T> {
     /// Whether the stream has no handler and no other code has a reference to it. Call this on one thread at a time.
     package func isAbandoned() -> Bool { !holder.isWatched && isForgotten() }
 
-    // Inlinable, so that both are specialised for the element.
+    // Inlinable, so that they are specialised for the element.
     @inlinable @inline(__always)
     package func send(_ element: Try<T>) {
         unmanaged._withUnsafeGuaranteedRef { stream in
@@ -236,6 +254,13 @@ package final class StreamLink<T> {
     package func send(contentsOf batch: [Try<T>]) {
         unmanaged._withUnsafeGuaranteedRef { stream in
             if stream.isWatched || !isForgotten() { stream.complete(contentsOf: batch) }
+        }
+    }
+
+    @inlinable
+    package func send(values: [T]) {
+        unmanaged._withUnsafeGuaranteedRef { stream in
+            if stream.isWatched || !isForgotten() { stream.complete(values: values) }
         }
     }
 

@@ -70,7 +70,7 @@ extension Characteristic {
         capacity: Int = .max
     ) -> FutureStream<(characteristic: Characteristic, data: Data?)> {
         let characteristic = self
-        return receive(capacity, gap: .success((characteristic, nil))) { (characteristic, $0) }
+        return receive(capacity) { NotificationSink($0, gap: .success((characteristic, nil))) { (characteristic, $0) } }
     }
 
     /// Ends all streams of ``receiveNotificationUpdates(capacity:)->FutureStream<(Characteristic,Data?)>`` of this
@@ -98,11 +98,11 @@ extension Characteristic {
     }
 
     func receive<T: Sendable>(
-        _ capacity: Int, gap: Try<T>, element: @escaping @Sendable (Data) -> T
+        _ capacity: Int, _ sink: (FutureStream<T>) -> NotificationSink
     ) -> FutureStream<T> {
         guard canNotify else { return .failed(CharacteristicError.notifyNotSupported) }
         let stream = FutureStream<T>(capacity: max(0, capacity))
-        session.feed(NotificationSink(stream, gap: gap, element: element), id, of: peripheral.key)
+        session.feed(sink(stream), id, of: peripheral.key)
         return stream
     }
 }

@@ -155,8 +155,7 @@ extension Peripheral {
 struct NotificationStream<T: Sendable>: Sendable {
     let stream: FutureStream<T>
     private let peripheral: Peripheral
-    private let gap: Try<T>
-    private let element: @Sendable (Data) -> T
+    private let sink: @Sendable (FutureStream<T>) -> NotificationSink
     /// Whether the subscription ends with the last reader of the stream.
     private let endsSubscription: Bool
     private let withdrawal = Withdrawal()
@@ -164,10 +163,10 @@ struct NotificationStream<T: Sendable>: Sendable {
     private var session: CentralSession { peripheral.session }
 
     private init(
-        _ peripheral: Peripheral, _ capacity: Int, endsSubscription: Bool, gap: Try<T>,
-        element: @escaping @Sendable (Data) -> T
+        _ peripheral: Peripheral, _ capacity: Int, endsSubscription: Bool,
+        sink: @escaping @Sendable (FutureStream<T>) -> NotificationSink
     ) {
-        (self.peripheral, self.endsSubscription, self.gap, self.element) = (peripheral, endsSubscription, gap, element)
+        (self.peripheral, self.endsSubscription, self.sink) = (peripheral, endsSubscription, sink)
         stream = FutureStream<T>(capacity: max(0, capacity))
         guard endsSubscription else { return }
         stream.lastReaderEnded = { [withdrawal, weak stream, weak session = peripheral.session, key = peripheral.key] in
@@ -214,7 +213,7 @@ struct NotificationStream<T: Sendable>: Sendable {
         outlivesLinks: Bool
     ) -> Future<Void> {
         let (key, id, canNotify) = (peripheral.key, characteristic.id, characteristic.canNotify)
-        session.feed(NotificationSink(stream, gap: gap, element: element), id, of: key)
+        session.feed(sink(stream), id, of: key)
         let begun: Future<Void> = session.operation(on: key, timeout: timeout, yielding: ()) {
             guard canNotify else { return $2.append(.settle($1, .failed(.characteristic(.notifyNotSupported)))) }
             // The last reader may have ended before.
@@ -241,15 +240,16 @@ struct NotificationStream<T: Sendable>: Sendable {
 
 extension NotificationStream where T == Data {
     init(valuesOf peripheral: Peripheral, _ capacity: Int, endsSubscription: Bool = false) {
-        self.init(
-            peripheral, capacity, endsSubscription: endsSubscription,
-            gap: .failure(CharacteristicError.notificationsInterrupted)
-        ) { $0 }
+        self.init(peripheral, capacity, endsSubscription: endsSubscription) {
+            NotificationSink($0, gap: .failure(CharacteristicError.notificationsInterrupted))
+        }
     }
 }
 
 extension NotificationStream where T == NotificationEvent {
     init(eventsOf peripheral: Peripheral, _ capacity: Int) {
-        self.init(peripheral, capacity, endsSubscription: true, gap: .success(.gap)) { .value($0) }
+        self.init(peripheral, capacity, endsSubscription: true) {
+            NotificationSink($0, gap: .success(.gap)) { .value($0) }
+        }
     }
 }

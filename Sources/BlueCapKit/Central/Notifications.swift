@@ -19,19 +19,33 @@ final class NotificationSink: Sendable {
     /// - Parameters:
     ///   - element: Converts a value to an element of the stream.
     ///   - gap: The element for a gap.
-    init<T: Sendable>(
+    convenience init<T: Sendable>(
         _ stream: FutureStream<T>, gap: Try<T>, element: @escaping @Sendable (Data) -> T
     ) {
-        // Unchecked: only `isForgotten` must not be called on two threads at once. It is called on the context that
-        // delivers values, which is one thread at a time.
-        nonisolated(unsafe) let link = StreamLink(stream)
-        self.stream = ObjectIdentifier(stream)
-        deliver = { values in
+        self.init(stream) { link, values in
             guard let values else { return link.send(gap) }
             // Usually one value; together, several need only one task of a handler's context.
             guard values.count != 1 else { return link.send(.success(element(values[0]))) }
             link.send(contentsOf: values.map { .success(element($0)) })
         }
+    }
+
+    /// A sink for a stream of the values themselves, which are not copied to another array.
+    convenience init(_ stream: FutureStream<Data>, gap: Try<Data>) {
+        self.init(stream) { link, values in
+            guard let values else { return link.send(gap) }
+            if values.count == 1 { link.send(.success(values[0])) } else { link.send(values: values) }
+        }
+    }
+
+    private init<T: Sendable>(
+        _ stream: FutureStream<T>, deliver: @escaping @Sendable (StreamLink<T>, [Data]?) -> Void
+    ) {
+        // Unchecked: only `isForgotten` must not be called on two threads at once. It is called on the context that
+        // delivers values, which is one thread at a time.
+        nonisolated(unsafe) let link = StreamLink(stream)
+        self.stream = ObjectIdentifier(stream)
+        self.deliver = { deliver(link, $0) }
         fail = { link.send(.failure($0)) }
         finish = { link.finish() }
         isForgotten = { link.isAbandoned() }

@@ -237,14 +237,14 @@ extension Characteristic {
     /// as the variant with pairs.
     @_disfavoredOverload
     public func receiveNotificationUpdates(capacity: Int = .max) -> FutureStream<Data?> {
-        receive(capacity, gap: .success(nil)) { $0 }
+        receive(capacity) { NotificationSink($0, gap: .success(nil)) { $0 } }
     }
 
     /// Returns a stream of the values alone; the failure ``CharacteristicError/notificationsInterrupted`` marks a gap
     /// in which values may have been missed. Otherwise the same as the variant with pairs.
     @_disfavoredOverload
     public func receiveNotificationUpdates(capacity: Int = .max) -> FutureStream<Data> {
-        receive(capacity, gap: .failure(CharacteristicError.notificationsInterrupted)) { $0 }
+        receive(capacity) { NotificationSink($0, gap: .failure(CharacteristicError.notificationsInterrupted)) }
     }
 
     /// Returns a stream of this characteristic, one element for each value; ``dataValue`` is the newest value.
@@ -255,7 +255,9 @@ extension Characteristic {
     /// - Parameter capacity: The same as in the variant with pairs; `nil` means `Int.max`.
     @_disfavoredOverload
     public func receiveNotificationUpdates(capacity: Int? = nil) -> FutureStream<Characteristic> {
-        receive(capacity ?? .max, gap: .failure(CharacteristicError.notificationsInterrupted)) { _ in self }
+        receive(capacity ?? .max) {
+            NotificationSink($0, gap: .failure(CharacteristicError.notificationsInterrupted)) { _ in self }
+        }
     }
 }
 
