@@ -138,8 +138,8 @@ package final class AcquiredSocket: @unchecked Sendable {
 
 /// The values of the packets that one system call has received.
 ///
-/// A program that keeps no value pays for no memory: a value that nobody else references is written over by a later packet of the
-/// same length. What a program keeps does not change, because `Data` is copied before it is changed.
+/// A value that the program has not kept is overwritten by a later packet of the same length, so that no memory is allocated. A value
+/// that it has kept does not change, because `Data` with another reference is copied before it is changed.
 private struct PacketValues {
     /// Never more than the packets of one system call.
     private var slots: [Data] = []
