@@ -434,6 +434,21 @@ final class AttributeCallTests: XCTestCase {
         XCTAssertEqual(fences.withLock { $0 }, 3)
     }
 
+    func testTheSizeOfPacketsIsReadIfNoSignalNamesIt() {
+        daemon.bodies["Get"] = { $0.variant("q") { $0.uint16(185) } }
+        onLoop { [client, device] in client.connector.readMTU(of: device) }
+        XCTAssertEqual(daemon.calls, [], "The characteristic came with it.")
+
+        for isConnected in [false, true] {
+            daemon.send(
+                BlueZMessages.propertiesChanged(
+                    BlueZMessages.device, "org.bluez.Device1", [("Connected", .bool(isConnected))]))
+        }
+        for _ in 0..<2 { onLoop { [client, device] in client.connector.readMTU(of: device) } }
+        XCTAssertEqual(daemon.calls, ["Get"])
+        XCTAssertEqual(client.daemon.objects.attribute(characteristic)?.mtu, 185)
+    }
+
     // MARK: Pauses
 
     func testScansRestWhileAPauseLastsAndComeBackWithoutAWord() throws {

@@ -105,6 +105,25 @@ final class AttributeTreeTests: TreeCase {
         XCTAssertTrue(characteristic.isNotifying)
     }
 
+    func testTheSizeOfPacketsIsThatOfTheLink() {
+        func connected(_ isConnected: Bool) {
+            apply(
+                BlueZMessages.propertiesChanged(
+                    BlueZMessages.device, "org.bluez.Device1", [("Connected", .bool(isConnected))]))
+        }
+        connected(false)
+        connected(true)
+        XCTAssertNil(tree.attribute(key(0x2A))?.mtu, "No signal names that of the new link.")
+        change { $0.mtuRead(23, of: deviceKey, into: &$1) }
+        XCTAssertEqual(changes, [.attributeChanged(key(0x2A), .mtu)])
+        XCTAssertEqual(tree.attribute(key(0x2A))?.mtu, 23)
+
+        // The signal of the second link is missing: the reply to a read is the first report of it.
+        connected(false)
+        change { $0.connectionRead(true, of: deviceKey, into: &$1) }
+        XCTAssertNil(tree.attribute(key(0x2A))?.mtu)
+    }
+
     func testWhatIsInvalidatedHasNoValue() {
         apply(
             BlueZMessages.propertiesChanged(

@@ -172,7 +172,9 @@ package final class Connector: @unchecked Sendable {
     /// precedes that of a later ``fence(_:completion:)``. An error, as of BlueZ before 5.62, changes nothing.
     package func readMTU(of device: ObjectKey) {
         daemon.requireLoop()
-        let characteristic = daemon.objects.attributes(of: device).first { $0.kind == .characteristic }
+        let characteristic = daemon.objects.attributes(of: device).first {
+            $0.kind == .characteristic && $0.mtu == nil
+        }
         guard let characteristic,
             let path = daemon.objects.path(of: AttributeKey(device: device, handle: characteristic.handle))
                 .flatMap({ ObjectPath(validating: $0) })

@@ -114,7 +114,7 @@ extension ObjectTree {
         let (set, all) = devices[slot].device.change(&reader, Device1.table)
         guard !all.isEmpty else { return }
         settle(slot, all)
-        if !set.isDisjoint(with: [.isConnected, .areServicesResolved]) { forgetOldLinkEnd(at: slot) }
+        if !set.isDisjoint(with: [.isConnected, .areServicesResolved]) { forgetOldLink(at: slot, set) }
         changes.append(.deviceChanged(key, all, isAdvertised: !set.isDisjoint(with: .ofAdvertisements)))
     }
 
@@ -124,7 +124,7 @@ extension ObjectTree {
         devices[slot].device.fields.insert(.isConnected)
         if isConnected {
             devices[slot].device.truths.insert(.isConnected)
-            forgetOldLinkEnd(at: slot)
+            forgetOldLink(at: slot, .isConnected)
         } else {
             devices[slot].device.truths.remove(.isConnected)
         }
@@ -325,11 +325,14 @@ extension ObjectTree {
         linkEnds[key] = LinkEnd(name: name, message: reader.string() ?? "")
     }
 
-    /// Removes the reason of an earlier link if there is another link.
-    private mutating func forgetOldLinkEnd(at slot: Int) {
-        guard !linkEnds.isEmpty else { return }
+    /// Removes what belongs to an earlier link if there is another link: the reason for its end, and its size of packets.
+    /// Attributes that appear later contain that of their link.
+    private mutating func forgetOldLink(at slot: Int, _ set: Device1.Fields) {
         let device = devices[slot].device
-        if device.isConnected || device.areServicesResolved { linkEnds[devices[slot].key] = nil }
+        guard device.isConnected || device.areServicesResolved else { return }
+        if !linkEnds.isEmpty { linkEnds[devices[slot].key] = nil }
+        guard set.contains(.isConnected), device.isConnected else { return }
+        for index in devices[slot].attributes.indices { devices[slot].attributes[index].fields.remove(.mtu) }
     }
 }
 
