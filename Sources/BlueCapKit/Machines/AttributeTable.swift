@@ -36,6 +36,8 @@ struct AttributeTable {
     }
 
     private var records: [Record] = []
+    /// The attributes of the table that was read last, in its order.
+    private var lastRead: [AttributeID] = []
     /// The attributes that are present.
     private var ids: [AttributeHandle: AttributeID] = [:]
     /// The services that are present, in the order of their handles.
@@ -136,9 +138,16 @@ struct AttributeTable {
     /// precede their descriptors. Each declaration has a handle of its own.
     /// - Returns: The attributes that are no longer in the table, and whether the table differs from the one before.
     mutating func read(_ declarations: [AttributeDeclaration]) -> (invalidated: [AttributeID], isChanged: Bool) {
-        var isChanged = false
-        let before = Set(records.indices.filter { records[$0].isInTable }.map { AttributeID(rawValue: $0) })
+        // As on most reconnections.
+        guard !lastRead.elementsEqual(declarations, by: { records[$0.rawValue].declaration == $1 }) else {
+            for id in lastRead {
+                ids[records[id.rawValue].handle] = id
+                records[id.rawValue].isPresent = true
+            }
+            return ([], false)
+        }
         var matching = AttributeMatching(records)
+        let before = lastRead
         empty()
         // Parents first: whether a characteristic existed before depends on which service it belongs to.
         for kind in AttributeKind.allCases {
@@ -146,13 +155,13 @@ struct AttributeTable {
             for (declaration, old) in zip(ofKind, matching.match(ofKind, parents: ids)) {
                 let id = old ?? AttributeID(rawValue: records.count)
                 if old == nil { records.append(Record(declaration: declaration)) }
-                isChanged = isChanged || !before.contains(id) || records[id.rawValue].declaration != declaration
                 place(id, declaration)
             }
         }
+        lastRead = declarations.compactMap { ids[$0.handle] }
         let invalidated = before.filter { !records[$0.rawValue].isInTable }.ordered()
         for id in invalidated { records[id.rawValue].isDiscovered = false }
-        return (invalidated, isChanged || !invalidated.isEmpty)
+        return (invalidated, true)
     }
 
     private mutating func empty() {
