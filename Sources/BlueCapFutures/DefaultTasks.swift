@@ -2,8 +2,8 @@ import Dispatch
 
 /// The tasks of the default context, which run one after the other, in their order, on a serial queue.
 ///
-/// A worker of the queue must be woken for a task. A ``DefaultTaskThread`` runs the tasks that it adds itself instead, on the queue
-/// too, when its present work is done.
+/// A worker of the queue must be woken for a task. A ``TaskThread`` runs the tasks that it adds itself instead, on the queue too,
+/// when its present work is done.
 @usableFromInline
 final class DefaultTasks: Sendable {
     /// After so many tasks the queue is left, so that the queue can run the tasks of other code.
@@ -40,7 +40,7 @@ final class DefaultTasks: Sendable {
             switch state.runner {
             case .queue, .thread(thread):
                 return false
-            case .none where thread.pointee.runsDefaultTasks:
+            case .none where thread.pointee.runsTasks:
                 state.runner = .thread(thread)
                 thread.pointee.defaultTasks = self
                 return false
@@ -100,35 +100,4 @@ final class DefaultTasks: Sendable {
             return tasks
         }
     }
-}
-
-/// The calling thread, which runs the tasks that it adds to the default context itself: when its present work is done, it calls
-/// ``runTasks()``. A worker of a dispatch queue need not be woken then.
-@usableFromInline
-package struct DefaultTaskThread: ~Copyable {
-    @usableFromInline let record = ThreadWork.current
-
-    /// Until this value is released, on the same thread, the thread runs its tasks.
-    package init() { record.pointee.runsDefaultTasks = true }
-
-    deinit {
-        record.pointee.runsDefaultTasks = false
-        passTasksOn()
-    }
-
-    /// Whether tasks may wait for this thread.
-    @inlinable package var hasTasks: Bool { record.pointee.defaultTasks != nil }
-
-    /// Runs the tasks that wait for this thread, and those that are added until none is left. They are code of an application, which
-    /// may take any time.
-    package func runTasks() { takeTasks()?.runHere() }
-
-    /// Has a worker of the queue run the tasks instead.
-    @inlinable
-    package func passTasksOn() { if hasTasks { passToQueue() } }
-
-    @usableFromInline
-    func passToQueue() { takeTasks()?.passToQueue() }
-
-    private func takeTasks() -> DefaultTasks? { record.pointee.defaultTasks.take() }
 }

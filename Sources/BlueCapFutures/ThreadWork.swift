@@ -25,10 +25,14 @@ struct ThreadWork {
     /// Handlers that will never run, to be released one after the other instead of one inside the other.
     var discarded: [Any] = []
     var isDiscarding = false
-    /// Whether the thread runs the tasks that it adds to the default context itself; see ``DefaultTaskThread``.
-    var runsDefaultTasks = false
+    /// Whether the thread runs what it adds itself, when its present work is done; see ``TaskThread``.
+    var runsTasks = false
     /// The default context, if tasks may wait there for this thread.
     @usableFromInline var defaultTasks: DefaultTasks?
+    /// A job of a ``ResumingThreadExecutor`` that waits for this thread.
+    @usableFromInline var job: UnownedJob?
+
+    @inlinable var hasTasks: Bool { defaultTasks != nil || job != nil }
 
     /// The record of the calling thread, valid until the thread ends.
     @usableFromInline

@@ -76,9 +76,9 @@ package final class ThreadLoop: EventLoop {
 /// A thread needs the turn to run the loop's work. The loop's own thread has it except while it sleeps; then another thread can
 /// take it for a moment (`performIfIdle`), and is the loop's current thread until it returns it.
 ///
-/// If the loop's work often adds tasks to the default context, the loop gets a second thread, which is like the first. From then on
-/// the thread that has added tasks runs them itself, without the turn, so that no other need be woken for them. They may take
-/// any time: the other thread goes on with the loop.
+/// If the loop's work often adds tasks to the default context, or resumes tasks of a `ResumingThreadExecutor`, the loop gets a second
+/// thread, which is like the first. From then on the thread that has done so runs them itself, without the turn, so that no other
+/// need be woken for them. They may take any time: the other thread goes on with the loop, and stays with it until they end.
 ///
 /// Unchecked, because only the holder of the turn uses `watches` and what is declared beside it. For the same reason the runtime
 /// need not check the accesses.
@@ -118,6 +118,8 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
     /// The events for which each descriptor is registered in epoll.
     @exclusivity(unchecked) private var registered = DescriptorTable<IOEvents>()
     @exclusivity(unchecked) private var hasTwoThreads = false
+    /// Whether one of two threads runs code of an application.
+    @exclusivity(unchecked) private var isOneAway = false
     /// How often the loop had tasks when it had no other work; falls with each round without them.
     @exclusivity(unchecked) private var taskRounds = 0
     /// Until when each of two threads sleeps at most.
@@ -232,7 +234,7 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
         // The second thread gets the turn for the first time from the one that has created it.
         let index = hasTwoThreads ? 1 : 0
         creactor_name_thread(name)
-        let handlers = DefaultTaskThread()
+        let handlers = TaskThread()
         var events = [epoll_event](repeating: epoll_event(), count: 64)
         while runPosts() {
             let now = runDueTimers()
@@ -253,10 +255,12 @@ final class LoopThread: WatchingLoop, @unchecked Sendable {
             }
             noteRound(hasTasks: handlers.hasTasks)
             reportAgain()
-            if handlers.hasTasks, hasTwoThreads {
+            if handlers.hasTasks, hasTwoThreads, !isOneAway {
                 // The other thread goes on with the loop.
                 if deadline < bedtimes[1 - index] { poller.wake() }
+                isOneAway = true
                 withoutTurn { handlers.runTasks() }
+                isOneAway = false
                 continue
             }
             handlers.passTasksOn()

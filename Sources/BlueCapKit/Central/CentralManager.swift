@@ -141,8 +141,9 @@ public final class CentralManager: Sendable {
 
     /// The thread of the bus as an executor, for tasks and actors that read and write often.
     ///
-    /// A task elsewhere is resumed on a thread that first has to be woken. A task on this executor is resumed by the thread that
-    /// has read the reply, and sends its next call at once:
+    /// A task elsewhere is resumed on a thread that first has to be woken, except the script of ``Peripheral/run(timeout:_:)``, if
+    /// there are often replies for such scripts. A task on this executor is always resumed by the thread that has read the reply, and
+    /// sends its next call at once:
     ///
     /// ```swift
     /// let level = CharacteristicIdentifier(uuid: "2A19", service: ServiceIdentifier(uuid: "180F"))

@@ -39,7 +39,8 @@ extension Peripheral {
     /// or `reconnect`. The stream of the last `connect` reports it as any other link.
     ///
     /// `work` receives a ``ConnectedPeripheral``, and is executed in a task that inherits the caller's priority and task-local
-    /// values. Cancelling the task that waits withdraws a run that waits, and cancels the task of `work`: an operation of the
+    /// values, on a thread of the library or a worker of a dispatch queue, and on the caller's executor if that is
+    /// ``CentralManager/executor``. Cancelling the task that waits withdraws a run that waits, and cancels the task of `work`: an operation of the
     /// ``ConnectedPeripheral`` that `work` waits for throws `CancellationError`. This method and the next run wait for the end
     /// of `work`, also if the run has failed. If `work` waits for anything other than its ``ConnectedPeripheral``, it must
     /// respond to cancellation itself, as in a task group.
@@ -121,7 +122,7 @@ final class PeripheralRun: Sendable {
         guard !run.isInsideItsLike else { return (run, session.failed(PeripheralError.runInsideRun)) }
         let future = Future<T>()
         let result = Locked<Result<T, any Error>?>(nil)
-        let task = Task(executorPreference: session.executor.inherited) {
+        let task = Task(executorPreference: session.executor.inherited ?? ResumingThreadExecutor.shared) {
             let ended: Result<T, any Error>
             do {
                 try await run.turn.future.value

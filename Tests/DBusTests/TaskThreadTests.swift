@@ -3,8 +3,8 @@ import BlueCapReactor
 import Glibc
 import XCTest
 
-/// Tasks of the default context that the loop's threads run themselves.
-final class DefaultTaskThreadTests: XCTestCase {
+/// Tasks of the default context, and jobs of tasks that a loop resumes, which the loop's threads run themselves.
+final class TaskThreadTests: XCTestCase {
     private let limit = 10.0
 
     /// A loop that adds a task to the default context for each byte of a pipe.
@@ -17,19 +17,24 @@ final class DefaultTaskThreadTests: XCTestCase {
             var run: @Sendable (UInt8) -> Void = { _ in }
         }
         let task = Locked(Task())
+        /// What the loop does for each byte: by default it adds the task.
+        let handler = Locked(Task())
         private let watch: Watch
 
         /// - Parameter rests: Whether the loop rests after each 0.
         init(rests: Bool = false) throws {
             pipe = try Pipe()
-            let (loop, task, end) = (loop, task, pipe.readEnd)
+            let (loop, task, handler, end) = (loop, task, handler, pipe.readEnd)
+            handler.withLock { handler in
+                handler.run = { value in QueueContext.futuresDefault.execute { task.withLock { $0 }.run(value) } }
+            }
             watch = loop.wait {
                 loop.watch(end, for: .readable) { events in
                     guard events.contains(.readable) else { return }
                     var byte: UInt8 = 0
                     guard read(end, &byte, 1) == 1 else { return XCTFail("The pipe is not readable.") }
                     let value = byte
-                    QueueContext.futuresDefault.execute { task.withLock { $0 }.run(value) }
+                    handler.withLock { $0 }.run(value)
                     if rests, value == 0 { loop.restBeforeWait() }
                 }
             }
@@ -232,6 +237,131 @@ final class DefaultTaskThreadTests: XCTestCase {
         try useAndRelease(Token { released.fulfill() }, endOfTask: mayEnd)
         mayEnd.signal()
         wait(for: [released], timeout: limit)
+    }
+
+    // MARK: Jobs
+
+    /// A loop whose handlers resume a task of a `ResumingThreadExecutor` for each byte of a pipe.
+    private final class JobRoom: Sendable {
+        let room: Room
+        private let bytes: AsyncStream<UInt8>
+
+        init() throws {
+            room = try Room()
+            let (bytes, continuation) = AsyncStream.makeStream(of: UInt8.self)
+            self.bytes = bytes
+            room.handler.withLock { $0.run = { continuation.yield($0) } }
+        }
+
+        /// Calls `body` with each byte in a task, until it returns false.
+        func read(_ body: @escaping @Sendable (UInt8) async -> Bool) -> XCTestExpectation {
+            let ended = XCTestExpectation(description: "the task ended")
+            _ = Task(executorPreference: ResumingThreadExecutor.shared) { [bytes] in
+                for await byte in bytes { if await !body(byte) { break } }
+                ended.fulfill()
+            }
+            return ended
+        }
+    }
+
+    func testTheThreadsOfALoopRunTheJobsThatItResumesOften() throws {
+        let jobs = try JobRoom()
+        let (loop, done, deadline) = (jobs.room.loop, DispatchSemaphore(value: 0), Date() + limit)
+        let isRunByLoop = Locked(false)
+        let ended = jobs.read { byte in
+            XCTAssertFalse(loop.isCurrent)
+            if Self.threadName() == "loop" { isRunByLoop.withLock { $0 = true } }
+            done.signal()
+            return byte == 0
+        }
+        while !isRunByLoop.withLock({ $0 }) {
+            guard Date() < deadline else { return XCTFail("The loop's threads never ran a job.") }
+            jobs.room.put([0])
+            XCTAssertEqual(done.wait(timeout: .now() + limit), .success)
+        }
+        jobs.room.put([1])
+        wait(for: [ended], timeout: limit)
+    }
+
+    /// Calls `block` in a job on a thread of the loop.
+    private func onThread(of jobs: JobRoom, _ block: @escaping @Sendable () -> Void) -> [XCTestExpectation] {
+        let (ended, isOver, deadline) = (XCTestExpectation(description: "blocked"), Locked(false), Date() + limit)
+        let begun = DispatchSemaphore(value: 0)
+        let task = jobs.read { _ in
+            let isOnLoop = Self.threadName() == "loop"
+            isOver.withLock { $0 = isOnLoop }
+            begun.signal()
+            if isOnLoop {
+                block()
+                ended.fulfill()
+            }
+            return !isOnLoop
+        }
+        while !isOver.withLock({ $0 }), Date() < deadline {
+            jobs.room.put([0])
+            XCTAssertEqual(begun.wait(timeout: .now() + limit), .success)
+        }
+        XCTAssertTrue(isOver.withLock { $0 }, "The loop's threads never ran a job.")
+        return [ended, task]
+    }
+
+    func testWhileAJobBlocksTheLoopAndAllOtherCodeRun() throws {
+        let jobs = try JobRoom()
+        let mayEnd = DispatchSemaphore(value: 0)
+        let ended = onThread(of: jobs) { mayEnd.wait() }
+        // A task of the default context that blocks, too.
+        let (begun, mayGoOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        jobs.room.loop.post {
+            QueueContext.futuresDefault.execute {
+                begun.signal()
+                mayGoOn.wait()
+            }
+        }
+        XCTAssertEqual(begun.wait(timeout: .now() + limit), .success)
+        let timer = expectation(description: "a timer")
+        jobs.room.loop.schedule(after: 0.001) { timer.fulfill() }
+        wait(for: [timer], timeout: limit)
+        // A second job, which the loop resumes.
+        let (promise, resumed) = (Promise<Int>(), expectation(description: "another job"))
+        _ = Task(executorPreference: ResumingThreadExecutor.shared) {
+            let value = try await promise.future.value
+            XCTAssertEqual(value, 7)
+            resumed.fulfill()
+        }
+        jobs.room.loop.post { promise.success(7) }
+        wait(for: [resumed], timeout: limit)
+        mayGoOn.signal()
+        mayEnd.signal()
+        wait(for: ended, timeout: limit)
+    }
+
+    func testWhatAJobStartsDoesNotWaitForIt() throws {
+        let jobs = try JobRoom()
+        let isDone = Locked(false)
+        let ended = onThread(of: jobs) {
+            let (child, handler) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+            _ = Task(executorPreference: ResumingThreadExecutor.shared) { child.signal() }
+            QueueContext.futuresDefault.execute { handler.signal() }
+            let results = [child, handler].map { $0.wait(timeout: .now() + 10) }
+            isDone.withLock { $0 = results == [.success, .success] }
+        }
+        wait(for: ended, timeout: 3 * limit)
+        XCTAssertTrue(isDone.withLock { $0 })
+    }
+
+    func testNoJobIsLostWhenTheLoopEnds() throws {
+        for _ in 0..<200 {
+            let resumed = XCTestExpectation(description: "resumed")
+            let promise = Promise<Void>()
+            let loop = ThreadLoop(name: "loop")
+            _ = Task(executorPreference: ResumingThreadExecutor.shared) {
+                try await promise.future.value
+                resumed.fulfill()
+            }
+            loop.post { promise.success(()) }
+            loop.stop()
+            wait(for: [resumed], timeout: limit)
+        }
     }
 
     /// Releases a loop of which one thread runs a task that waits for `endOfTask`.
