@@ -30,8 +30,7 @@ extension Peripheral {
     ///
     /// The run takes its position in the queue when this method is called. No other operation of the queue is executed at the
     /// same time. Runs of one peripheral wait for each other, in the order of the calls; runs of different peripherals are
-    /// executed concurrently. Operations outside the queue, such as ``Characteristic/read(timeout:)->Data``, do not wait for
-    /// runs.
+    /// executed concurrently. Operations outside the queue, such as ``Characteristic/read(timeout:)->Data``, do not wait.
     ///
     /// If there is no link when the turn of the run comes, the run connects, with the arguments of the last `connect`,
     /// or waits for the attempt that is active. While the adapter is off, the run waits for it. The next run uses a
@@ -39,15 +38,15 @@ extension Peripheral {
     /// or `reconnect`. The stream of the last `connect` reports it as any other link.
     ///
     /// `work` receives a ``ConnectedPeripheral``, and is executed in a task that inherits the caller's priority and task-local
-    /// values, on a thread of the library or a worker of a dispatch queue, and on the caller's executor if that is
-    /// ``CentralManager/executor``. Cancelling the task that waits withdraws a run that waits, and cancels the task of `work`: an operation of the
+    /// values, on ``CentralManager/executor`` if the caller is, else on threads of the library or workers of a dispatch queue.
+    ///
+    /// Cancelling the task that waits withdraws a run that waits, and cancels the task of `work`: an operation of the
     /// ``ConnectedPeripheral`` that `work` waits for throws `CancellationError`. This method and the next run wait for the end
-    /// of `work`, also if the run has failed. If `work` waits for anything other than its ``ConnectedPeripheral``, it must
-    /// respond to cancellation itself, as in a task group.
+    /// of `work`, also if the run has failed. If `work` waits for anything else, it must respond to cancellation itself, as in a
+    /// task group.
     ///
     /// A `run` of the same peripheral inside `work`, directly or in a task that `work` has started, would wait for
-    /// itself. It fails at once with ``PeripheralError/runInsideRun``. This is not detected in a detached task or on a
-    /// queue.
+    /// itself. It fails at once with ``PeripheralError/runInsideRun``; in a detached task or on a queue it does not.
     /// - Parameters:
     ///   - timeout: The time limit, more than zero; `nil` for none. It begins when the turn of the run comes, and includes
     ///     connecting.
