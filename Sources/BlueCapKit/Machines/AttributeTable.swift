@@ -19,8 +19,6 @@ struct AttributeTable {
         fileprivate(set) var children: [AttributeID] = []
         /// Whether it is in the table that was read last, and BlueZ has not removed it since.
         fileprivate(set) var isPresent = false
-        /// Whether it is in the table that was read last.
-        fileprivate var isInTable = false
         /// Whether the user requested it on this connection.
         fileprivate(set) var isDiscovered = false
         /// Whether an operation on it was refused on a link without encryption.
@@ -146,8 +144,8 @@ struct AttributeTable {
             }
             return ([], false)
         }
-        var matching = AttributeMatching(records)
-        let before = lastRead
+        let before = Set(lastRead)
+        var matching = AttributeMatching(records, tableBefore: before)
         empty()
         // Parents first: whether a characteristic existed before depends on which service it belongs to.
         for kind in AttributeKind.allCases {
@@ -159,7 +157,7 @@ struct AttributeTable {
             }
         }
         lastRead = declarations.compactMap { ids[$0.handle] }
-        let invalidated = before.filter { !records[$0.rawValue].isInTable }.ordered()
+        let invalidated = before.subtracting(lastRead).ordered()
         for id in invalidated { records[id.rawValue].isDiscovered = false }
         return (invalidated, true)
     }
@@ -168,7 +166,6 @@ struct AttributeTable {
         ids.removeAll(keepingCapacity: true)
         allServices.removeAll(keepingCapacity: true)
         for index in records.indices {
-            records[index].isInTable = false
             records[index].isPresent = false
             records[index].children = []
         }
@@ -178,7 +175,6 @@ struct AttributeTable {
         let parent = declaration.parent.flatMap { ids[$0] }
         ids[declaration.handle] = id
         records[id.rawValue].declaration = declaration
-        records[id.rawValue].isInTable = true
         records[id.rawValue].isPresent = true
         records[id.rawValue].parent = parent
         if let parent {
@@ -209,13 +205,14 @@ private struct AttributeMatching {
     private var siblings: [Siblings: [AttributeID]] = [:]
     private var isTaken: Set<AttributeID> = []
 
-    init(_ records: [AttributeTable.Record]) {
+    init(_ records: [AttributeTable.Record], tableBefore: Set<AttributeID>) {
         for (index, record) in records.enumerated() {
             let id = AttributeID(rawValue: index)
             let spot = Spot(handle: record.handle, uuid: record.uuid, kind: record.declaration.kind)
             // If several have the same history, the user means the one in the table before.
-            if record.isInTable || spots[spot] == nil { spots[spot] = id }
-            guard record.isInTable else { continue }
+            let isInTable = tableBefore.contains(id)
+            if isInTable || spots[spot] == nil { spots[spot] = id }
+            guard isInTable else { continue }
             let group = Siblings(parent: record.parent, uuid: record.uuid, kind: record.declaration.kind)
             siblings[group, default: []].append(id)
         }
