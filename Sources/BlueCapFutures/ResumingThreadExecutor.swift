@@ -14,13 +14,14 @@ package final class ResumingThreadExecutor: TaskExecutor {
         if thread.pointee.runsTasks, !thread.pointee.hasTasks {
             thread.pointee.job = job
         } else {
-            run(job, onWorker: true)
+            runOnWorker(job)
         }
     }
 
-    func run(_ job: UnownedJob, onWorker: Bool) {
-        guard onWorker else { return job.runSynchronously(on: asUnownedTaskExecutor()) }
-        DispatchQueue.global(qos: .init(job.priority)).async { self.run(job, onWorker: false) }
+    func run(_ job: UnownedJob) { job.runSynchronously(on: asUnownedTaskExecutor()) }
+
+    func runOnWorker(_ job: UnownedJob) {
+        DispatchQueue.global(qos: .init(job.priority)).async { self.run(job) }
     }
 }
 

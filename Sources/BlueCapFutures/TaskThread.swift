@@ -20,10 +20,10 @@ package struct TaskThread: ~Copyable {
     package func runTasks() {
         record.pointee.runsTasks = false
         defer { record.pointee.runsTasks = true }
-        let tasks = record.pointee.defaultTasks.take()
         // A job need not wait for tasks.
-        if let job = record.pointee.job.take() { ResumingThreadExecutor.shared.run(job, onWorker: tasks != nil) }
-        tasks?.runHere()
+        if record.pointee.defaultTasks != nil { passJobOn() }
+        if let job = record.pointee.job.take() { ResumingThreadExecutor.shared.run(job) }
+        record.pointee.defaultTasks.take()?.runHere()
     }
 
     /// Has workers run what waits instead.
@@ -32,7 +32,11 @@ package struct TaskThread: ~Copyable {
 
     @usableFromInline
     func passToWorkers() {
-        if let job = record.pointee.job.take() { ResumingThreadExecutor.shared.run(job, onWorker: true) }
+        passJobOn()
         record.pointee.defaultTasks.take()?.passToQueue()
+    }
+
+    private func passJobOn() {
+        if let job = record.pointee.job.take() { ResumingThreadExecutor.shared.runOnWorker(job) }
     }
 }
